@@ -1,0 +1,1 @@
+"""Vectors, turns, screws and inertias over any scalar. Knows nothing of robots."""

@@ -1,0 +1,1 @@
+"""Traced graphs to machine code to NumPy gufuncs."""

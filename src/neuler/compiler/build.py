@@ -1,0 +1,126 @@
+"""From a recipe to a gufunc: trace, plan, emit, compile, link; or straight from the cache."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from neuler.compiler import cache, gufunc, jit
+from neuler.compiler.graph import Graph, Node, Scalar, count
+from neuler.compiler.llvm import Emitter, Operand
+from neuler.compiler.schedule import plan
+from neuler.compiler.target import Target, host
+
+Trace = Callable[[Mapping[str, list[Scalar]]], Sequence[Sequence[Scalar]]]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a kernel takes and gives, and how to trace it: inputs by name to flat outputs."""
+
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+    trace: Trace = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Operations for one state. Divisions include square roots; trig counts sines and cosines."""
+
+    mul: int
+    add: int
+    div: int
+    trig: int
+
+    def __str__(self) -> str:
+        return f"{self.mul} mul, {self.add} add, {self.div} div, {self.trig} trig"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A gufunc with its facts. ``seconds`` is what it took to get it, ``cached`` where it came from."""
+
+    ufunc: np.ufunc
+    operations: Operations
+    seconds: float
+    cached: bool
+
+
+_ready: dict[str, Compiled] = {}
+_locks: dict[str, threading.Lock] = {}
+_guard = threading.Lock()
+
+
+def traced(recipe: Recipe) -> tuple[list[Node], list[Scalar]]:
+    """Run the recipe on symbols."""
+    graph = Graph()
+    symbols: dict[str, list[Scalar]] = {}
+    nodes: list[Node] = []
+    for operand in recipe.inputs:
+        fresh = graph.inputs(operand.name, operand.size)
+        symbols[operand.name] = list(fresh)
+        nodes.extend(fresh)
+    outputs: list[Scalar] = []
+    for operand, values in zip(recipe.outputs, recipe.trace(symbols), strict=True):
+        flat = list(values)
+        if len(flat) != operand.size:
+            raise AssertionError(f"{operand.name}: traced {len(flat)} values, expected {operand.size}")
+        outputs.extend(flat)
+    return nodes, outputs
+
+
+def compile_recipe(
+    recipe: Recipe, name: str, doc: str, dtype: str, identity: object, target: Target | None = None
+) -> Compiled:
+    """The gufunc of a recipe. ``identity`` is all that decides the recipe; equal identities share code."""
+    target = target or host()
+    key = cache.key(identity, dtype, target)
+    with _guard:
+        lock = _locks.setdefault(key, threading.Lock())
+    with lock:
+        if key not in _ready:
+            _ready[key] = _compile(recipe, name, doc, dtype, key, target)
+        return _ready[key]
+
+
+def _compile(recipe: Recipe, name: str, doc: str, dtype: str, key: str, target: Target) -> Compiled:
+    start = time.perf_counter()
+    entry = cache.load(key)
+    if entry is not None:
+        try:
+            facts, code = entry
+            operations = Operations(**facts["operations"])
+            ufunc = _link(recipe, name, doc, dtype, code, target)
+            return Compiled(ufunc, operations, time.perf_counter() - start, True)
+        except (KeyError, TypeError, RuntimeError, json.JSONDecodeError):
+            pass  # written by something else: compile again
+    nodes, outputs = traced(recipe)
+    operations = Operations(**count(outputs))
+    text = Emitter(plan(nodes, outputs, fma=target.fma), target, dtype).module(recipe.inputs, recipe.outputs)
+    code = jit.object_code(text, target)
+    ufunc = _link(recipe, name, doc, dtype, code, target)
+    cache.store(key, {"operations": operations.__dict__, "name": name}, code)
+    return Compiled(ufunc, operations, time.perf_counter() - start, False)
+
+
+def _link(recipe: Recipe, name: str, doc: str, dtype: str, code: bytes, target: Target) -> np.ufunc:
+    address, owner = jit.load(code, target)
+    inputs = [operand.shape for operand in recipe.inputs]
+    outputs = [operand.shape for operand in recipe.outputs]
+    return gufunc.make_gufunc(address, inputs, outputs, dtype, name, doc, owner)
+
+
+def evaluate(recipe: Recipe, values: Mapping[str, Any]) -> list[np.ndarray]:
+    """The recipe on plain floats: the readable reference that compiled code is tested against."""
+    flat = {o.name: np.asarray(values[o.name], dtype=float).reshape(-1).tolist() for o in recipe.inputs}
+    results = recipe.trace(flat)
+    return [
+        np.array([float(x) for x in result]).reshape(operand.shape)  # type: ignore[arg-type]
+        for operand, result in zip(recipe.outputs, results, strict=True)
+    ]

@@ -1,0 +1,174 @@
+"""From a plan to LLVM text: one function body works on a whole vector of states at once.
+
+The emitted ``@loop`` has NumPy's inner-loop signature. It takes blocks of as many states as a
+vector has lanes, gathers them into scratch (any strides), runs the stages, and scatters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from neuler.compiler import movement, trig
+from neuler.compiler.graph import ADD, DIV, MUL, NEG, SIGN, SQRT, SUB, Node, Scalar
+from neuler.compiler.schedule import Chunk, Plan
+from neuler.compiler.target import Target
+from neuler.compiler.trig import literal
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An argument of the kernel: its name and its core shape (without the batch axes)."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+
+class Emitter:
+    """Writes the text of one module."""
+
+    def __init__(self, plan: Plan, target: Target, dtype: str) -> None:
+        self.plan = plan
+        self.target = target
+        self.scalar = "double" if dtype == "float64" else "float"
+        self.bytes = 8 if dtype == "float64" else 4
+        self.lanes = target.lanes(dtype)
+        self.vector = f"<{self.lanes} x {self.scalar}>"
+        self.suffix = f"v{self.lanes}f{8 * self.bytes}"
+        self.intrinsics: set[str] = set()
+
+    def constant(self, x: float) -> str:
+        if self.scalar == "float":
+            x = movement.round_to_float32(x)
+        return f"splat ({self.scalar} {literal(x)})"
+
+    def offset(self, slot: int) -> int:
+        return slot * self.lanes * self.bytes
+
+    # ---- arithmetic ------------------------------------------------------------------------
+
+    def chunk(self, number: int, chunk: Chunk) -> str:
+        """One straight-line function over the scratch buffer."""
+        v, lines = self.vector, [f"define internal void @chunk{number}(ptr noalias %m) #1 {{"]
+        here: dict[Node, str] = {}
+        slot, fused, align = self.plan.slot, self.plan.fused, self.lanes * self.bytes
+
+        def value(x: Scalar) -> str:
+            if not isinstance(x, Node):
+                return self.constant(x)
+            name = here.get(x)
+            if name is None:
+                name = here[x] = f"%l{x.id}"
+                lines.append(f"  %a{x.id} = getelementptr i8, ptr %m, i64 {self.offset(slot[x])}")
+                lines.append(f"  {name} = load {v}, ptr %a{x.id}, align {align}")
+            return name
+
+        for node in chunk.nodes:
+            if node in fused:
+                continue
+            name = f"%v{node.id}"
+            lines.append(self.operation(name, node, value, lines, fused))
+            here[node] = name
+        for k, (node, where) in enumerate(chunk.stores):
+            text = value(node)
+            lines.append(f"  %s{k} = getelementptr i8, ptr %m, i64 {self.offset(where)}")
+            lines.append(f"  store {v} {text}, ptr %s{k}, align {align}")
+        lines += ["  ret void", "}"]
+        return "\n".join(lines)
+
+    def operation(self, name, node, value, lines, fused):  # type: ignore[no-untyped-def]
+        v, op, a, b = self.vector, node.op, node.a, node.b
+        if op is ADD or op is SUB:
+            if isinstance(b, Node) and b in fused:
+                x, y, z = value(b.a), value(b.b), value(a)
+                if op is SUB:  # a - x y
+                    lines.append(f"  {name}n = fneg {v} {x}")
+                    x = f"{name}n"
+                return self.fma(name, x, y, z)
+            if isinstance(a, Node) and a in fused:
+                x, y, z = value(a.a), value(a.b), value(b)
+                if op is SUB:  # x y - b
+                    lines.append(f"  {name}n = fneg {v} {z}")
+                    z = f"{name}n"
+                return self.fma(name, x, y, z)
+            return f"  {name} = f{op} {v} {value(a)}, {value(b)}"
+        if op is MUL or op is DIV:
+            return f"  {name} = f{op} {v} {value(a)}, {value(b)}"
+        if op is NEG:
+            return f"  {name} = fneg {v} {value(a)}"
+        if op is SQRT:
+            self.intrinsics.add("sqrt")
+            return f"  {name} = call {v} @llvm.sqrt.{self.suffix}({v} {value(a)})"
+        if op is SIGN:  # x where x is 0 or NaN, else 1 with the sign of x
+            self.intrinsics.add("copysign")
+            x = value(a)
+            lines.append(f"  {name}z = fcmp one {v} {x}, zeroinitializer")
+            lines.append(
+                f"  {name}c = call {v} @llvm.copysign.{self.suffix}({v} {self.constant(1.0)}, {v} {x})"
+            )
+            return f"  {name} = select <{self.lanes} x i1> {name}z, {v} {name}c, {v} {x}"
+        raise AssertionError(f"no code for {op}")
+
+    def fma(self, name: str, x: str, y: str, z: str) -> str:
+        self.intrinsics.add("fma")
+        v = self.vector
+        return f"  {name} = call {v} @llvm.fma.{self.suffix}({v} {x}, {v} {y}, {v} {z})"
+
+    # ---- the module ------------------------------------------------------------------------
+
+    def module(self, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> str:
+        """The whole text: stages, data movement, and ``@loop``."""
+        body: list[str] = []
+        calls: list[str] = []
+        has_trig = False
+        for number, stage in enumerate(self.plan.stages):
+            if isinstance(stage, Chunk):
+                body.append(self.chunk(number, stage))
+                calls.append(f"  call void @chunk{number}(ptr %m)")
+                continue
+            has_trig = True
+            for k, pair in enumerate(stage):
+                pointers = []
+                for role, slot in (("x", pair.argument), ("s", pair.sine), ("c", pair.cosine)):
+                    name = f"%t{number}_{k}{role}"
+                    calls.append(f"  {name} = getelementptr i8, ptr %m, i64 {self.offset(slot)}")
+                    pointers.append(f"ptr {name}")
+                calls.append(f"  call void @{self.sincos}({', '.join(pointers)})")
+        for slot, value in self.plan.constants:
+            calls.append(f"  %k{slot} = getelementptr i8, ptr %m, i64 {self.offset(slot)}")
+            calls.append(f"  store {self.vector} {self.constant(value)}, ptr %k{slot}, align 8")
+        if has_trig:
+            body.append(trig.emit(self.lanes, self.target.fma))
+            if self.target.fma:
+                body.append(_declare("fma", self.lanes, "double"))
+            if self.scalar == "float":
+                body.append(movement.sincos_of_floats(self.lanes))
+        loop = movement.Loop(self.lanes, self.scalar, self.plan.slots, self.plan.first_output)
+        body.append(loop.emit([x.shape for x in inputs], [x.shape for x in outputs], calls))
+        declared = {_declare(name, self.lanes, self.scalar) for name in self.intrinsics}
+        text = "\n".join(body)
+        body += [line for line in sorted(declared) if line not in text]
+        head = [
+            f'target triple = "{self.target.triple}"',
+            'attributes #0 = { nounwind "no-stack-arg-probe" "frame-pointer"="none" }',
+            'attributes #1 = { nounwind noinline "no-stack-arg-probe" }',
+            'attributes #2 = { nounwind noinline cold "no-stack-arg-probe" }',
+            '!0 = !{!"branch_weights", i32 1, i32 1000000}',
+        ]
+        return "\n".join(head + body) + "\n"
+
+    @property
+    def sincos(self) -> str:
+        return "sincos" if self.scalar == "double" else "sincos_float"
+
+
+def _declare(name: str, lanes: int, scalar: str) -> str:
+    v = f"<{lanes} x {scalar}>"
+    count = {"fma": 3, "copysign": 2, "sqrt": 1}[name]
+    bits = 64 if scalar == "double" else 32
+    return f"declare {v} @llvm.{name}.v{lanes}f{bits}({', '.join([v] * count)})"

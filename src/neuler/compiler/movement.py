@@ -1,0 +1,342 @@
+"""Data movement as LLVM text: arrays of any strides to vectors of states and back, and NumPy's loop."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from math import prod
+
+
+def round_to_float32(x: float) -> float:
+    """The nearest single-precision number (infinite where it is too large)."""
+    try:
+        return struct.unpack("<f", struct.pack("<f", x))[0]
+    except OverflowError:
+        return float("inf") if x > 0 else float("-inf")
+
+
+def sincos_of_floats(lanes: int) -> str:
+    """Single precision goes through the double-precision function: correctly rounded in nearly all cases."""
+    f, d = f"<{lanes} x float>", f"<{lanes} x double>"
+    return f"""define internal void @sincos_float(ptr %x, ptr %s, ptr %c) #1 {{
+  %d = alloca [3 x {d}], align 64
+  %d1 = getelementptr {d}, ptr %d, i64 1
+  %d2 = getelementptr {d}, ptr %d, i64 2
+  %v = load {f}, ptr %x
+  %w = fpext {f} %v to {d}
+  store {d} %w, ptr %d
+  call void @sincos(ptr %d, ptr %d1, ptr %d2)
+  %ws = load {d}, ptr %d1
+  %wc = load {d}, ptr %d2
+  %fs = fptrunc {d} %ws to {f}
+  %fc = fptrunc {d} %wc to {f}
+  store {f} %fs, ptr %s
+  store {f} %fc, ptr %c
+  ret void
+}}"""
+
+
+class Loop:
+    """NumPy's inner loop around the stages of a plan."""
+
+    def __init__(self, lanes: int, scalar: str, slots: int, first_output: int) -> None:
+        self.lanes = lanes
+        self.scalar = scalar
+        self.bytes = 8 if scalar == "double" else 4
+        self.slots = slots
+        self.first_output = first_output
+        self.vector = f"<{lanes} x {scalar}>"
+
+    def emit(
+        self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]], calls: Sequence[str]
+    ) -> str:
+        return "\n".join(
+            [self._walk("gather"), self._walk("scatter"), self._spread(), self._packed("load"),
+             self._packed("save"), *self._loop(inputs, outputs, calls)]
+        )  # fmt: skip
+
+    # ---- any strides ------------------------------------------------------------------------
+
+    def _walk(self, way: str) -> str:
+        """Elements one by one: three core axes, then the states; gathering repeats the last state."""
+        s, size = self.scalar, self.bytes
+        gather = way == "gather"
+        top = self.lanes if gather else "%rows"
+        lane = (
+            "  %past = icmp ult i64 %l, %rows\n  %last = sub i64 %rows, 1\n  %row = select i1 %past, i64 %l, i64 %last"
+            if gather
+            else "  %row = add i64 %l, 0"
+        )
+        move = (
+            f"  %e = load {s}, ptr %from, align 1\n  store {s} %e, ptr %to, align {size}"
+            if gather
+            else f"  %e = load {s}, ptr %to, align {size}\n  store {s} %e, ptr %from, align 1"
+        )
+        return f"""define internal void @{way}(ptr %base, i64 %step, i64 %rows, ptr %m, i64 %n0, i64 %s0, i64 %n1, i64 %s1, i64 %n2, i64 %s2) #1 {{
+  br label %i0
+i0:
+  %a = phi i64 [ 0, %0 ], [ %a1, %end0 ]
+  %k0 = phi i64 [ 0, %0 ], [ %k2, %end0 ]
+  %oa = mul i64 %a, %s0
+  br label %i1
+i1:
+  %b = phi i64 [ 0, %i0 ], [ %b1, %end1 ]
+  %k1 = phi i64 [ %k0, %i0 ], [ %k2, %end1 ]
+  %ob = mul i64 %b, %s1
+  %oab = add i64 %oa, %ob
+  br label %i2
+i2:
+  %c = phi i64 [ 0, %i1 ], [ %c1, %end2 ]
+  %k = phi i64 [ %k1, %i1 ], [ %k2, %end2 ]
+  %oc = mul i64 %c, %s2
+  %off = add i64 %oab, %oc
+  %p = getelementptr i8, ptr %base, i64 %off
+  %cell = getelementptr {self.vector}, ptr %m, i64 %k
+  br label %lane
+lane:
+  %l = phi i64 [ 0, %i2 ], [ %l1, %lane ]
+{lane}
+  %o = mul i64 %row, %step
+  %from = getelementptr i8, ptr %p, i64 %o
+  %to = getelementptr {s}, ptr %cell, i64 %l
+{move}
+  %l1 = add i64 %l, 1
+  %dl = icmp eq i64 %l1, {top}
+  br i1 %dl, label %end2, label %lane
+end2:
+  %k2 = add i64 %k, 1
+  %c1 = add i64 %c, 1
+  %dc = icmp eq i64 %c1, %n2
+  br i1 %dc, label %end1, label %i2
+end1:
+  %b1 = add i64 %b, 1
+  %db = icmp eq i64 %b1, %n1
+  br i1 %db, label %end0, label %i1
+end0:
+  %a1 = add i64 %a, 1
+  %da = icmp eq i64 %a1, %n0
+  br i1 %da, label %out, label %i0
+out:
+  ret void
+}}"""
+
+    def _spread(self) -> str:
+        """One contiguous state to every lane."""
+        s, v = self.scalar, self.vector
+        return f"""define internal void @spread(ptr %base, ptr %m, i64 %n) #1 {{
+  br label %next
+next:
+  %k = phi i64 [ 0, %0 ], [ %k1, %next ]
+  %p = getelementptr {s}, ptr %base, i64 %k
+  %e = load {s}, ptr %p, align 1
+  %i = insertelement {v} poison, {s} %e, i64 0
+  %w = shufflevector {v} %i, {v} poison, <{self.lanes} x i32> zeroinitializer
+  %cell = getelementptr {v}, ptr %m, i64 %k
+  store {v} %w, ptr %cell
+  %k1 = add i64 %k, 1
+  %d = icmp eq i64 %k1, %n
+  br i1 %d, label %out, label %next
+out:
+  ret void
+}}"""
+
+    # ---- contiguous coordinates ---------------------------------------------------------------
+
+    def _packed(self, way: str) -> str:
+        """A full block whose coordinates lie side by side: two columns at a time through registers."""
+        lines = [
+            f"define internal void @{way}(ptr %base, i64 %step, ptr %m, i64 %n) #1 {{",
+            "  %pairs = lshr i64 %n, 1",
+            "  %single = and i64 %n, 1",
+        ]
+        for k in range(1, self.lanes):
+            lines.append(f"  %f{k} = mul i64 %step, {k}")
+        lines += [
+            "  %none = icmp eq i64 %pairs, 0",
+            "  br i1 %none, label %rest, label %next",
+            "next:",
+            "  %k = phi i64 [ 0, %0 ], [ %k1, %next ]",
+            "  %j = shl i64 %k, 1",
+            f"  %p0 = getelementptr {self.scalar}, ptr %base, i64 %j",
+            *(f"  %p{k} = getelementptr i8, ptr %p0, i64 %f{k}" for k in range(1, self.lanes)),
+            f"  %m0 = getelementptr {self.vector}, ptr %m, i64 %j",
+            f"  %m1 = getelementptr {self.vector}, ptr %m0, i64 1",
+            *self._pair(way),
+            "  %k1 = add i64 %k, 1",
+            "  %d = icmp eq i64 %k1, %pairs",
+            "  br i1 %d, label %rest, label %next",
+            "rest:",
+            "  %some = icmp ne i64 %single, 0",
+            "  br i1 %some, label %one, label %out",
+            "one:",
+            "  %last = sub i64 %n, 1",
+            f"  %q0 = getelementptr {self.scalar}, ptr %base, i64 %last",
+            *(f"  %q{k} = getelementptr i8, ptr %q0, i64 %f{k}" for k in range(1, self.lanes)),
+            f"  %mq = getelementptr {self.vector}, ptr %m, i64 %last",
+            *self._single(way),
+            "  br label %out",
+            "out:",
+            "  ret void",
+            "}",
+        ]
+        return "\n".join(lines)
+
+    def _pair(self, way: str) -> list[str]:
+        n, s, v = self.lanes, self.scalar, self.vector
+        two = f"<2 x {s}>"
+        unpack = [
+            ", ".join(f"i32 {2 * (k // 2) + half + (n if k % 2 else 0)}" for k in range(n)) for half in (0, 1)
+        ]
+        if way == "load":
+            lines = [f"  %r{k} = load {two}, ptr %p{k}, align 1" for k in range(n)]
+            even = self._lay(lines, "e", [f"%r{k}" for k in range(0, n, 2)])
+            odd = self._lay(lines, "o", [f"%r{k}" for k in range(1, n, 2)])
+            for half in (0, 1):
+                lines.append(f"  %c{half} = shufflevector {v} {even}, {v} {odd}, <{n} x i32> <{unpack[half]}>")
+                lines.append(f"  store {v} %c{half}, ptr %m{half}")
+            return lines
+        lines = [f"  %c{half} = load {v}, ptr %m{half}" for half in (0, 1)]
+        for half, name in ((0, "even"), (1, "odd")):
+            lines.append(f"  %{name} = shufflevector {v} %c0, {v} %c1, <{n} x i32> <{unpack[half]}>")
+        for k in range(n):
+            source, at = ("even", k) if k % 2 == 0 else ("odd", k - 1)
+            lines.append(
+                f"  %r{k} = shufflevector {v} %{source}, {v} poison, <2 x i32> <i32 {at}, i32 {at + 1}>"
+            )
+            lines.append(f"  store {two} %r{k}, ptr %p{k}, align 1")
+        return lines
+
+    def _lay(self, lines: list[str], tag: str, parts: list[str]) -> str:
+        """Pairs side by side in one vector: each is broadcast and kept in its own lanes only."""
+        n, pair = self.lanes, f"<2 x {self.scalar}>"
+        everywhere = ", ".join(f"i32 {k % 2}" for k in range(n))
+        previous = ""
+        for k, part in enumerate(parts):
+            name = f"%{tag}{k}"
+            lines.append(f"  {name} = shufflevector {pair} {part}, {pair} poison, <{n} x i32> <{everywhere}>")
+            if previous:
+                keep = ", ".join(f"i1 {str(j // 2 == k).lower()}" for j in range(n))
+                lines.append(
+                    f"  {name}k = select <{n} x i1> <{keep}>, {self.vector} {name}, {self.vector} {previous}"
+                )
+                name += "k"
+            previous = name
+        return previous
+
+    def _single(self, way: str) -> list[str]:
+        n, s, v = self.lanes, self.scalar, self.vector
+        lines: list[str] = []
+        if way == "load":
+            previous = "poison"
+            for k in range(n):
+                lines.append(f"  %g{k} = load {s}, ptr %q{k}, align 1")
+                lines.append(f"  %h{k} = insertelement {v} {previous}, {s} %g{k}, i64 {k}")
+                previous = f"%h{k}"
+            return [*lines, f"  store {v} {previous}, ptr %mq"]
+        lines.append(f"  %h = load {v}, ptr %mq")
+        for k in range(n):
+            lines.append(f"  %g{k} = extractelement {v} %h, i64 {k}")
+            lines.append(f"  store {s} %g{k}, ptr %q{k}, align 1")
+        return lines
+
+    # ---- the loop -----------------------------------------------------------------------------
+
+    def _loop(
+        self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]], calls: Sequence[str]
+    ) -> list[str]:
+        shapes = [*inputs, *outputs]
+        size = max(self.slots, 1) * self.lanes * self.bytes
+        lines = [
+            "define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) #0 {",
+            f"  %m = alloca [{size} x i8], align 64",
+            "  %count = load i64, ptr %dims",
+        ]
+        stride = len(shapes)
+        at = 0
+        for k, shape in enumerate(shapes):
+            lines += [
+                f"  %ap{k} = getelementptr ptr, ptr %args, i64 {k}",
+                f"  %base{k} = load ptr, ptr %ap{k}",
+                f"  %sp{k} = getelementptr i64, ptr %steps, i64 {k}",
+                f"  %step{k} = load i64, ptr %sp{k}",
+            ]
+            dense = self.bytes
+            checks = []
+            for axis in reversed(range(len(shape))):
+                name = f"%s{k}_{axis}"
+                lines.append(f"  {name}p = getelementptr i64, ptr %steps, i64 {stride + axis}")
+                lines.append(f"  {name} = load i64, ptr {name}p")
+                if shape[axis] > 1:
+                    lines.append(f"  {name}d = icmp eq i64 {name}, {dense}")
+                    checks.append(f"{name}d")
+                dense *= shape[axis]
+            stride += len(shape)
+            lines += _all(f"%dense{k}", checks)
+            lines.append(f"  %m{k} = getelementptr i8, ptr %m, i64 {at * self.lanes * self.bytes}")
+            at += prod(shape)
+        lines += [
+            "  %some = icmp sgt i64 %count, 0",
+            "  br i1 %some, label %block, label %done",
+            "block:",
+            "  %i = phi i64 [ 0, %0 ], [ %i1, %after ]",
+            "  %left = sub i64 %count, %i",
+            f"  %full = icmp uge i64 %left, {self.lanes}",
+            f"  %rows = select i1 %full, i64 {self.lanes}, i64 %left",
+            "  %alone = icmp eq i64 %left, 1",
+        ]
+        label = "block"
+        for k in range(len(inputs)):
+            label = self._move(lines, k, shapes[k], label, inward=True)
+        lines += calls
+        for k in range(len(inputs), len(shapes)):
+            label = self._move(lines, k, shapes[k], label, inward=False)
+        lines += [
+            "  br label %after",
+            "after:",
+            "  %i1 = add i64 %i, %rows",
+            "  %again = icmp slt i64 %i1, %count",
+            "  br i1 %again, label %block, label %done",
+            "done:",
+            "  ret void",
+            "}",
+        ]
+        return lines
+
+    def _move(self, lines: list[str], k: int, shape: tuple[int, ...], label: str, *, inward: bool) -> str:
+        n = prod(shape)
+        padded = (1,) * (3 - len(shape)) + shape
+        names = ["0"] * (3 - len(shape)) + [f"%s{k}_{axis}" for axis in range(len(shape))]
+        axes = ", ".join(f"i64 {size}, i64 {name}" for size, name in zip(padded, names, strict=True))
+        walk = f"  call void @{'gather' if inward else 'scatter'}(ptr %at{k}, i64 %step{k}, i64 %rows, ptr %m{k}, {axes})"
+        packed = f"  call void @{'load' if inward else 'save'}(ptr %at{k}, i64 %step{k}, ptr %m{k}, i64 {n})"
+        lines += [
+            f"  %move{k} = mul i64 %i, %step{k}",
+            f"  %at{k} = getelementptr i8, ptr %base{k}, i64 %move{k}",
+            f"  %quick{k} = and i1 %full, %dense{k}",
+            f"  br i1 %quick{k}, label %packed{k}, label %other{k}",
+            f"packed{k}:",
+            packed,
+            f"  br label %moved{k}",
+            f"other{k}:",
+        ]
+        if inward:
+            lines += [
+                f"  %lone{k} = and i1 %alone, %dense{k}",
+                f"  br i1 %lone{k}, label %spread{k}, label %walk{k}",
+                f"spread{k}:",
+                f"  call void @spread(ptr %at{k}, ptr %m{k}, i64 {n})",
+                f"  br label %moved{k}",
+                f"walk{k}:",
+            ]
+        lines += [walk, f"  br label %moved{k}", f"moved{k}:"]
+        return f"moved{k}"
+
+
+def _all(name: str, checks: Sequence[str]) -> list[str]:
+    if not checks:
+        return [f"  {name} = or i1 true, true"]
+    lines, previous = [], checks[0]
+    for k, check in enumerate(checks[1:]):
+        lines.append(f"  {name}_{k} = and i1 {previous}, {check}")
+        previous = f"{name}_{k}"
+    return [*lines, f"  {name} = and i1 {previous}, true"]

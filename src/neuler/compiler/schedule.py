@@ -1,0 +1,205 @@
+"""From a graph to a plan: what is computed when, and where each value lives in between.
+
+A plan is a list of stages over one scratch buffer of numbered slots. Arithmetic is cut into
+chunks of bounded size (so that compile time grows linearly with the graph); sines and cosines
+are stages of their own between them. Values that cross a stage live in a slot, and a slot is
+used again as soon as its value is dead, so that the scratch stays small.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from neuler.compiler.graph import ADD, COS, INPUT, MUL, SIN, SUB, Node, Scalar
+
+CHUNK = 500
+"""Operations in one function of the emitted code."""
+
+
+@dataclass
+class Chunk:
+    """Arithmetic nodes in order; ``stores`` are the values that later stages or outputs need."""
+
+    nodes: list[Node]
+    stores: list[tuple[Node, int]] = field(default_factory=list)
+
+
+@dataclass
+class Trig:
+    """Sine and cosine of the value in one slot, into two others."""
+
+    argument: int
+    sine: int
+    cosine: int
+
+
+@dataclass
+class Plan:
+    """Stages over ``slots`` scratch values: inputs first, then outputs, then what crosses stages."""
+
+    stages: list[Chunk | list[Trig]]
+    slot: dict[Node, int]
+    slots: int
+    first_output: int
+    constants: list[tuple[int, float]]
+    fused: set[Node]
+
+
+def plan(inputs: Sequence[Node], outputs: Sequence[Scalar], *, fma: bool, chunk: int = CHUNK) -> Plan:
+    """Order the live part of a graph and give every value that crosses a stage a slot."""
+    graph = inputs[0].graph if inputs else next((o.graph for o in outputs if isinstance(o, Node)), None)
+    live = graph.live(outputs) if graph else []
+    fused = _fused(live, outputs) if fma else set()
+    stages = _stages(live, chunk)
+
+    slot: dict[Node, int] = {node: k for k, node in enumerate(inputs)}
+    first_output = len(inputs)
+    constants: list[tuple[int, float]] = []
+    goals: dict[Node, list[int]] = {}
+    for k, out in enumerate(outputs):
+        if isinstance(out, Node):
+            goals.setdefault(out, []).append(first_output + k)
+        else:
+            constants.append((first_output + k, float(out)))
+    spare = first_output + len(outputs)
+    slots, stages_out = _place(stages, slot, goals, fused, spare)
+    return Plan(stages_out, slot, slots, first_output, constants, fused)
+
+
+def _fused(live: list[Node], outputs: Sequence[Scalar]) -> set[Node]:
+    """Products that are used once, by a sum: they vanish in a fused multiply-add."""
+    uses: dict[Node, int] = {}
+    for out in outputs:
+        if isinstance(out, Node):
+            uses[out] = uses.get(out, 0) + 1
+    for node in live:
+        for operand in node.operands:
+            uses[operand] = uses.get(operand, 0) + 1
+    fused: set[Node] = set()
+    for node in live:
+        if node.op is ADD or node.op is SUB:
+            for operand in (node.b, node.a):
+                if isinstance(operand, Node) and operand.op is MUL and uses[operand] == 1:
+                    fused.add(operand)
+                    break
+    return fused
+
+
+def _stages(live: list[Node], chunk: int) -> list[list[Node]]:
+    """Nodes by the number of sines they stand behind, arithmetic cut into chunks."""
+    level: dict[Node, int] = {}
+    arithmetic: list[list[Node]] = [[]]
+    trig: list[list[Node]] = [[]]
+    for node in live:
+        depth = max((level[x] for x in node.operands), default=0)
+        if node.op is SIN or node.op is COS:
+            depth += 1
+        level[node] = depth
+        while len(arithmetic) <= depth:
+            arithmetic.append([])
+            trig.append([])
+        if node.op is SIN or node.op is COS:
+            trig[depth].append(node)
+        elif node.op is not INPUT:
+            arithmetic[depth].append(node)
+    stages: list[list[Node]] = []
+    for waves, nodes in zip(trig, arithmetic, strict=True):
+        if waves:
+            stages.append(waves)
+        pieces = max(1, -(-len(nodes) // chunk))
+        size = -(-len(nodes) // pieces)
+        stages.extend(nodes[k : k + size] for k in range(0, len(nodes), max(size, 1)))
+    return stages
+
+
+def _place(
+    stages: list[list[Node]],
+    slot: dict[Node, int],
+    goals: dict[Node, list[int]],
+    fused: set[Node],
+    spare: int,
+) -> tuple[int, list[Chunk | list[Trig]]]:
+    """Slots for the values that cross stages, freed after their last use. ``spare`` is for unwanted sines."""
+    next_slot = spare + 1
+    last: dict[Node, int] = {}
+    home: dict[Node, int] = {node: k for k, nodes in enumerate(stages) for node in nodes}
+    for k, nodes in enumerate(stages):
+        for node in nodes:
+            where = k
+            if node in fused:
+                continue
+            for operand in node.operands:
+                last[operand] = where
+                if operand in fused:  # its operands are read here, not where the product stands
+                    for inner in operand.operands:
+                        last[inner] = where
+    free: list[int] = []
+    dying: dict[int, list[int]] = {}
+
+    def take(node: Node, k: int) -> int:
+        nonlocal next_slot
+        if node in goals:
+            return goals[node][0]
+        if free:
+            number = heapq.heappop(free)
+        else:
+            number = next_slot
+            next_slot += 1
+        dying.setdefault(last.get(node, k), []).append(number)
+        return number
+
+    placed: list[Chunk | list[Trig]] = []
+    direct = [(node, number) for node, numbers in goals.items() if node.op is INPUT for number in numbers]
+    if direct:
+        placed.append(Chunk([], direct))
+    for k, nodes in enumerate(stages):
+        if nodes and (nodes[0].op is SIN or nodes[0].op is COS):
+            pairs, copies = _trig_stage(nodes, slot, goals, take, k, spare)
+            placed.append(pairs)
+            if copies:
+                placed.append(Chunk([], copies))
+        else:
+            chunk = Chunk(nodes)
+            for node in nodes:
+                if node in fused:
+                    continue
+                if node in goals:
+                    slot[node] = goals[node][0]
+                    chunk.stores.extend((node, number) for number in goals[node])
+                elif last.get(node, k) > home[node]:
+                    slot[node] = take(node, k)
+                    chunk.stores.append((node, slot[node]))
+            placed.append(chunk)
+        for number in dying.pop(k, ()):
+            heapq.heappush(free, number)
+    return next_slot, placed
+
+
+def _trig_stage(
+    nodes: list[Node],
+    slot: dict[Node, int],
+    goals: dict[Node, list[int]],
+    take: Callable[[Node, int], int],
+    k: int,
+    spare: int,
+) -> tuple[list[Trig], list[tuple[Node, int]]]:
+    pairs: dict[Node, dict[str, Node]] = {}
+    for node in nodes:
+        assert isinstance(node.a, Node)
+        pairs.setdefault(node.a, {})[node.op] = node
+    stage: list[Trig] = []
+    copies: list[tuple[Node, int]] = []
+    for argument, pair in pairs.items():
+        numbers = []
+        for op in (SIN, COS):
+            node = pair.get(op)
+            if node is None:
+                numbers.append(spare)
+                continue
+            slot[node] = take(node, k)
+            numbers.append(slot[node])
+            copies.extend((node, number) for number in goals.get(node, [])[1:])
+        stage.append(Trig(slot[argument], *numbers))
+    return stage, copies

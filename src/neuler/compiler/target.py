@@ -1,0 +1,99 @@
+"""The CPU that code is made for: vector width, fused multiply-add, the target machine."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from neuler.errors import CompileError
+
+LEVELS = {
+    "sse2": ("x86-64", "", 16, False),
+    "avx2": ("x86-64-v3", "", 32, True),
+    "avx512": ("x86-64-v4", "-prefer-256-bit", 64, True),
+}
+"""Forced levels of x86-64: LLVM's name of the CPU, features, bytes of a vector, fused multiply-add."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the emitted code may use."""
+
+    triple: str
+    cpu: str
+    features: str
+    vector_bytes: int
+    fma: bool
+
+    def lanes(self, dtype: str) -> int:
+        """How many numbers fit in one vector."""
+        return self.vector_bytes // (8 if dtype == "float64" else 4)
+
+    def machine(self) -> Any:
+        """A code generator for this target."""
+        return llvm_binding().Target.from_triple(self.triple).create_target_machine(
+            cpu=self.cpu, features=self.features, opt=2, reloc="pic",
+            codemodel="small", jit=True,
+        )  # fmt: skip
+
+
+@functools.cache
+def llvm_binding() -> Any:
+    """LLVM, loaded when it is first needed, with its native code generator ready."""
+    import llvmlite.binding as llvm
+
+    try:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+    except RuntimeError as error:  # pragma: no cover - a broken LLVM
+        raise CompileError(f"LLVM has no code generator for this machine: {error}") from error
+    return llvm
+
+
+@functools.cache
+def host() -> Target:
+    """The target of this process: the host's, or the level that NEULER_CPU forces."""
+    forced = os.environ.get("NEULER_CPU", "")
+    return level(forced) if forced else _detect()
+
+
+def _detect() -> Target:
+    triple, llvm = _triple(), llvm_binding()
+    features = llvm.get_host_cpu_features()
+    if triple.startswith(("x86_64", "amd64")):
+        cpu = llvm.get_host_cpu_name()
+        wide = all(features.get(f) for f in ("avx512f", "avx512dq", "avx512vl", "avx512bw"))
+        if wide:
+            return Target(triple, cpu, features.flatten() + ",-prefer-256-bit", 64, True)
+        if features.get("avx2") and features.get("fma"):
+            return Target(triple, cpu, features.flatten(), 32, True)
+        return Target(triple, cpu, features.flatten(), 16, bool(features.get("fma")))
+    arm = triple.startswith(("aarch64", "arm64"))
+    return Target(triple, llvm.get_host_cpu_name(), features.flatten() if features else "", 16, arm)
+
+
+def level(name: str) -> Target:
+    """A forced level: sse2, avx2 or avx512. Refuses what this CPU cannot run."""
+    if name not in LEVELS:
+        raise CompileError(f"NEULER_CPU: expected one of {', '.join(LEVELS)}, got {name!r}")
+    best = _detect()
+    cpu, features, vector_bytes, fma = LEVELS[name]
+    if not best.triple.startswith(("x86_64", "amd64")) or vector_bytes > best.vector_bytes:
+        raise CompileError(f"NEULER_CPU={name}: this CPU ({best.cpu}) cannot run it")
+    return Target(best.triple, cpu, features, vector_bytes, fma)
+
+
+def available_levels() -> tuple[str, ...]:
+    """The forced levels that this CPU can run."""
+    best = _detect()
+    if not best.triple.startswith(("x86_64", "amd64")):
+        return ()
+    return tuple(name for name, (_, _, size, _) in LEVELS.items() if size <= best.vector_bytes)
+
+
+def _triple() -> str:
+    triple = llvm_binding().get_process_triple()
+    # The in-memory linker reads ELF on Windows as well.
+    return f"{triple}-elf" if "windows" in triple and not triple.endswith("-elf") else triple

@@ -1,0 +1,350 @@
+"""URDF files: what they say about the dynamics, nothing dropped without a word."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neuler.errors import FormatError, RobotError
+from neuler.formats.urdf_xml import Element, Source, read_xml
+from neuler.robot.model import Joint, Limits, Link, Robot
+from neuler.robot.transform import Transform, Vec3
+
+JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
+
+_GEOMETRY = {"visual", "collision", "material"}
+_KNOWN_ATTRIBUTES = {
+    "robot": {"name", "version"},
+    "link": {"name"},
+    "joint": {"name", "type"},
+    "origin": {"xyz", "rpy"},
+    "axis": {"xyz"},
+    "parent": {"link"},
+    "child": {"link"},
+    "mass": {"value"},
+    "inertia": {"ixx", "ixy", "ixz", "iyy", "iyz", "izz"},
+    "limit": {"lower", "upper", "velocity", "effort"},
+    "dynamics": {"damping", "friction"},
+    "mimic": {"joint", "multiplier", "offset"},
+}
+_LOOPS = {"loop_joint", "joint", "ball_constraint", "distance_constraint", "linear_bushing_rpy", "tendon_constraint"}
+
+
+def load_urdf(
+    source: Source,
+    *,
+    mimic: str = "refuse",
+    floating: str = "refuse",
+    gravity: ArrayLike = (0.0, 0.0, -9.81),
+) -> Robot:
+    """A robot from a URDF file: a path, or the XML itself (bytes, or text that begins with ``<``).
+
+    Units are URDF's: m, kg, rad. ``gravity`` (m/s^2) is expressed in the base link's frame.
+    Every link of the file is a link of the robot, those behind fixed joints included, and its
+    frame is the URDF link frame. ``<dynamics damping friction>`` become viscous (N m s/rad or
+    N s/m) and Coulomb friction (N m or N). A limit that is not given is infinite; a continuous
+    joint has no position limits. A link without ``<inertial>`` has no mass.
+
+    A *planar* joint ``j`` becomes three: ``j/x`` and ``j/y`` slide (m), ``j/turn`` turns about the
+    plane's normal (rad), with massless links ``j/x`` and ``j/y`` between. The smallest rotation
+    that takes z to the normal takes x and y to the two directions of sliding.
+
+    ``mimic="independent"`` gives a mimic joint a coordinate of its own instead of refusing it;
+    ``floating="fixed"`` welds floating joints. A simple transmission gives ``gear_ratio``. What a
+    file says that has no effect here (other transmissions, sensors, simulator settings) is named
+    in ``robot.notes``; shapes and materials are not read. Loop constraints are refused.
+
+    >>> arm = load_urdf('''<robot name="pendulum"><link name="base"/>
+    ...   <link name="bob"><inertial><origin xyz="0 0 -1"/><mass value="2"/>
+    ...     <inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>
+    ...   <joint name="hinge" type="continuous"><parent link="base"/><child link="bob"/>
+    ...     <axis xyz="0 1 0"/><dynamics damping="0.1"/></joint></robot>''')
+    >>> arm.joint_names, arm.mass, arm.moving_joints[0].viscous
+    (('hinge',), 2.0, 0.1)
+    """
+    for option, value, allowed in (
+        ("mimic", mimic, ("refuse", "independent")),
+        ("floating", floating, ("refuse", "fixed")),
+    ):
+        if value not in allowed:
+            raise FormatError(f"option {option!r} of load_urdf must be one of {', '.join(allowed)}, got {value!r}")
+    root = read_xml(source)
+    if root.tag != "robot":
+        raise root.error(f"expected the root element <robot> of a URDF file, got <{root.tag}>; only URDF is supported")
+    try:
+        return _Reader(root, mimic == "independent", floating == "fixed").robot(gravity)
+    except RobotError as error:
+        raise FormatError(f"{root.file}: {error}") from None
+
+
+class _Reader:
+    def __init__(self, root: Element, free_mimic: bool, weld_floating: bool) -> None:
+        self.root = root
+        self.free_mimic = free_mimic
+        self.weld_floating = weld_floating
+        self.ignored: Counter[str] = Counter()
+        self.notes: list[str] = []
+        self.mimics: list[str] = []
+        self.welded: list[str] = []
+        self.simulated: list[str] = []
+        self.links: list[Link] = []
+        self.joints: list[Joint] = []
+
+    def robot(self, gravity: ArrayLike) -> Robot:
+        _refuse_xacro(self.root)
+        self.attributes(self.root)
+        transmissions: list[Element] = []
+        for element in self.root.children:
+            prefix, _, tag = element.tag.rpartition(":")
+            if element.tag == "link":
+                self.links.append(self.link(element))
+            elif element.tag == "joint":
+                self.joints.extend(self.joint(element))
+            elif element.tag == "transmission":
+                transmissions.append(element)
+            elif element.tag == "loop_joint" or (prefix and tag in _LOOPS):
+                name = element.attributes.get("name", "")
+                raise element.error(
+                    f"<{element.tag}> {name!r}: loop constraints are not supported; remove it to load the open tree"
+                )
+            elif element.tag not in _GEOMETRY:
+                self.ignore(element)
+                if element.tag == "gazebo":
+                    self.gazebo(element)
+        if not self.links:
+            raise self.root.error("<robot> has no <link>; a robot needs at least its base")
+        self.named("mimic joints with coordinates of their own", self.mimics)
+        self.named("floating joints taken as fixed", self.welded)
+        self.named("joints of the simulator alone, in <gazebo>, ignored", self.simulated)
+        joints = self.geared(transmissions)
+        counts = [f"ignored: {what} ({count})" for what, count in sorted(self.ignored.items())]
+        name = self.root.attributes.get("name", "").strip() or "robot"
+        return Robot(name, self.links, joints, gravity=gravity, notes=[*self.notes, *counts])
+
+    # ---- notes -----------------------------------------------------------------------------
+
+    def ignore(self, element: Element, parent: str = "") -> None:
+        self.ignored[f"<{element.tag}>" + (f" in <{parent}>" if parent else "")] += 1
+
+    def attributes(self, element: Element) -> None:
+        known = _KNOWN_ATTRIBUTES[element.tag]
+        for name in element.attributes:
+            if name not in known and not name.startswith("xmlns"):
+                self.ignored[f"attribute {name!r} of <{element.tag}>"] += 1
+
+    def children(self, element: Element, known: Iterable[str]) -> None:
+        for child in element.children:
+            if child.tag not in known:
+                self.ignore(child, element.tag)
+
+    def named(self, what: str, names: list[str]) -> None:
+        if names:
+            self.notes.append(f"{what}: {', '.join(map(repr, names))}")
+
+    def gazebo(self, element: Element) -> None:
+        """A simulator may close loops in its own section: say which."""
+        for child in element.children:
+            if child.tag == "joint" or child.tag.startswith("joint:"):
+                self.simulated.append(child.attributes.get("name", ""))
+
+    # ---- links -----------------------------------------------------------------------------
+
+    def link(self, element: Element) -> Link:
+        self.attributes(element)
+        name = element.attribute("name", "link")
+        owner = f"link {name!r}"
+        self.children(element, {"inertial"} | _GEOMETRY)
+        inertial = element.one("inertial", owner)
+        if inertial is None:
+            return Link(name)
+        self.children(inertial, ("origin", "mass", "inertia"))
+        placement = self.origin(inertial, owner)
+        mass_element = inertial.need("mass", owner)
+        self.attributes(mass_element)
+        mass = mass_element.number("value", owner)
+        moments = inertial.need("inertia", owner)
+        self.attributes(moments)
+        about_com = [moments.number(key, owner) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")]
+        with np.errstate(over="ignore", invalid="ignore"):  # the model names a number that overflowed
+            return Link.from_com(name, mass=mass, inertia=about_com).seen_from(placement)
+
+    def origin(self, element: Element, owner: str) -> Transform:
+        origin = element.one("origin", owner)
+        if origin is None:
+            return Transform()
+        self.attributes(origin)
+        if "quat_xyzw" in origin.attributes:
+            raise origin.error(f"{owner}: 'quat_xyzw' of <origin> is not supported; give the rotation as 'rpy'")
+        zero = (0.0, 0.0, 0.0)
+        return Transform.from_rpy(origin.vector("xyz", owner, zero), origin.vector("rpy", owner, zero))
+
+    # ---- joints ----------------------------------------------------------------------------
+
+    def joint(self, element: Element) -> list[Joint]:
+        self.attributes(element)
+        name = element.attribute("name", "joint")
+        owner = f"joint {name!r}"
+        kind = element.attribute("type", owner)
+        if kind not in JOINT_TYPES:
+            raise element.error(f"{owner}: type must be one of {', '.join(JOINT_TYPES)}, got {kind!r}")
+        known = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
+        self.children(element, known)
+        parent, child = (self.end(element, role, owner) for role in ("parent", "child"))
+        placement = self.origin(element, owner)
+        if kind == "floating":
+            if not self.weld_floating:
+                raise element.error(
+                    f"{owner}: floating joints are not supported; a free base comes with floating_base, not with a "
+                    'joint; floating="fixed" loads this joint as a fixed one'
+                )
+            self.welded.append(name)
+        if kind in ("fixed", "floating"):
+            return [Joint(name, "fixed", parent, child, placement)]
+        self.mimic(element, name, owner)
+        axis = self.axis(element, owner)
+        viscous, coulomb = self.friction(element, owner)
+        if kind == "planar":
+            return self.planar(element, name, (parent, child), placement, axis, (viscous, coulomb))
+        limits = self.limits(element, owner, bounded=kind != "continuous")
+        kind = "revolute" if kind == "continuous" else kind
+        return [Joint(name, kind, parent, child, placement, axis, limits, viscous, coulomb)]
+
+    def end(self, element: Element, role: str, owner: str) -> str:
+        end = element.need(role, owner)
+        self.attributes(end)
+        return end.attribute("link", owner)
+
+    def axis(self, element: Element, owner: str) -> Vec3:
+        axis = element.one("axis", owner)
+        if axis is None:
+            return (1.0, 0.0, 0.0)
+        self.attributes(axis)
+        x, y, z = axis.vector("xyz", owner, (1.0, 0.0, 0.0))
+        largest = max(abs(x), abs(y), abs(z))
+        if largest == 0.0:
+            raise axis.error(f"{owner}: the axis has no direction, got '0 0 0'; give a unit vector")
+        x, y, z = x / largest, y / largest, z / largest  # no overflow, no underflow
+        norm = math.hypot(x, y, z)
+        return (x / norm, y / norm, z / norm)
+
+    def limits(self, element: Element, owner: str, *, bounded: bool) -> Limits:
+        limit = element.one("limit", owner)
+        if limit is None:
+            return Limits()
+        self.attributes(limit)
+        lower = limit.number("lower", owner, -math.inf, infinite=True)
+        upper = limit.number("upper", owner, math.inf, infinite=True)
+        velocity = limit.number("velocity", owner, math.inf, infinite=True)
+        effort = limit.number("effort", owner, math.inf, infinite=True)
+        return Limits(lower, upper, velocity, effort) if bounded else Limits(velocity=velocity, effort=effort)
+
+    def friction(self, element: Element, owner: str) -> tuple[float, float]:
+        dynamics = element.one("dynamics", owner)
+        if dynamics is None:
+            return 0.0, 0.0
+        self.attributes(dynamics)
+        return dynamics.number("damping", owner, 0.0), dynamics.number("friction", owner, 0.0)
+
+    def mimic(self, element: Element, name: str, owner: str) -> None:
+        mimic = element.one("mimic", owner)
+        if mimic is None:
+            return
+        self.attributes(mimic)
+        leader = mimic.attribute("joint", owner)
+        if not self.free_mimic:
+            raise mimic.error(
+                f"{owner}: mimics joint {leader!r}; joints that mimic others are not supported; "
+                'mimic="independent" gives each a coordinate of its own'
+            )
+        self.mimics.append(name)
+
+    def planar(
+        self,
+        element: Element,
+        name: str,
+        ends: tuple[str, str],
+        placement: Transform,
+        normal: Vec3,
+        friction: tuple[float, float],
+    ) -> list[Joint]:
+        if friction != (0.0, 0.0):
+            raise element.error(
+                f"joint {name!r}: friction of a planar joint does not say in which direction it acts; "
+                "write two prismatic joints and a revolute one"
+            )
+        for limit in element.all("limit"):
+            self.ignore(limit, "joint type=planar")
+        parent, child = ends
+        x, y = _in_plane(normal)
+        self.links.extend((Link(f"{name}/x"), Link(f"{name}/y")))
+        return [
+            Joint(f"{name}/x", "prismatic", parent, f"{name}/x", placement, x),
+            Joint(f"{name}/y", "prismatic", f"{name}/x", f"{name}/y", axis=y),
+            Joint(f"{name}/turn", "revolute", f"{name}/y", child, axis=normal),
+        ]
+
+    # ---- transmissions -----------------------------------------------------------------------
+
+    def geared(self, transmissions: list[Element]) -> list[Joint]:
+        """The joints with the ratios of simple transmissions; the other transmissions noted by name."""
+        ratios: dict[str, float] = {}
+        others: dict[str, list[str]] = {}
+        moving = {joint.name for joint in self.joints if joint.moves}
+        known = {joint.name for joint in self.joints}
+        for element in transmissions:
+            name = element.attributes.get("name", "")
+            owner = f"transmission {name!r}"
+            declared = element.one("type", owner)
+            kind = (declared.text if declared else element.attributes.get("type", "")).strip() or "without a type"
+            joints = [joint.attributes.get("name", "") for joint in element.all("joint")]
+            if kind.rpartition("/")[2] != "SimpleTransmission":
+                others.setdefault(f"transmissions of type {kind!r} ignored", []).append(name)
+            elif len(joints) != 1:
+                others.setdefault("simple transmissions that do not have one joint, ignored", []).append(name)
+            elif joints[0] not in known:
+                others.setdefault("transmissions of joints that do not exist, ignored", []).append(name)
+            else:
+                ratio = self.reduction(element, owner)
+                if ratio is None or joints[0] not in moving:
+                    continue
+                if ratios.setdefault(joints[0], ratio) != ratio:
+                    others.setdefault("second transmissions of a joint, ignored", []).append(name)
+        for what, names in others.items():
+            self.named(what, names)
+        return [dataclasses.replace(joint, gear_ratio=ratios.get(joint.name, 1.0)) for joint in self.joints]
+
+    def reduction(self, element: Element, owner: str) -> float | None:
+        found = element.all("mechanicalReduction")
+        for actuator in element.all("actuator"):
+            found.extend(actuator.all("mechanicalReduction"))
+        values = {reduction.content_number(owner) for reduction in found}
+        if not values:
+            return None
+        if len(values) > 1:
+            raise element.error(f"{owner}: has {len(values)} different values of <mechanicalReduction>; keep one")
+        if 0.0 in values:
+            raise element.error(f"{owner}: <mechanicalReduction> must not be zero; it is motor turns per joint turn")
+        return values.pop()
+
+
+def _in_plane(normal: Vec3) -> tuple[Vec3, Vec3]:
+    """Images of x and y under the smallest rotation that takes z to the normal (Rodrigues)."""
+    a, b, c = normal
+    if c < -1.0 + 1e-12:
+        return (1.0, 0.0, 0.0), (0.0, -1.0, 0.0)
+    k = 1.0 / (1.0 + c)
+    return (1.0 - a * a * k, -a * b * k, -a), (-a * b * k, 1.0 - b * b * k, -b)
+
+
+def _refuse_xacro(root: Element) -> None:
+    pending = [root]
+    while pending:
+        element = pending.pop()
+        if element.tag.startswith("xacro:"):
+            raise element.error(f"<{element.tag}>: this is a xacro file; run xacro first and load what it prints")
+        pending.extend(element.children)

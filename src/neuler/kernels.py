@@ -1,0 +1,246 @@
+"""Kernels: compiled quantities, callable on arrays of any batch shape."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuler.compiler.build import Operations, Recipe, compile_recipe
+from neuler.compiler.llvm import Operand
+from neuler.errors import InputError
+from neuler.quantities import QUANTITIES, recipe
+from neuler.robot import Robot, verbs
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+_DTYPES = ("float64", "float32")
+_WORK_PER_THREAD = 200_000
+"""Operations below which a thread costs more than it brings."""
+
+
+def threads() -> int:
+    """How many threads large batches use: NEULER_THREADS, else all cores of this process."""
+    chosen = os.environ.get("NEULER_THREADS", "")
+    if chosen:
+        try:
+            return max(1, int(chosen))
+        except ValueError:
+            raise InputError(f"NEULER_THREADS must be a whole number, got {chosen!r}") from None
+    return _cores()
+
+
+@functools.cache
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def _pool(workers: int, process: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(workers, thread_name_prefix="neuler")
+
+
+class Kernel:
+    """A compiled quantity of one robot.
+
+    Call it on arrays whose last axes are ``inputs``' shapes; all leading axes broadcast.
+    ``out=`` takes an array (or a tuple of arrays) to write into. ``operations`` counts the work
+    for one state, ``ufunc`` is the NumPy gufunc itself, ``threads`` may be set to limit the
+    cores that a large batch uses (None: ``NEULER_THREADS`` or all).
+
+    >>> import neuler
+    >>> robot = neuler.robots.two_link()
+    >>> kernel = robot.inverse_dynamics
+    >>> kernel([0.1, 0.2], [0.0, 0.0], [1.0, 0.0]).shape
+    (2,)
+    >>> kernel.ufunc.signature
+    '(2),(2),(2)->(2)'
+    """
+
+    def __init__(self, robot: Robot, quantity: str, *, dtype: str = "float64", **options: Any) -> None:
+        if np.dtype(dtype).name not in _DTYPES:
+            raise InputError(f"{quantity}: dtype must be float64 or float32, got {dtype!r}")
+        self.robot = robot
+        self.quantity = quantity
+        self.options = options
+        self.dtype = np.dtype(dtype)
+        self.recipe: Recipe = recipe(robot, quantity, **options)
+        self.__doc__ = QUANTITIES[quantity].__doc__
+        frozen = tuple(sorted((k, tuple(v) if isinstance(v, list) else v) for k, v in options.items()))
+        identity = (robot.content_hash, quantity, frozen)
+        self._compiled = compile_recipe(self.recipe, quantity, self.__doc__ or "", self.dtype.name, identity)
+        self.ufunc = self._compiled.ufunc
+        work = self.operations.mul + self.operations.add + 20 * self.operations.trig + 10 * self.operations.div
+        self._rows_per_thread = max(64, _WORK_PER_THREAD // max(work, 1))
+        self.threads = None
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        """Names and core shapes of the arguments."""
+        return self.recipe.inputs
+
+    @property
+    def outputs(self) -> tuple[Operand, ...]:
+        """Names and core shapes of the results."""
+        return self.recipe.outputs
+
+    @property
+    def operations(self) -> Operations:
+        """Multiplications, additions, divisions and sines for one state."""
+        return self._compiled.operations
+
+    @property
+    def compile_seconds(self) -> float:
+        """How long it took to get the machine code, from the trace or from the cache."""
+        return self._compiled.seconds
+
+    def __call__(self, *arrays: Any, out: Any = None) -> Any:
+        try:
+            if arrays[0].size < self._split_size:  # one thread: NumPy does the rest
+                return self.ufunc(*arrays) if out is None else self.ufunc(*arrays, out=out)
+        except (AttributeError, IndexError):
+            pass  # not arrays: lists, numbers, too few of them
+        except (TypeError, ValueError) as error:
+            raise self._explain(arrays, error, out) from None
+        return self._batch(arrays, out)
+
+    @property
+    def threads(self) -> int | None:
+        """The most threads that a call may use; None for NEULER_THREADS or all cores."""
+        return self._threads
+
+    @threads.setter
+    def threads(self, count: int | None) -> None:
+        if count is not None and (not isinstance(count, int) or count < 1):
+            raise InputError(f"threads must be a positive whole number or None, got {count!r}")
+        self._threads = count
+        rows = 2 * self._rows_per_thread if count != 1 else sys.maxsize
+        self._split_size = rows * self.inputs[0].size if self.dtype == np.float64 else 0
+
+    # ---- large batches ------------------------------------------------------------------------
+
+    def _batch(self, arrays: Sequence[Any], out: Any) -> Any:
+        if len(arrays) != len(self.inputs):
+            raise self._explain(arrays, TypeError())
+        values = [self._array(x, operand) for x, operand in zip(arrays, self.inputs, strict=True)]
+        batches = [x.shape[: x.ndim - len(o.shape)] for x, o in zip(values, self.inputs, strict=True)]
+        try:
+            batch = np.broadcast_shapes(*batches)
+        except ValueError:
+            shown = ", ".join(f"{o.name} {x.shape}" for x, o in zip(values, self.inputs, strict=True))
+            raise InputError(f"{self.quantity}: the batch axes do not broadcast: {shown}") from None
+        given = self._outputs(out)
+        rows = int(np.prod(batch, dtype=np.int64))
+        workers = min(self.threads or threads(), rows // self._rows_per_thread)
+        try:
+            if workers < 2 or not batch:
+                return self.ufunc(*values, out=given) if given is not None else self.ufunc(*values)
+            return self._split(values, batch, given, workers)
+        except (TypeError, ValueError) as error:
+            raise self._explain(arrays, error, out) from None
+
+    def _array(self, x: Any, operand: Operand) -> np.ndarray:
+        try:
+            value = np.asarray(x)
+        except ValueError:
+            raise InputError(f"{self.quantity}: {operand.name} is not a regular array of numbers") from None
+        kind = value.dtype.kind
+        if kind not in "fiub":
+            what = "complex numbers" if kind == "c" else f"values of type {value.dtype}"
+            raise InputError(f"{self.quantity}: {operand.name} must be real numbers, got {what}")
+        if value.dtype.char == "g":
+            raise InputError(f"{self.quantity}: {operand.name} is {value.dtype}; convert it to float64")
+        core = value.shape[value.ndim - len(operand.shape) :] if value.ndim >= len(operand.shape) else None
+        if core != operand.shape:
+            raise InputError(self._shape_message(operand, value))
+        return value if value.dtype == self.dtype else value.astype(self.dtype)
+
+    def _shape_message(self, operand: Operand, value: np.ndarray) -> str:
+        axes = f"last axis {operand.shape[0]}" if len(operand.shape) == 1 else f"last axes {operand.shape}"
+        hint = ""
+        if operand.size == self.robot.nv:
+            names = self.robot.joint_names
+            hint = f" (one per moving joint: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''})"
+        return f"{self.quantity}: expected {operand.name} with {axes}{hint}, got shape {value.shape}"
+
+    def _outputs(self, out: Any) -> tuple[Any, ...] | None:
+        if out is None:
+            return None
+        given = out if isinstance(out, tuple) else (out,)
+        if len(given) != len(self.outputs):
+            raise InputError(f"{self.quantity}: out must be {len(self.outputs)} arrays, got {len(given)}")
+        for array, operand in zip(given, self.outputs, strict=True):
+            if array is not None and not isinstance(array, np.ndarray):
+                raise InputError(f"{self.quantity}: out for {operand.name} must be an array, got {type(array).__name__}")
+            if array is not None and not array.flags.writeable:
+                raise InputError(f"{self.quantity}: out for {operand.name} is read-only")
+        return given
+
+    def _split(
+        self, values: Sequence[np.ndarray], batch: tuple[int, ...], given: tuple[Any, ...] | None, workers: int
+    ) -> Any:
+        """Cut the longest batch axis into as many parts as there are workers; NumPy releases the GIL."""
+        axis = int(np.argmax(batch))
+        results = []
+        for k, operand in enumerate(self.outputs):
+            array = given[k] if given is not None else None
+            if array is None:
+                array = np.empty(batch + operand.shape, self.dtype)
+            elif array.shape != batch + operand.shape or any(np.may_share_memory(array, x) for x in values):
+                return self.ufunc(*values, out=given)
+            results.append(array)
+        spread = [
+            np.broadcast_to(x, batch + o.shape) for x, o in zip(values, self.inputs, strict=True)
+        ]
+        edges = np.linspace(0, batch[axis], min(workers, batch[axis]) + 1).astype(int)
+        before = (slice(None),) * axis
+
+        def part(k: int) -> None:
+            cut = (*before, slice(edges[k], edges[k + 1]))
+            self.ufunc(*(x[cut] for x in spread), out=tuple(r[cut] for r in results))
+
+        pool = _pool(_cores() if workers <= _cores() else workers, os.getpid())
+        jobs = [pool.submit(part, k) for k in range(1, len(edges) - 1)]
+        part(0)
+        for job in jobs:
+            job.result()
+        return results[0] if len(results) == 1 else tuple(results)
+
+    # ---- errors that explain themselves -----------------------------------------------------------
+
+    def _explain(self, arrays: Sequence[Any], error: Exception, out: Any = None) -> Exception:
+        names = ", ".join(operand.name for operand in self.inputs)
+        if len(arrays) != len(self.inputs):
+            return InputError(f"{self.quantity}: takes {len(self.inputs)} arrays ({names}), got {len(arrays)}")
+        for x, operand in zip(arrays, self.inputs, strict=True):
+            try:
+                self._array(x, operand)
+            except InputError as better:
+                return better
+        if out is not None:
+            shapes = ", ".join(f"{o.name} {o.shape}" for o in self.outputs)
+            return InputError(f"{self.quantity}: out does not fit (batch axes + {shapes}): {error}")
+        return InputError(f"{self.quantity}: {error}")
+
+    def __repr__(self) -> str:
+        sides = [", ".join(f"{o.name} {o.shape}" for o in side) for side in (self.inputs, self.outputs)]
+        return f"<kernel {self.quantity} of {self.robot.name!r}: {sides[0]} -> {sides[1]}; {self.operations}>"
+
+    def __reduce__(self) -> Any:
+        return _again, (self.robot, self.quantity, self.dtype.name, self.options)
+
+
+def _again(robot: Robot, quantity: str, dtype: str, options: dict[str, Any]) -> Kernel:
+    return Kernel(robot, quantity, dtype=dtype, **options)
+
+
+verbs.compile_verb = Kernel

@@ -1,0 +1,81 @@
+"""Base-parameter regrouping: inertial parameters that act together are gathered on one link.
+
+What a link carries that its own joint cannot show is moved to its antecedent, exactly, after
+Gautier and Khalil (1990):
+
+- across a revolute joint: a body that does not change when it is turned about the axis and has
+  no inertia about it: the mass (put on the axis), the first moment along z, and equal xx and yy;
+- across a prismatic joint: the whole inertia tensor, since both links turn alike.
+
+Afterwards a revolute link has M = MZ = YY = 0 and a prismatic one J = 0. Joint forces, the
+inertia matrix and all that follows from them are unchanged; the reaction wrenches, the potential
+energy and the momentum are not, and are computed from the parameters as they were.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
+from neuler.robot import Link, Transform
+
+
+def regroup(tree: Tree) -> Tree:
+    """The tree with its inertial parameters regrouped, from the tips to the base."""
+    bodies = list(tree.bodies)
+    for number in range(len(bodies) - 1, 0, -1):
+        body = bodies[number]
+        kept, moved = _split(body)
+        bodies[number] = kept
+        parent = bodies[body.antecedent]
+        bodies[body.antecedent] = _with(parent, _link(parent).merged(moved.seen_from(_zero_pose(body))))
+    bodies = [_rotor_on_link(tree, body) for body in bodies]
+    return dataclasses.replace(tree, bodies=tuple(bodies))
+
+
+def _split(body: Body) -> tuple[Body, Link]:
+    """What stays on the link, and what its antecedent takes over."""
+    xx, yy, zz, xy, xz, yz = body.inertia
+    mx, my, mz = body.first_moment
+    if body.sigma == REVOLUTE:
+        kept = Link("kept", 0.0, (mx, my, 0.0), (xx - yy, 0.0, zz, xy, xz, yz))
+        return _with(body, kept), Link("moved", body.mass, (0.0, 0.0, mz), (yy, yy, 0.0, 0.0, 0.0, 0.0))
+    if body.sigma == PRISMATIC:
+        return _with(body, Link("kept", body.mass, body.first_moment)), Link("moved", inertia=body.inertia)
+    return _with(body, Link("kept")), _link(body)
+
+
+def _zero_pose(body: Body) -> Transform:
+    """The body's frame in its antecedent's at position zero (what moves across is the same at any position)."""
+    (cg, sg), (ca, sa) = body.gamma, body.alpha
+    theta = Transform.rot_z(body.quarters * np.pi / 2 + body.offset)
+    turn = np.array([[cg, -sg, 0], [sg, cg, 0], [0, 0, 1]], dtype=float)
+    tilt = np.array([[1, 0, 0], [0, ca, -sa], [0, sa, ca]], dtype=float)
+    rotation = turn @ tilt @ np.array(theta.rotation)
+    rows = tuple(tuple(row) for row in rotation.tolist())
+    return Transform(rows, tuple((turn @ np.array(body.p)).tolist()))  # type: ignore[arg-type]
+
+
+def _rotor_on_link(tree: Tree, body: Body) -> Body:
+    """On the base and square to it, a joint's rotor turns exactly as its link does: one parameter."""
+    joint = body.joint
+    if joint is None or body.sigma != REVOLUTE or not joint.rotor_inertia:
+        return body
+    below = tree.bodies[body.antecedent]
+    first = body.antecedent == 0
+    second = below.antecedent == 0 and below.sigma == REVOLUTE and body.alpha[0] == 0.0
+    if not (first or second):
+        return body
+    xx, yy, zz, *rest = body.inertia
+    inertia = (xx, yy, zz + joint.rotor_inertia, *rest)
+    return dataclasses.replace(body, inertia=inertia, joint=dataclasses.replace(joint, rotor_inertia=0.0))
+
+
+def _link(body: Body) -> Link:
+    return Link(body.name, body.mass, body.first_moment, body.inertia)
+
+
+def _with(body: Body, link: Link) -> Body:
+    return dataclasses.replace(body, mass=link.mass, first_moment=link.first_moment, inertia=link.inertia)

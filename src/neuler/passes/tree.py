@@ -1,0 +1,75 @@
+"""The form that the recursions read: bodies in canonical frames, numbered outward from the base."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from neuler.algebra.placement import STRAIGHT, Placement
+from neuler.algebra.turns import Angle
+from neuler.compiler.graph import Scalar, cos, sin
+from neuler.robot import Joint, Transform
+from neuler.robot.model import Inertia6
+from neuler.robot.transform import Vec3, exact_cos_sin
+
+REVOLUTE, PRISMATIC, FIXED = 0, 1, 2
+"""Khalil's sigma."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """A link in its canonical frame: z along its joint's axis, x along a common normal.
+
+    ``antecedent`` is the number of its parent, Khalil's a(j). The frame's place in the parent's
+    is Rot(z, gamma) Tran(p) Rot(x, alpha) Rot(z, theta) Tran(z, r) with theta = q + offset
+    (revolute) or r = q (prismatic).
+    """
+
+    name: str
+    antecedent: int
+    sigma: int = FIXED
+    gamma: Angle = STRAIGHT
+    p: Vec3 = (0.0, 0.0, 0.0)
+    alpha: Angle = STRAIGHT
+    quarters: int = 0
+    offset: float = 0.0
+    mass: float = 0.0
+    first_moment: Vec3 = (0.0, 0.0, 0.0)
+    inertia: Inertia6 = (0.0,) * 6  # type: ignore[assignment]
+    joint: Joint | None = None
+    coordinate: int | None = None
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Where the joint moves among (vx, vy, vz, wx, wy, wz): Khalil's a_j, (16)."""
+        return {REVOLUTE: (5,), PRISMATIC: (2,), FIXED: ()}[self.sigma]
+
+    def placement(self, q: Scalar) -> Placement:
+        """The body's frame in its antecedent's, at position q."""
+        if self.sigma == REVOLUTE:
+            angle = q + self.offset if self.offset else q
+            c, s = cos(angle), sin(angle)
+        else:
+            c, s = exact_cos_sin(self.offset)
+        theta = ((c, s), (-s, c), (-c, -s), (s, -c))[self.quarters]
+        return Placement(self.gamma, self.p, self.alpha, theta, q if self.sigma == PRISMATIC else 0.0)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """All bodies; ``bodies[0]`` is the base. ``frames`` places every named frame of the robot on a body."""
+
+    name: str
+    bodies: tuple[Body, ...]
+    gravity: Vec3
+    frames: dict[str, tuple[int, Transform]] = field(hash=False, compare=False)
+    link_names: tuple[str, ...] = ()
+
+    @property
+    def dof(self) -> int:
+        """Number of coordinates."""
+        return sum(len(body.columns) for body in self.bodies)
+
+    @property
+    def base(self) -> Transform:
+        """The robot's base frame in the canonical frame of the base."""
+        return self.frames[self.link_names[0]][1]

@@ -1,0 +1,310 @@
+"""What can be computed of a robot: each quantity as a recipe of inputs, outputs and a recursion."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from neuler.compiler.build import Recipe
+from neuler.compiler.graph import Scalar
+from neuler.compiler.llvm import Operand
+from neuler.errors import InputError, RobotError
+from neuler.passes.canonical import canonical
+from neuler.passes.fuse import fuse
+from neuler.passes.regroup import regroup
+from neuler.passes.tree import Tree
+from neuler.recursions import composite, coriolis, energy, frames, nasser, walker_orin
+from neuler.recursions.hybrid import Wrench, flat, hybrid, pair
+from neuler.recursions.kinematics import placements, velocities
+from neuler.robot import Robot
+
+Values = Mapping[str, list[Scalar]]
+FORWARD_METHODS = ("articulated", "nasser", "walker_orin")
+
+
+@functools.lru_cache(maxsize=64)
+def whole_tree(robot: Robot) -> Tree:
+    """Canonical frames, every link a body of its own."""
+    return canonical(robot)
+
+
+@functools.lru_cache(maxsize=64)
+def fused_tree(robot: Robot) -> Tree:
+    """Canonical frames, fixed links fused."""
+    return canonical(fuse(robot))
+
+
+@functools.lru_cache(maxsize=64)
+def grouped_tree(robot: Robot) -> Tree:
+    """Fused, with regrouped inertial parameters: for joint forces and accelerations."""
+    return regroup(fused_tree(robot))
+
+
+def _coordinates(robot: Robot, *names: str) -> tuple[Operand, ...]:
+    if not robot.nv:
+        raise RobotError(f"robot {robot.name!r} has no joint that moves: it has no coordinates to compute with")
+    return tuple(Operand(name, (robot.nv,)) for name in names)
+
+
+# ---- external wrenches --------------------------------------------------------------------------
+
+
+def _named(robot: Robot, external: str | Iterable[str]) -> tuple[str, ...]:
+    chosen = (external,) if isinstance(external, str) else tuple(external)
+    for name in chosen:
+        robot.locate(name)
+    if len(set(chosen)) != len(chosen):
+        raise InputError(f"external: a frame is named twice in {chosen}")
+    return chosen
+
+
+def _wrench_inputs(chosen: Sequence[str]) -> tuple[Operand, ...]:
+    return tuple(Operand(f"wrench_{name}", (6,)) for name in chosen)
+
+
+def _loads(tree: Tree, chosen: Sequence[str], values: Values) -> dict[int, list[Wrench]]:
+    loads: dict[int, list[Wrench]] = {}
+    for name in chosen:
+        number, placement = tree.frames[name]
+        loads.setdefault(number, []).append(frames.wrench_from(placement, pair(values[f"wrench_{name}"])))
+    return loads
+
+
+# ---- dynamics -----------------------------------------------------------------------------------
+
+
+def _hybrid_recipe(
+    robot: Robot, names: tuple[str, str], told: Sequence[bool], external: str | Iterable[str], reactions: bool
+) -> Recipe:
+    """Hybrid dynamics with some joints' motion given; ``reactions`` adds the reaction wrenches."""
+    given, found = names
+    chosen = _named(robot, external)
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        tree = whole_tree(robot) if reactions else grouped_tree(robot)
+        solved = hybrid(tree, values["q"], values["qd"], values[given], told, _loads(tree, chosen, values))
+        results = [solved.coordinates]
+        if reactions:
+            results.append(_reactions(tree, solved.reactions))
+        return results
+
+    outputs = [Operand(found, (robot.nv,))]
+    if reactions:
+        outputs.append(Operand("reactions", (len(robot.links), 6)))
+    return Recipe(_coordinates(robot, "q", "qd", given) + _wrench_inputs(chosen), tuple(outputs), trace)
+
+
+def _reactions(tree: Tree, reactions: Sequence[Wrench]) -> list[Scalar]:
+    """In the user's link frames, at their origins."""
+    rows: list[Scalar] = []
+    for name in tree.link_names:
+        number, placement = tree.frames[name]
+        rows.extend(flat(frames.wrench_at(placement, reactions[number])))
+    return rows
+
+
+def inverse_dynamics(robot: Robot, *, external: str | Iterable[str] = (), reactions: bool = False) -> Recipe:
+    """tau = M(q) qdd + h(q, qd) - J^T wrench, Khalil (12)."""
+    return _hybrid_recipe(robot, ("qdd", "tau"), [True] * robot.nv, external, reactions)
+
+
+def forward_dynamics(
+    robot: Robot, *, method: str = "articulated", external: str | Iterable[str] = (), reactions: bool = False
+) -> Recipe:
+    """qdd = M(q)^-1 (tau + J^T wrench - h(q, qd)), Khalil (41)."""
+    if method not in FORWARD_METHODS:
+        raise InputError(f"forward_dynamics: method must be one of {', '.join(FORWARD_METHODS)}, got {method!r}")
+    if method == "articulated":
+        return _hybrid_recipe(robot, ("tau", "qdd"), [False] * robot.nv, external, reactions)
+    if method == "walker_orin" and reactions:
+        raise InputError("forward_dynamics: method 'walker_orin' has no reactions; use 'articulated' or 'nasser'")
+    chosen = _named(robot, external)
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        tree = whole_tree(robot) if reactions else grouped_tree(robot)
+        arguments = (tree, values["q"], values["qd"], values["tau"], _loads(tree, chosen, values))
+        if method == "walker_orin":
+            return [walker_orin.forward_dynamics(*arguments)]
+        solved = nasser.nasser(*arguments)
+        return [solved.coordinates, *([_reactions(tree, solved.reactions)] if reactions else [])]
+
+    outputs = [Operand("qdd", (robot.nv,))]
+    if reactions:
+        outputs.append(Operand("reactions", (len(robot.links), 6)))
+    return Recipe(_coordinates(robot, "q", "qd", "tau") + _wrench_inputs(chosen), tuple(outputs), trace)
+
+
+def hybrid_dynamics(
+    robot: Robot,
+    *,
+    motion: str | Iterable[str] | None = None,
+    external: str | Iterable[str] = (),
+    reactions: bool = False,
+) -> Recipe:
+    """Joints named in ``motion`` (default: all) are given accelerations, the others forces; the rest is found."""
+    chosen = robot.joint_names if motion is None else (motion,) if isinstance(motion, str) else tuple(motion)
+    for name in chosen:
+        if name not in robot.joint_names:
+            raise InputError(
+                f"hybrid_dynamics: robot {robot.name!r} has no moving joint {name!r}; it has {', '.join(robot.joint_names)}"
+            )
+    told = [name in chosen for name in robot.joint_names]
+    return _hybrid_recipe(robot, ("given", "found"), told, external, reactions)
+
+
+def reaction_wrenches(robot: Robot, *, external: str | Iterable[str] = ()) -> Recipe:
+    """Khalil (26)-(30): of the antecedent on each link, of the ground on the base (row 0)."""
+    whole = inverse_dynamics(robot, external=external, reactions=True)
+    return Recipe(whole.inputs, whole.outputs[1:], lambda values: whole.trace(values)[1:])
+
+
+def bias_force(robot: Robot, *, external: str | Iterable[str] = ()) -> Recipe:
+    """H(q, qd) of Khalil (7): tau at qdd = 0."""
+    whole = inverse_dynamics(robot, external=external)
+    still = [0.0] * robot.nv
+    inputs = tuple(operand for operand in whole.inputs if operand.name != "qdd")
+    outputs = (Operand("bias", (robot.nv,)),)
+    return Recipe(inputs, outputs, lambda values: whole.trace({**values, "qdd": list(still)}))
+
+
+def gravity_force(robot: Robot) -> Recipe:
+    """tau at qd = 0 and qdd = 0: the gradient of the potential energy."""
+    whole = inverse_dynamics(robot)
+    still = [0.0] * robot.nv
+    outputs = (Operand("gravity", (robot.nv,)),)
+    trace = lambda values: whole.trace({**values, "qd": list(still), "qdd": list(still)})  # noqa: E731
+    return Recipe(_coordinates(robot, "q"), outputs, trace)
+
+
+def mass_matrix(robot: Robot) -> Recipe:
+    """A(q) of Khalil (7)."""
+    n = robot.nv
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        matrix = composite.mass_matrix(grouped_tree(robot), values["q"])
+        return [[x for row in matrix for x in row]]
+
+    return Recipe(_coordinates(robot, "q"), (Operand("mass_matrix", (n, n)),), trace)
+
+
+def coriolis_matrix(robot: Robot) -> Recipe:
+    """C(q, qd) with C qd the Coriolis and centrifugal forces and dM/dt - 2 C skew-symmetric."""
+    n = robot.nv
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        matrix = coriolis.coriolis_matrix(grouped_tree(robot), values["q"], values["qd"])
+        return [[x for row in matrix for x in row]]
+
+    return Recipe(_coordinates(robot, "q", "qd"), (Operand("coriolis_matrix", (n, n)),), trace)
+
+
+# ---- kinematics ---------------------------------------------------------------------------------
+
+
+def _pose_values(robot: Robot, names: Sequence[str], values: Values) -> list[Scalar]:
+    flat_values: list[Scalar] = []
+    for rotation, origin in frames.poses(fused_tree(robot), values["q"], names):
+        for row, x in zip(rotation, origin, strict=True):
+            flat_values.extend((*row, x))
+        flat_values.extend((0.0, 0.0, 0.0, 1.0))
+    return flat_values
+
+
+def link_poses(robot: Robot, *, frame: str | None = None) -> Recipe:
+    """Homogeneous matrices in the base frame, of all links or of one named ``frame``."""
+    names = robot.link_names if frame is None else (frame,)
+    robot.locate(names[0])
+    shape = (len(names), 4, 4) if frame is None else (4, 4)
+    outputs = (Operand("poses", shape),)
+    return Recipe(_coordinates(robot, "q"), outputs, lambda values: [_pose_values(robot, names, values)])
+
+
+def link_velocities(robot: Robot, *, frame: str | None = None) -> Recipe:
+    """Screws (linear; angular) in the frame's own axes at its own origin, of all links or of one ``frame``."""
+    names = robot.link_names if frame is None else (frame,)
+    robot.locate(names[0])
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        tree = fused_tree(robot)
+        screws = velocities(tree, placements(tree, values["q"]), values["qd"])
+        rows: list[Scalar] = []
+        for name in names:
+            number, placement = tree.frames[name]
+            rows.extend(flat(frames.motion_at(placement, screws[number])))
+        return [rows]
+
+    shape = (len(names), 6) if frame is None else (6,)
+    return Recipe(_coordinates(robot, "q", "qd"), (Operand("velocities", shape),), trace)
+
+
+def jacobian(robot: Robot, *, frame: str | None = None, reference: str = "link") -> Recipe:
+    """Of ``frame`` (default: the last link), at its origin, in its axes ("link") or the base's ("world")."""
+    name = robot.link_names[-1] if frame is None else frame
+    robot.locate(name)
+    if reference not in ("link", "world"):
+        raise InputError(f"jacobian: reference must be 'link' or 'world', got {reference!r}")
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        rows = frames.jacobian(fused_tree(robot), values["q"], name, world=reference == "world")
+        return [[x for row in rows for x in row]]
+
+    return Recipe(_coordinates(robot, "q"), (Operand("jacobian", (6, robot.nv)),), trace)
+
+
+# ---- energy and momentum ------------------------------------------------------------------------
+
+
+def energy_of(robot: Robot) -> Recipe:
+    """Kinetic energy (rotors included) and potential energy, in joule."""
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        tree = fused_tree(robot)
+        return [
+            [energy.kinetic_energy(grouped_tree(robot), values["q"], values["qd"])],
+            [energy.potential_energy(tree, values["q"])],
+        ]
+
+    outputs = (Operand("kinetic", ()), Operand("potential", ()))
+    return Recipe(_coordinates(robot, "q", "qd"), outputs, trace)
+
+
+def momentum(robot: Robot) -> Recipe:
+    """(linear; angular) of all links in the base frame, about its origin."""
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        tree = fused_tree(robot)
+        carried = energy.momentum(tree, values["q"], values["qd"])
+        return [list(flat(frames.wrench_at(tree.base, carried)))]
+
+    return Recipe(_coordinates(robot, "q", "qd"), (Operand("momentum", (6,)),), trace)
+
+
+QUANTITIES: dict[str, Callable[..., Recipe]] = {
+    "inverse_dynamics": inverse_dynamics,
+    "forward_dynamics": forward_dynamics,
+    "hybrid_dynamics": hybrid_dynamics,
+    "mass_matrix": mass_matrix,
+    "bias_force": bias_force,
+    "gravity_force": gravity_force,
+    "coriolis_matrix": coriolis_matrix,
+    "reaction_wrenches": reaction_wrenches,
+    "link_poses": link_poses,
+    "link_velocities": link_velocities,
+    "jacobian": jacobian,
+    "energy": energy_of,
+    "momentum": momentum,
+}
+
+
+def recipe(robot: Robot, quantity: str, **options: object) -> Recipe:
+    """The recipe of a quantity; unknown quantities and options are refused by name."""
+    if quantity not in QUANTITIES:
+        raise InputError(f"there is no quantity {quantity!r}; there are: {', '.join(QUANTITIES)}")
+    make = QUANTITIES[quantity]
+    known = [name for name in inspect.signature(make).parameters if name != "robot"]
+    for name in options:
+        if name not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise InputError(f"{quantity}: unknown option {name!r}; {takes} (and dtype)")
+    return make(robot, **options)

@@ -1,0 +1,224 @@
+"""Hybrid dynamics: every joint is told its acceleration or its force, and the other is found.
+
+All motion given: the inverse dynamics of Khalil (13)-(31). All forces given: the articulated-body
+direct dynamics (34)-(44). Mixed: 6.3, (72)-(82). Which joint is told what is data.
+
+Accelerations are counted from those the links would have if every unknown joint acceleration
+were zero. These nominal accelerations satisfy (14) with all its velocity terms, so that the
+differences obey dV_j = T dV_i + a_j qdd_j without gamma_j, and the wrenches alpha_j of (38) and
+(76) contain no K_j gamma_j. A link whose joint, and all joints below it, are told their motion
+is *settled*: its nominal acceleration is its acceleration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from neuler.algebra import vector as vec
+from neuler.algebra.inertia import Inertia
+from neuler.algebra.placement import Placement
+from neuler.algebra.vector import Vector
+from neuler.compiler.graph import Scalar, sign
+from neuler.passes.tree import Body, Tree
+from neuler.recursions.kinematics import coordinate, motions, newton_euler, placements
+
+Wrench = tuple[Vector, Vector]
+
+
+@dataclass
+class Found:
+    """Per coordinate what was not given; per body the reaction wrench of its antecedent on it."""
+
+    coordinates: list[Scalar]
+    reactions: list[Wrench] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """One joint coordinate whose acceleration was eliminated from its link's equations."""
+
+    column: int
+    nominal: Scalar
+    """H^-1 (tau - a^T p): its acceleration if the antecedent moves as nominal."""
+    share: tuple[Scalar, ...]
+    """H^-1 a^T J*: what it loses for a unit acceleration of the antecedent."""
+    exact: bool
+    """No rotor: then the entry of ``share`` along the joint is one."""
+
+
+def friction(body: Body, rate: Scalar) -> Scalar:
+    """F_s sign(qd) + F_v qd, Khalil (31); the Coulomb part may differ between the two directions."""
+    joint = body.joint
+    if joint is None or not joint.moves:
+        return 0.0
+    forward = joint.coulomb
+    reverse = forward if joint.coulomb_reverse is None else joint.coulomb_reverse
+    loss = joint.viscous * rate
+    if forward or reverse:
+        s = sign(rate)
+        loss = loss + (forward + reverse) / 2 * s + (forward - reverse) / 2 * (s * s)
+    return loss
+
+
+def rotor(body: Body) -> float:
+    """Ia: inertia of rotor and gears on the joint's side."""
+    return body.joint.rotor_inertia if body.joint else 0.0
+
+
+def hybrid(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    given: Sequence[Scalar],
+    motion_given: Sequence[bool],
+    external: Mapping[int, Sequence[Wrench]] | None = None,
+    *,
+    gravity: Vector | None = None,
+) -> Found:
+    """``given[k]`` is an acceleration where ``motion_given[k]``, else a force; the other is found.
+
+    ``external`` holds wrenches applied TO a body, in its canonical frame at its origin.
+    """
+    places = placements(tree, q)
+    nominal = [x if told else 0.0 for x, told in zip(given, motion_given, strict=True)]
+    pull = tree.gravity if gravity is None else gravity
+    moving = motions(tree, places, qd, nominal, pull)
+    settled = _settled(tree, motion_given)
+
+    # inward: Khalil (25)-(31) for settled links, (36)-(40) and (75)-(78) for the others
+    wrench: list[Wrench] = [newton_euler(body, motion) for body, motion in zip(tree.bodies, moving, strict=True)]
+    for number, loads in (external or {}).items():
+        for force, moment in loads:
+            f, m = wrench[number]
+            wrench[number] = (vec.subtract(f, force), vec.subtract(m, moment))
+    inertia: list[Inertia | None] = [
+        None if fixed else Inertia.rigid(body.mass, body.first_moment, body.inertia)
+        for body, fixed in zip(tree.bodies, settled, strict=True)
+    ]
+    plain = list(inertia)
+    total = list(wrench)
+    steps: list[list[Elimination]] = [[] for _ in tree.bodies]
+    for number in range(len(tree.bodies) - 1, 0, -1):
+        body = tree.bodies[number]
+        parent = body.antecedent
+        total[number], plain[number] = wrench[number], inertia[number]
+        for column in body.columns:
+            if not motion_given[_index(body)]:
+                force = given[_index(body)] - friction(body, coordinate(body, qd))  # (44)
+                steps[number].append(_eliminate(body, number, column, force, wrench, inertia))
+        f, m = places[number].wrench_up(*wrench[number])  # (39), (77); (28)-(30)
+        wrench[parent] = (vec.add(wrench[parent][0], f), vec.add(wrench[parent][1], m))
+        below = inertia[parent]
+        if below is not None and inertia[number] is not None:
+            inertia[parent] = below + places[number].inertia_up(inertia[number])  # (40), (78)
+    return _outward(tree, places, qd, given, motion_given, settled, wrench, total, plain, steps)
+
+
+def inverse_dynamics(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
+    """tau from q, qd, qdd: hybrid dynamics with all motion given, Khalil (12)."""
+    return hybrid(tree, q, qd, qdd, [True] * tree.dof).coordinates
+
+
+def forward_dynamics(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], tau: Sequence[Scalar]) -> list[Scalar]:
+    """qdd from q, qd, tau: hybrid dynamics with all forces given, Khalil (34)-(44)."""
+    return hybrid(tree, q, qd, tau, [False] * tree.dof).coordinates
+
+
+def _index(body: Body) -> int:
+    assert body.coordinate is not None
+    return body.coordinate
+
+
+def _settled(tree: Tree, motion_given: Sequence[bool]) -> list[bool]:
+    settled = [True]
+    for body in tree.bodies[1:]:
+        told = body.coordinate is None or motion_given[body.coordinate]
+        settled.append(settled[body.antecedent] and told)
+    return settled
+
+
+def flat(wrench: Wrench) -> tuple[Scalar, ...]:
+    """Six numbers, linear first."""
+    return (*wrench[0], *wrench[1])
+
+
+def plus(a: Wrench, b: Wrench) -> Wrench:
+    """Sum of two screws or wrenches."""
+    return vec.add(a[0], b[0]), vec.add(a[1], b[1])
+
+
+def pair(values: Sequence[Scalar]) -> Wrench:
+    """Linear and angular part of six numbers."""
+    x = tuple(values)
+    return x[:3], x[3:]  # type: ignore[return-value]
+
+
+def _eliminate(
+    body: Body, number: int, column: int, force: Scalar, wrench: list[Wrench], inertia: list[Inertia | None]
+) -> Elimination:
+    """Khalil (36)-(38): solve for the joint's acceleration and take it out of the link's equations."""
+    j = inertia[number]
+    assert j is not None
+    u = j.column(column)  # J* a
+    ia = rotor(body)
+    inverse = 1.0 / (flat(u)[column] + ia)  # (36)
+    exact = ia == 0.0
+    share = tuple(
+        1.0 if exact and k == column else x * inverse for k, x in enumerate(flat(u))
+    )
+    p = flat(wrench[number])
+    nominal = (force - p[column]) * inverse
+    inertia[number] = j.without(u, pair(share), column if exact else None)  # (37)
+    alpha = [x + y * nominal for x, y in zip(p, flat(u), strict=True)]  # (38)
+    if exact:
+        alpha[column] = force
+    wrench[number] = pair(alpha)
+    return Elimination(column, nominal, share, exact)
+
+
+def _outward(
+    tree: Tree,
+    places: Sequence[Placement],
+    qd: Sequence[Scalar],
+    given: Sequence[Scalar],
+    motion_given: Sequence[bool],
+    settled: Sequence[bool],
+    wrench: Sequence[Wrench],
+    total: Sequence[Wrench],
+    plain: Sequence[Inertia | None],
+    steps: Sequence[Sequence[Elimination]],
+) -> Found:
+    """Khalil (41)-(43), (79)-(82), for the differences from the nominal accelerations."""
+    found: list[Scalar] = [0.0] * tree.dof
+    change: list[Wrench] = [(vec.ZERO, vec.ZERO)]
+    felt = [wrench[0]]
+    for number, body in enumerate(tree.bodies[1:], start=1):
+        if settled[number]:
+            change.append((vec.ZERO, vec.ZERO))
+        else:
+            delta = list(flat(places[number].motion_down(*change[body.antecedent])))
+            for step in reversed(steps[number]):
+                k = step.column
+                others = [(s, x) for i, (s, x) in enumerate(zip(step.share, delta, strict=True)) if i != k]
+                after = step.nominal
+                for s, x in others:
+                    after = after - s * x
+                if step.exact:
+                    found[_index(body)], delta[k] = after - delta[k], after
+                else:
+                    push = after - step.share[k] * delta[k]  # (41), (80)
+                    found[_index(body)], delta[k] = push, delta[k] + push  # (43), (81)
+            change.append(pair(delta))
+        reaction = total[number]
+        if not settled[number]:
+            inertia = plain[number]
+            assert inertia is not None
+            f, m = inertia @ change[number]  # (42), (79)
+            reaction = (vec.add(reaction[0], f), vec.add(reaction[1], m))
+        felt.append(reaction)
+        for column in body.columns:
+            k = _index(body)
+            if motion_given[k]:  # (31), (82)
+                found[k] = flat(reaction)[column] + rotor(body) * given[k] + friction(body, coordinate(body, qd))
+    return Found(found, felt)

@@ -1,0 +1,71 @@
+"""Direct dynamics from inverse dynamics, Khalil 3.3.1 (Walker and Orin 1982).
+
+Independent of the articulated-body recursion: it checks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from neuler.algebra import vector as vec
+from neuler.compiler.graph import Scalar
+from neuler.passes.tree import Tree
+from neuler.recursions.hybrid import Wrench, hybrid
+
+
+def inertia_matrix_and_bias(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    external: dict[int, list[Wrench]] | None = None,
+) -> tuple[list[list[Scalar]], list[Scalar]]:
+    """A and H of (7): H is tau at qdd = 0; column i of A is tau at qdd = u_i, qd = 0, g = 0, no external wrench."""
+    n = tree.dof
+    told = [True] * n
+    still: list[Scalar] = [0.0] * n
+    bias = hybrid(tree, q, qd, still, told, external).coordinates
+    columns = []
+    for i in range(n):
+        unit: list[Scalar] = [0.0] * n
+        unit[i] = 1.0
+        columns.append(hybrid(tree, q, still, unit, told, gravity=vec.ZERO).coordinates)
+    return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)], bias
+
+
+def solve(matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar]) -> list[Scalar]:
+    """x of A x = b for a symmetric positive definite A, by A = L^T D L from the last row up.
+
+    In this order the zeros that a tree leaves in A stay zeros in L.
+    """
+    n = len(right)
+    a = [list(row) for row in matrix]
+    b = list(right)
+    inverse: list[Scalar] = [0.0] * n
+    factor: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    for k in range(n - 1, -1, -1):
+        inverse[k] = 1.0 / a[k][k]
+        for i in range(k):
+            factor[k][i] = a[k][i] * inverse[k]
+        for i in range(k):
+            for j in range(i + 1):
+                a[i][j] = a[i][j] - factor[k][i] * a[k][j]
+            b[i] = b[i] - factor[k][i] * b[k]
+    x: list[Scalar] = [0.0] * n
+    for k in range(n):
+        value = b[k] * inverse[k]
+        for i in range(k):
+            value = value - factor[k][i] * x[i]
+        x[k] = value
+    return x
+
+
+def forward_dynamics(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: dict[int, list[Wrench]] | None = None,
+) -> list[Scalar]:
+    """qdd = A^-1 (tau - H), (8) with its sign put right."""
+    matrix, bias = inertia_matrix_and_bias(tree, q, qd, external)
+    return solve(matrix, [t - h for t, h in zip(tau, bias, strict=True)])

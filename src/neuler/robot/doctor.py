@@ -1,0 +1,248 @@
+"""The doctor: what is unphysical or suspicious about a robot. It reports; it never raises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from neuler.robot.model import Joint, Link, Robot
+
+Array = NDArray[np.float64]
+
+FAR = 50.0  # m: no arm is longer, a length in millimetres is
+GYRATION = 10.0  # m
+HEAVY = 1e5  # kg
+TOLERANCE = 1e-6  # relative: rounding in a file is not an error
+SINGULAR = 1e-13  # relative
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding: ``severity`` ("error", "warning", "note"), the ``subject`` it is about, and what was found.
+
+    >>> print(Finding("warning", "link 'hand'", "has no mass"))
+    warning: link 'hand': has no mass
+    """
+
+    severity: str
+    subject: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.subject}: {self.message}"
+
+
+def examine(robot: Robot) -> list[Finding]:
+    """All findings, errors first; empty for a healthy robot whose file had nothing to note.
+
+    An *error* cannot be: the dynamics are wrong or do not exist. A *warning* is unphysical or
+    looks like a wrong unit (kg, m, rad, s are expected). A *note* repeats ``robot.notes``.
+
+    >>> from neuler.robot import Joint, Link, Robot
+    >>> arm = Robot("arm", [Link("base"), Link("hand", mass=-1.0)], [Joint("hinge", "revolute", "base", "hand")])
+    >>> print(examine(arm)[0])
+    error: link 'hand': mass is negative, -1 kg
+    """
+    with np.errstate(all="ignore"):
+        found = [*_whole(robot)]
+        for link in robot.links:
+            found.extend(_link(link))
+        for joint in robot.joints:
+            found.extend(_joint(joint))
+        found.extend(_carried(robot))
+    found.extend(Finding("note", f"robot {robot.name!r}", note) for note in robot.notes)
+    return sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity))
+
+
+def _whole(robot: Robot) -> Iterator[Finding]:
+    subject = f"robot {robot.name!r}"
+    mass = sum(link.mass for link in robot.links)
+    if mass == 0:
+        yield Finding("warning", subject, "has no mass at all")
+    elif abs(mass) > HEAVY:
+        yield Finding("warning", subject, f"weighs {mass:.6g} kg; are the masses in gram?")
+    gravity = math.hypot(*robot.gravity)
+    if gravity and not 9.7 < gravity < 9.9:
+        yield Finding("warning", subject, f"gravity is {gravity:.6g} m/s^2, neither zero nor that of the Earth")
+
+
+def _link(link: Link) -> Iterator[Finding]:
+    subject = f"link {link.name!r}"
+    if link.mass < 0:
+        yield Finding("error", subject, f"mass is negative, {link.mass:.6g} kg")
+    if link.mass == 0 and any(link.first_moment):
+        yield Finding("error", subject, "has a first moment but no mass")
+    com = math.hypot(*link.com)
+    if com > FAR:
+        yield Finding("warning", subject, f"mass centre is {com:.6g} m from its frame; is it in millimetres?")
+    about_com = link.inertia_about_com
+    if not np.isfinite(about_com).all():
+        yield Finding("error", subject, "its numbers are too large to compute with")
+        return
+    size = float(np.abs(about_com).max())
+    scale = max(size, float(np.abs(link.inertia_matrix).max()))
+    if scale == 0.0:
+        return
+    # Moving the inertia to the mass centre and back costs digits of the inertia about the origin.
+    lost = 1e-12 * scale
+    allowed = TOLERANCE * size + lost
+    principal = scale * np.linalg.eigvalsh(about_com / scale)
+    low, middle, high = np.where(np.abs(principal) < lost, 0.0, principal).tolist()
+    if low < -allowed:
+        yield Finding("error", subject, f"inertia about the mass centre is negative about some axis, {low:.6g} kg m^2")
+    elif high > low + middle + allowed:
+        yield Finding(
+            "warning",
+            subject,
+            f"no body has the principal inertias {low:.6g}, {middle:.6g}, {high:.6g} kg m^2: "
+            "the largest exceeds the sum of the others",
+        )
+    if link.mass > 0 and high > 0:
+        gyration = math.sqrt(high / link.mass)
+        if gyration > GYRATION:
+            yield Finding(
+                "warning", subject, f"radius of gyration is {gyration:.6g} m; are the inertias in kg mm^2 or g m^2?"
+            )
+
+
+def _joint(joint: Joint) -> Iterator[Finding]:
+    subject = f"joint {joint.name!r}"
+    if joint.limits.lower > joint.limits.upper:
+        yield Finding(
+            "error", subject, f"lower limit {joint.limits.lower:.6g} is above the upper one {joint.limits.upper:.6g}"
+        )
+    for what in ("velocity", "effort"):
+        if getattr(joint.limits, what) < 0:
+            yield Finding("warning", subject, f"{what} limit is negative, {getattr(joint.limits, what):.6g}")
+    for what, name in (
+        ("viscous", "viscous friction"),
+        ("coulomb", "Coulomb friction"),
+        ("coulomb_reverse", "Coulomb friction in reverse"),
+        ("rotor_inertia", "rotor inertia"),
+    ):
+        if (getattr(joint, what) or 0.0) < 0:
+            yield Finding("error", subject, f"{name} is negative, {getattr(joint, what):.6g}")
+    distance = math.hypot(*joint.placement.translation)
+    if distance > FAR:
+        yield Finding("warning", subject, f"sits {distance:.6g} m from its parent's frame; is it in millimetres?")
+
+
+# ---- what the moving joints carry ------------------------------------------------------------------
+
+
+def _carried(robot: Robot) -> Iterator[Finding]:
+    if not robot.moving_joints:
+        return
+    yield from _tips(robot)
+    rng = np.random.default_rng(0)
+    samples = [np.zeros(robot.nq), *rng.uniform(-1.0, 1.0, (2, robot.nq))]
+    matrices = [inertia_matrix(robot, q) for q in samples]
+    if not all(np.isfinite(m).all() for m in matrices):
+        yield Finding("error", f"robot {robot.name!r}", "the inertia matrix is not finite: some number is too large")
+        return
+    largest = max(float(np.abs(m).max()) for m in matrices)
+    diagonal = np.max([np.diag(m) for m in matrices], axis=0)
+    massless = diagonal <= SINGULAR * largest
+    for joint, found in zip(robot.moving_joints, massless.tolist(), strict=True):
+        if found:
+            yield Finding(
+                "error",
+                f"joint {joint.name!r}",
+                "nothing that it moves has inertia about its axis: the inertia matrix is singular and forward "
+                "dynamics do not exist; give a body or rotor_inertia",
+            )
+    if not massless.any():
+        yield from _coupled(robot, matrices, diagonal)
+
+
+def _tips(robot: Robot) -> Iterator[Finding]:
+    """Moving joints with no moving joint beyond whose bodies have no mass."""
+    mass = {link.name: link.mass for link in robot.links}
+    rigid = dict(mass)
+    moves_on = dict.fromkeys(mass, False)
+    for joint in reversed(robot.joints):
+        if joint.moves:
+            if not moves_on[joint.child] and rigid[joint.child] <= 0:
+                yield Finding("warning", f"joint {joint.name!r}", f"moves a mass of {rigid[joint.child]:.6g} kg")
+            moves_on[joint.parent] = True
+        else:
+            rigid[joint.parent] += rigid[joint.child]
+            moves_on[joint.parent] |= moves_on[joint.child]
+
+
+def _coupled(robot: Robot, matrices: list[Array], diagonal: Array) -> Iterator[Finding]:
+    """Joints that move nothing together, though each alone does: two on one axis, for example."""
+    root = np.sqrt(diagonal)
+    scaled = [m / root / root[:, None] for m in matrices]
+    if not all(np.isfinite(m).all() for m in scaled):
+        yield Finding("error", f"robot {robot.name!r}", "the inertias that its joints feel differ too much to compare")
+        return
+    spectra = [np.linalg.eigh(m) for m in scaled]
+    if all(values[0] <= 1e-11 for values, _ in spectra):
+        weight = np.abs(spectra[-1][1][:, 0])
+        names = [repr(j.name) for j, w in zip(robot.moving_joints, weight, strict=True) if w > 0.1]
+        kind = "not positive" if all(values[0] < -1e-11 for values, _ in spectra) else "singular"
+        yield Finding(
+            "error",
+            f"joints {', '.join(names)}",
+            f"the inertia matrix is {kind} for a motion of these joints together: forward dynamics do not exist",
+        )
+
+
+def inertia_matrix(robot: Robot, q: Array) -> Array:
+    """The joint-space inertia matrix (kg m^2, kg m, kg) by composite bodies, rotor inertia on its diagonal."""
+    index = {name: k for k, name in enumerate(robot.link_names)}
+    poses = [np.eye(4)]
+    screws: list[Array] = []  # (linear; angular) of each moving joint in the base frame, at its origin
+    above: list[list[int]] = [[]]  # coordinates between the base and each link
+    for joint in robot.joints:
+        parent = index[joint.parent]
+        pose = poses[parent] @ joint.placement.matrix
+        path = above[parent]
+        if joint.moves:
+            k = len(screws)
+            axis = np.asarray(joint.axis)
+            moved = np.eye(4)
+            if joint.kind == "revolute":
+                moved[:3, :3] = _rotation(axis, float(q[k]))
+                z = pose[:3, :3] @ axis
+                screws.append(np.concatenate([np.cross(pose[:3, 3], z), z]))
+            else:
+                moved[:3, 3] = axis * q[k]
+                screws.append(np.concatenate([pose[:3, :3] @ axis, np.zeros(3)]))
+            pose = pose @ moved
+            path = [*path, k]
+        poses.append(pose)
+        above.append(path)
+    matrix = np.diag([joint.rotor_inertia for joint in robot.moving_joints])
+    for link, pose, path in zip(robot.links, poses, above, strict=True):
+        if path:
+            columns = np.array([screws[k] for k in path]).T
+            matrix[np.ix_(path, path)] += columns.T @ _spatial(link, pose) @ columns
+    return matrix
+
+
+def _spatial(link: Link, pose: Array) -> Array:
+    """The 6x6 inertia of a link in the base frame, at its origin."""
+    r, p = pose[:3, :3], pose[:3, 3]
+    s = r @ np.asarray(link.first_moment)
+    j = r @ link.inertia_matrix @ r.T + 2 * (s @ p) * np.eye(3) - np.outer(s, p) - np.outer(p, s)
+    j += link.mass * (p @ p * np.eye(3) - np.outer(p, p))
+    moment = _cross(s + link.mass * p)
+    return np.block([[link.mass * np.eye(3), -moment], [moment, j]])
+
+
+def _cross(v: Array) -> Array:
+    x, y, z = v.tolist()
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def _rotation(axis: Array, angle: float) -> Array:
+    k = _cross(axis)
+    return np.eye(3) + math.sin(angle) * k + (1.0 - math.cos(angle)) * (k @ k)

@@ -1,0 +1,57 @@
+"""The verbs of a robot, as lazy attributes. What a verb computes is defined above this room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neuler.kernels import Kernel
+
+compile_verb: Callable[..., Kernel]
+"""Set by neuler.kernels: (robot, quantity, **options) -> Kernel."""
+
+
+class Verb:
+    """A quantity of the robot, compiled when it is first asked for and then kept on the robot."""
+
+    def __init__(self, doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, robot: Any, owner: type | None = None) -> Any:
+        if robot is None:
+            return self
+        kernel = compile_verb(robot, self.name)
+        robot.__dict__[self.name] = kernel
+        return kernel
+
+
+class Verbs:
+    """Mixed into Robot: every quantity as a kernel. Batch axes lead; the last axis is the coordinate."""
+
+    inverse_dynamics = Verb("tau = M(q) qdd + h(q, qd), Khalil (12). (q, qd, qdd) -> tau")
+    forward_dynamics = Verb("qdd = M(q)^-1 (tau - h(q, qd)), Khalil (41). (q, qd, tau) -> qdd")
+    mass_matrix = Verb("The inertia matrix, rotor inertia on its diagonal. (q) -> (nv, nv)")
+    bias_force = Verb("h(q, qd): Coriolis, centrifugal, gravity and friction. (q, qd) -> h")
+    gravity_force = Verb("The torque that holds the robot still. (q) -> g")
+    coriolis_matrix = Verb("C(q, qd) with dM/dt - 2 C skew-symmetric. (q, qd) -> (nv, nv)")
+    reaction_wrenches = Verb("Wrench of the antecedent on each link. (q, qd, qdd) -> (links, 6)")
+    hybrid_dynamics = Verb("Each joint is told its acceleration or its force. (q, qd, given) -> found")
+    link_poses = Verb("Homogeneous matrices of all links in the base frame. (q) -> (links, 4, 4)")
+    link_velocities = Verb("Screws (linear; angular) of all links in their frames. (q, qd) -> (links, 6)")
+    jacobian = Verb("Jacobian of the last link, in its frame at its origin. (q) -> (6, nv)")
+    energy = Verb("(q, qd) -> (kinetic, potential), in joule")
+    momentum = Verb("Linear and angular momentum in the base frame, about its origin. (q, qd) -> (6)")
+
+    def compile(self, quantity: str, **options: Any) -> Kernel:
+        """A variant of a verb: ``external=("tool",)``, ``method="nasser"``, ``dtype="float32"``, ``frame="tool"``."""
+        return compile_verb(self, quantity, **options)
+
+    def check(self) -> Any:
+        """The doctor's findings: what is unphysical or suspicious. A list, empty for a healthy robot."""
+        from neuler.robot.doctor import examine
+
+        return examine(self)  # type: ignore[arg-type]

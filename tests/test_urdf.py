@@ -1,0 +1,334 @@
+"""URDF files: what they say is what the robot is; real files against Pinocchio."""
+
+import importlib.metadata
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuler.errors import FormatError
+from neuler.formats import load, load_urdf
+from neuler.robot import Limits
+from neuler.robot.doctor import inertia_matrix
+
+
+def rotation(axis, angle):
+    k = np.cross(axis, np.eye(3)).T
+    return np.eye(3) + math.sin(angle) * k + (1 - math.cos(angle)) * k @ k
+
+
+def poses(robot, q):
+    found = {robot.links[0].name: np.eye(4)}
+    q = iter(q)
+    for joint in robot.joints:
+        moved = np.eye(4)
+        if joint.kind == "revolute":
+            moved[:3, :3] = rotation(joint.axis, next(q))
+        elif joint.kind == "prismatic":
+            moved[:3, 3] = np.multiply(joint.axis, next(q))
+        found[joint.child] = found[joint.parent] @ joint.placement.matrix @ moved
+    return found
+
+
+INERTIAL = """<inertial><origin xyz="0.1 0 0" rpy="0 0 1.5707963267948966"/><mass value="2"/>
+  <inertia ixx="1" ixy="0" ixz="0" iyy="2" iyz="0" izz="2.5"/></inertial>"""
+
+
+def urdf(joint="", kind="revolute", link=INERTIAL, extra=""):
+    return f"""<?xml version="1.0"?><robot name="arm"><link name="base"/><link name="hand">{link}</link>
+    <joint name="hinge" type="{kind}"><parent link="base"/><child link="hand"/>{joint}</joint>{extra}</robot>"""
+
+
+def test_inertia_is_turned_and_moved_to_the_link_frame():
+    link = load_urdf(urdf()).links[1]
+    assert link.mass == 2
+    assert link.com == (0.1, 0, 0)
+    np.testing.assert_allclose(link.inertia_about_com, np.diag([2, 1, 2.5]), atol=1e-15)
+
+
+def test_defaults():
+    robot = load_urdf(urdf(link=""))
+    assert robot.links[1].mass == 0
+    assert robot.gravity == (0, 0, -9.81)
+    joint = robot.joints[0]
+    assert joint.axis == (1, 0, 0)
+    assert joint.limits == Limits()
+    assert (joint.viscous, joint.coulomb, joint.gear_ratio) == (0, 0, 1)
+    assert robot.notes == ()
+
+
+def test_joint_data():
+    joint = load_urdf(
+        urdf(
+            '<origin xyz="1 2 3" rpy="0 0 0.5"/><axis xyz="0 3 4"/><dynamics damping="1e-3" friction=".5"/>'
+            '<limit lower="-1" upper="+2." velocity="3" effort="inf"/>'
+        )
+    ).joints[0]
+    assert joint.placement.translation == (1, 2, 3)
+    np.testing.assert_allclose(joint.placement.rotation, rotation((0, 0, 1), 0.5), atol=1e-15)
+    assert joint.axis == pytest.approx((0, 0.6, 0.8))
+    assert joint.limits == Limits(-1, 2, 3, math.inf)
+    assert (joint.viscous, joint.coulomb) == (1e-3, 0.5)
+
+
+def test_roll_pitch_yaw_turn_about_fixed_axes():
+    joint = load_urdf(urdf('<origin rpy="0.3 0.4 0.5"/>')).joints[0]
+    expected = rotation((0, 0, 1), 0.5) @ rotation((0, 1, 0), 0.4) @ rotation((1, 0, 0), 0.3)
+    np.testing.assert_allclose(joint.placement.rotation, expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("axis", ["1e-200 0 0", "1e200 0 0", "3 0 0", " 1\t0\n0 "])
+def test_any_length_of_axis(axis):
+    assert load_urdf(urdf(f'<axis xyz="{axis}"/>')).joints[0].axis == (1, 0, 0)
+
+
+def test_continuous_has_no_position_limits():
+    joint = load_urdf(urdf('<limit lower="-1" upper="1" effort="5" velocity="6"/>', "continuous")).joints[0]
+    assert joint.kind == "revolute"
+    assert joint.limits == Limits(velocity=6, effort=5)
+
+
+def test_fixed_links_keep_their_mass():
+    robot = load_urdf(urdf('<axis xyz="0 0 0"/>', "fixed"))
+    assert (robot.nq, robot.mass, robot.link_names) == (0, 2, ("base", "hand"))
+
+
+def test_base_may_have_mass():
+    assert load_urdf(f'<robot name="r"><link name="base">{INERTIAL}</link></robot>').mass == 2
+
+
+@pytest.mark.parametrize("normal", [(0, 0, 1), (0, 0, -1), (1, 0, 0), (0.3, -0.5, 0.2), (1e-9, 0, -1)])
+def test_planar_is_three_joints(normal):
+    axis = " ".join(map(str, normal))
+    robot = load_urdf(urdf(f'<origin xyz="1 2 3" rpy="1 2 3"/><axis xyz="{axis}"/><limit effort="3"/>', "planar"))
+    assert robot.joint_names == ("hinge/x", "hinge/y", "hinge/turn")
+    assert robot.link_names == ("base", "hinge/x", "hinge/y", "hand")
+    axes = np.array([joint.axis for joint in robot.joints])
+    np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-9)
+    assert np.linalg.det(axes) == pytest.approx(1)
+    np.testing.assert_allclose(axes[2], np.array(normal) / np.linalg.norm(normal), atol=1e-15)
+    assert robot.mass == 2
+    assert robot.notes == ("ignored: <limit> in <joint type=planar> (1)",)
+
+
+def test_planar_friction_is_refused():
+    with pytest.raises(FormatError, match="friction of a planar joint"):
+        load_urdf(urdf('<dynamics damping="1"/>', "planar"))
+
+
+def test_floating():
+    with pytest.raises(FormatError, match=r"joint 'hinge': floating joints.*floating=.fixed"):
+        load_urdf(urdf(kind="floating"))
+    robot = load_urdf(urdf(kind="floating"), floating="fixed")
+    assert robot.nq == 0
+    assert robot.notes == ("floating joints taken as fixed: 'hinge'",)
+
+
+def test_mimic():
+    text = urdf('<mimic joint="other" multiplier="2" offset="1"/>')
+    with pytest.raises(FormatError, match=r"joint 'hinge': mimics joint 'other'.*mimic=.independent"):
+        load_urdf(text)
+    robot = load_urdf(text, mimic="independent")
+    assert robot.joint_names == ("hinge",)
+    assert robot.notes == ("mimic joints with coordinates of their own: 'hinge'",)
+
+
+@pytest.mark.parametrize("option", [{"mimic": "yes"}, {"floating": True}])
+def test_options_are_checked(option):
+    with pytest.raises(FormatError, match=r"option .* must be one of refuse"):
+        load_urdf(urdf(), **option)
+
+
+NEW = """<transmission name="t"><type>transmission_interface/SimpleTransmission</type>
+ <joint name="hinge"/><actuator name="m"><mechanicalReduction>-50.5</mechanicalReduction></actuator></transmission>"""
+OLD = """<transmission name="t" type="SimpleTransmission"><actuator name="m"/><joint name="hinge"/>
+ <mechanicalReduction> -50.5 </mechanicalReduction></transmission>"""
+
+
+@pytest.mark.parametrize("text", [NEW, OLD])
+def test_simple_transmissions_give_the_gear_ratio(text):
+    robot = load_urdf(urdf(extra=text))
+    assert robot.joints[0].gear_ratio == -50.5
+    assert robot.notes == ()
+
+
+def test_other_transmissions_are_noted_by_name():
+    text = "".join(
+        f'<transmission name="{name}"><type>a/Differential</type><joint name="x"/></transmission>' for name in "pq"
+    )
+    text += NEW.replace('"hinge"', '"gone"') + '<transmission name="bare"/>'
+    assert load_urdf(urdf(extra=text)).notes == (
+        "transmissions of type 'a/Differential' ignored: 'p', 'q'",
+        "transmissions of joints that do not exist, ignored: 't'",
+        "transmissions of type 'without a type' ignored: 'bare'",
+    )
+
+
+def test_what_is_ignored_is_noted_with_its_count():
+    extra = '<gazebo/><gazebo><joint name="loop"/></gazebo><sensor name="s"/><material name="m"/>'
+    robot = load_urdf(urdf('<safety_controller k_velocity="1"/><dynamics spring="1"/><calibration/>', extra=extra))
+    assert robot.notes == (
+        "joints of the simulator alone, in <gazebo>, ignored: 'loop'",
+        "ignored: <calibration> in <joint> (1)",
+        "ignored: <gazebo> (2)",
+        "ignored: <safety_controller> in <joint> (1)",
+        "ignored: <sensor> (1)",
+        "ignored: attribute 'spring' of <dynamics> (1)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (urdf('<axis xyz="0 0 0"/>'), "line 3: joint 'hinge': the axis has no direction"),
+        (urdf('<axis xyz="1 0"/>'), "joint 'hinge': 'xyz' of <axis> must be three numbers, got '1 0'"),
+        (urdf('<axis xyz="1,0,0"/>'), "separate them by blanks, not commas"),
+        (urdf('<axis xyz="1, 0, 0"/>'), "'xyz' of <axis> must be a number.*'1,'"),
+        (urdf('<origin xyz="nan 0 0"/>'), "got 'nan'; it must be finite"),
+        (urdf('<origin xyz="inf 0 0"/>'), "got 'inf'; it must be finite"),
+        (urdf('<origin xyz="1e999 0 0"/>'), "too large"),
+        (urdf('<origin xyz="1_0 0 0"/>'), "got '1_0'"),
+        (urdf('<origin xyz="0x10 0 0"/>'), "got '0x10'"),
+        (urdf('<origin xyz="٣ 0 0"/>'), "must be a number"),
+        (urdf('<origin xyz="${x} 0 0"/>'), "run xacro first"),
+        (urdf('<origin quat_xyzw="0 0 0 1"/>'), "quat_xyzw.*rpy"),
+        (urdf("<origin/><origin/>"), "joint 'hinge': expected one <origin>, got 2"),
+        (urdf('<limit lower="nan"/>'), "'lower' of <limit> must be a number"),
+        (urdf('<dynamics damping="0,1"/>'), "decimal separator is a point"),
+        (urdf('<parent link="x"/>'), "expected one <parent>, got 2"),
+        (urdf(kind="ball"), "joint 'hinge': type must be one of revolute.*got 'ball'"),
+        (urdf(kind=""), "joint 'hinge': <joint> needs the attribute 'type'"),
+        (urdf(link="<inertial/>"), "link 'hand': <inertial> has no <mass>"),
+        (urdf(link='<inertial><mass value="1"/></inertial>'), "link 'hand': <inertial> has no <inertia>"),
+        (urdf(link='<inertial><mass value="1"/><inertia ixx="1"/></inertial>'), "needs the attribute 'iyy'"),
+        (urdf(link='<inertial><mass/><inertia ixx="1"/></inertial>'), "<mass> needs the attribute 'value'"),
+        (urdf(extra='<link name="hand"/>'), "two links are named 'hand'"),
+        (urdf(extra='<link name="island"/>'), "has 2 roots, 'base', 'island'"),
+        (urdf(extra='<link name=""/>'), "<link> needs the attribute 'name'"),
+        (urdf(extra='<loop_joint name="close"/>'), "<loop_joint> 'close': loop constraints are not supported"),
+        (urdf(extra='<drake:loop_joint xmlns:drake="d" name="c"/>'), "<drake:loop_joint> 'c': loop constraints"),
+        (urdf(extra='<xacro:macro name="m"/>'), "run xacro first"),
+        (urdf(extra=NEW.replace("-50.5", "0")), "transmission 't': <mechanicalReduction> must not be zero"),
+        (urdf(extra=NEW.replace("-50.5", "x")), "transmission 't': <mechanicalReduction> must be a number"),
+        ('<robot name="r"/>', "has no <link>"),
+        ("<mujoco/>", "expected the root element <robot>.*got <mujoco>"),
+        ('<robot><link name="a"/><joint name="j" type="fixed"><child link="a"/></joint></robot>', "has no <parent>"),
+    ],
+)
+def test_refusals_name_the_thing_and_the_remedy(text, message):
+    with pytest.raises(FormatError, match=message) as caught:
+        load_urdf(text)
+    assert str(caught.value).startswith("URDF text")
+
+
+def joints(*pairs):
+    links = "".join(f'<link name="{name}"/>' for name in sorted(set("".join(pairs)) - {"?"}))
+    return (
+        f'<robot name="r">{links}'
+        + "".join(
+            f'<joint name="{p}{c}" type="fixed"><parent link="{p}"/><child link="{c}"/></joint>' for p, c in pairs
+        )
+        + "</robot>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (joints("ab", "ba"), "form a cycle"),
+        (joints("ab", "cd", "dc"), "form a cycle"),
+        (joints("aa"), "form a cycle"),
+        (joints("ab", "ac", "bd", "cd"), "link 'd' is carried by two joints"),
+        (joints("a?"), "joint 'a[?]': its child link '[?]' does not exist"),
+        (joints("?a"), "joint '[?]a': its parent link '[?]' does not exist"),
+    ],
+)
+def test_only_trees(text, message):
+    with pytest.raises(FormatError, match=message):
+        load_urdf(text)
+
+
+def test_load_by_suffix(tmp_path):
+    text = urdf()
+    for name in ("a.urdf", "a.URDF", "a.xml"):
+        path = tmp_path / name
+        path.write_text(text)
+        assert load(path) == load(str(path)) == load(text) == load(text.encode()) == load_urdf(text)
+    assert load(tmp_path / "a.urdf", gravity=(0, 0, 0)).gravity == (0, 0, 0)
+    for name, message in (
+        ("a.sdf", "the suffix '.sdf' is not supported; supported: URDF"),
+        ("a", "no suffix is not supported"),
+        ("a.urdf.xacro", "run xacro first"),
+    ):
+        with pytest.raises(FormatError, match=message):
+            load(tmp_path / name)
+    (tmp_path / "m.xml").write_text("<mujoco/>")
+    with pytest.raises(FormatError, match=r"m\.xml, line 1: expected the root element <robot>"):
+        load(tmp_path / "m.xml")
+    with pytest.raises(FormatError, match="got int"):
+        load(3)
+
+
+# ---- real robots -------------------------------------------------------------------------------------
+
+
+def real_files():
+    try:
+        package = importlib.metadata.distribution("example-robot-data")
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    folder = Path(str(package.locate_file("cmeel.prefix/share/example-robot-data/robots")))
+    return sorted(folder.rglob("*.urdf"))
+
+
+REAL = real_files()
+
+
+@pytest.mark.skipif(not REAL, reason="example-robot-data is not installed")
+def test_real_files_load_or_say_why():
+    refused = {}
+    for path in REAL:
+        try:
+            load(path)
+        except FormatError as error:
+            refused[path.name] = str(error)
+    assert all(name in message for name, message in refused.items())
+    assert "has no <link>" in refused.pop("ur3.urdf")
+    assert all("mimics joint" in message for message in refused.values())
+    assert len(refused) <= 15
+    assert len(REAL) - len(refused) >= 55
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+def test_real_robot_against_pinocchio(path):
+    pin = pytest.importorskip("pinocchio")
+    if path.name == "ur3.urdf":
+        pytest.skip("an empty robot")
+    robot = load(path, mimic="independent")
+    model = pin.buildModelFromUrdf(str(path))
+    data = model.createData()
+    assert robot.mass == pytest.approx(sum(inertia.mass for inertia in model.inertias), rel=1e-12)
+    assert set(robot.joint_names) == set(model.names[1:])
+    rng = np.random.default_rng(0)
+    columns = [model.joints[model.getJointId(name)].idx_v for name in robot.joint_names]
+    for q in (np.zeros(robot.nq), rng.uniform(-2, 2, robot.nq)):
+        theirs = pin.neutral(model)
+        for name, value in zip(robot.joint_names, q, strict=True):
+            joint = model.joints[model.getJointId(name)]
+            theirs[joint.idx_q : joint.idx_q + joint.nq] = (
+                value if joint.nq == 1 else [math.cos(value), math.sin(value)]
+            )
+        pin.framesForwardKinematics(model, data, theirs)
+        for name, pose in poses(robot, q).items():
+            frame = model.getFrameId(name, pin.FrameType.BODY)
+            np.testing.assert_allclose(pose, data.oMf[frame].homogeneous, atol=1e-12, err_msg=name)
+        expected = pin.crba(model, data, theirs)
+        expected = np.triu(expected) + np.triu(expected, 1).T
+        expected = expected[np.ix_(columns, columns)] - np.diag(model.armature[columns])
+        scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
+        np.testing.assert_allclose(inertia_matrix(robot, q), expected, atol=1e-12 * scale)
+    for joint in robot.moving_joints:
+        theirs = model.joints[model.getJointId(joint.name)]
+        assert model.upperEffortLimit[theirs.idx_v] == pytest.approx(joint.limits.effort)
+        assert model.damping[theirs.idx_v] == pytest.approx(joint.viscous)
