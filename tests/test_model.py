@@ -153,7 +153,7 @@ def test_bad_joints(arguments, message):
 
 def test_limits():
     assert Limits() == Limits(-math.inf, math.inf, math.inf, math.inf)
-    with pytest.raises(RobotError, match="'upper' is not a number"):
+    with pytest.raises(RobotError, match="'upper' must be a number"):
         Limits(upper=math.nan)
 
 

@@ -80,6 +80,7 @@ class Kernel:
         self._compiled = compile_recipe(self.recipe, quantity, self.__doc__ or "", self.dtype.name, identity)
         self.ufunc = self._compiled.ufunc
         work = self.operations.mul + self.operations.add + 20 * self.operations.trig + 10 * self.operations.div
+        self._takes = len(self.inputs)
         self._rows_per_thread = max(64, _WORK_PER_THREAD // max(work, 1))
         self.threads = None
 
@@ -105,10 +106,10 @@ class Kernel:
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         try:
-            if arrays[0].size < self._split_size:  # one thread: NumPy does the rest
+            if len(arrays) == self._takes and arrays[0].size < self._split_size:  # one thread: NumPy does the rest
                 return self.ufunc(*arrays) if out is None else self.ufunc(*arrays, out=out)
-        except (AttributeError, IndexError):
-            pass  # not arrays: lists, numbers, too few of them
+        except AttributeError:
+            pass  # not arrays: lists, numbers
         except (TypeError, ValueError) as error:
             raise self._explain(arrays, error, out) from None
         return self._batch(arrays, out)
@@ -132,12 +133,7 @@ class Kernel:
         if len(arrays) != len(self.inputs):
             raise self._explain(arrays, TypeError())
         values = [self._array(x, operand) for x, operand in zip(arrays, self.inputs, strict=True)]
-        batches = [x.shape[: x.ndim - len(o.shape)] for x, o in zip(values, self.inputs, strict=True)]
-        try:
-            batch = np.broadcast_shapes(*batches)
-        except ValueError:
-            shown = ", ".join(f"{o.name} {x.shape}" for x, o in zip(values, self.inputs, strict=True))
-            raise InputError(f"{self.quantity}: the batch axes do not broadcast: {shown}") from None
+        batch = self._batch_shape(values)
         given = self._outputs(out)
         rows = int(np.prod(batch, dtype=np.int64))
         workers = min(self.threads or threads(), rows // self._rows_per_thread)
@@ -147,6 +143,14 @@ class Kernel:
             return self._split(values, batch, given, workers)
         except (TypeError, ValueError) as error:
             raise self._explain(arrays, error, out) from None
+
+    def _batch_shape(self, values: Sequence[np.ndarray]) -> tuple[int, ...]:
+        batches = [x.shape[: x.ndim - len(o.shape)] for x, o in zip(values, self.inputs, strict=True)]
+        try:
+            return np.broadcast_shapes(*batches)
+        except ValueError:
+            shown = ", ".join(f"{o.name} {x.shape}" for x, o in zip(values, self.inputs, strict=True))
+            raise InputError(f"{self.quantity}: the batch axes do not broadcast: {shown}") from None
 
     def _array(self, x: Any, operand: Operand) -> np.ndarray:
         try:
@@ -221,11 +225,11 @@ class Kernel:
         names = ", ".join(operand.name for operand in self.inputs)
         if len(arrays) != len(self.inputs):
             return InputError(f"{self.quantity}: takes {len(self.inputs)} arrays ({names}), got {len(arrays)}")
-        for x, operand in zip(arrays, self.inputs, strict=True):
-            try:
-                self._array(x, operand)
-            except InputError as better:
-                return better
+        try:
+            self._batch_shape([self._array(x, operand) for x, operand in zip(arrays, self.inputs, strict=True)])
+            self._outputs(out)
+        except InputError as better:
+            return better
         if out is not None:
             shapes = ", ".join(f"{o.name} {o.shape}" for o in self.outputs)
             return InputError(f"{self.quantity}: out does not fit (batch axes + {shapes}): {error}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import struct
+from collections.abc import Callable
 
 SINE = (
     -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
@@ -21,11 +22,16 @@ COSINE = (
     -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
 )  # fmt: skip
 MAGIC = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer and leaves its low bits in the mantissa
+_MAGNITUDE = 0x7FFFFFFFFFFFFFFF
+
+
+def _bits(x: float) -> int:
+    return int(struct.unpack("<Q", struct.pack("<d", x))[0])
 
 
 def literal(x: float) -> str:
     """A double as LLVM writes it, exactly."""
-    return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+    return f"0x{_bits(x):016X}"
 
 
 @functools.cache
@@ -73,13 +79,12 @@ def emit(lanes: int, fma: bool) -> str:
     lines = [
         f"define internal void @sincos(ptr %x, ptr %s, ptr %c) #1 {{",
         f"  %v = load {v}, ptr %x, align 8",
-        f"  %a = call {v} @llvm.fabs.v{lanes}f64({v} %v)",
-        f"  %far = fcmp ogt {v} %a, {splat(limit(fma))}",
+        f"  %vi = bitcast {v} %v to {i}",  # as integers: a comparison of NaNs would raise a flag
+        f"  %a = and {i} %vi, splat (i64 {_MAGNITUDE})",
+        f"  %far = icmp sgt {i} %a, splat (i64 {_bits(limit(fma))})",
         f"  %bits = bitcast <{lanes} x i1> %far to i{lanes}",
         f"  %any = icmp ne i{lanes} %bits, 0",
-        f"  %big = call {v} @llvm.{'fma' if fma else 'fmuladd'}.v{lanes}f64({v} %v, {v} {splat(2**300 / float(_pi(300)) * 2)}, {v} {splat(MAGIC)})"
-        if fma
-        else f"  %scaled = fmul {v} %v, {splat(2**300 / float(_pi(300)) * 2)}\n  %big = fadd {v} %scaled, {splat(MAGIC)}",
+        *_rounded(v, lanes, fma, splat),
         f"  %k = fsub {v} %big, {splat(MAGIC)}",
         f"  %n = bitcast {v} %big to {i}",
     ]
@@ -119,8 +124,9 @@ def emit(lanes: int, fma: bool) -> str:
         "  %j = phi i64 [ 0, %huge ], [ %j1, %next ]",
         "  %qx = getelementptr double, ptr %px, i64 %j",
         "  %lx = load double, ptr %qx",
-        "  %la = call double @llvm.fabs.f64(double %lx)",
-        f"  %lf = fcmp ogt double %la, {literal(limit(fma))}",
+        "  %li = bitcast double %lx to i64",
+        f"  %la = and i64 %li, {_MAGNITUDE}",
+        f"  %lf = icmp sgt i64 %la, {_bits(limit(fma))}",
         "  br i1 %lf, label %one, label %next",
         "one:",
         "  %qr = getelementptr double, ptr %pr, i64 %j",
@@ -194,11 +200,17 @@ def emit(lanes: int, fma: bool) -> str:
         f"  store {i} %c2, ptr %c, align 8",
         "  ret void",
         "}",
-        f"declare {v} @llvm.fabs.v{lanes}f64({v})",
-        "declare double @llvm.fabs.f64(double)",
         *_huge(),
     ]
     return "\n".join(lines)
+
+
+def _rounded(v: str, lanes: int, fma: bool, splat: Callable[[float], str]) -> list[str]:
+    """x 2/pi + MAGIC."""
+    ratio = splat(2.0**301 / float(_pi(300)))
+    if fma:
+        return [f"  %big = call {v} @llvm.fma.v{lanes}f64({v} %v, {v} {ratio}, {v} {splat(MAGIC)})"]
+    return [f"  %scaled = fmul {v} %v, {ratio}", f"  %big = fadd {v} %scaled, {splat(MAGIC)}"]
 
 
 def _huge() -> list[str]:

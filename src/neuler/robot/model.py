@@ -48,7 +48,7 @@ def inertia6(value: ArrayLike, owner: str = "inertia") -> Inertia6:
     try:
         a = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
-        raise RobotError(f"{owner}: inertia must be 3, 6 or 3x3 numbers, got {value!r}") from None
+        raise RobotError(f"{owner}: inertia must be 3 or 6 numbers or a 3x3 matrix, got {value!r}") from None
     if a.shape == (3,):
         a = np.concatenate([a, np.zeros(3)])
     elif a.shape == (3, 3):

@@ -1,0 +1,45 @@
+# Everything below makes its own environment in .venv; only Python >= 3.11, make and the package registry are needed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+JOBS ?= 2
+
+.PHONY: demo test lint types tests test-slow bench operations clean
+
+## demo: install neuler and write a report on a built-in robot
+demo: $(VENV)/.installed-view
+	$(BIN)/neuler report puma560 -o report.html
+	@echo "Open report.html in a browser. Others: $(BIN)/neuler report rx90 -o rx90.html; $(BIN)/neuler info stanford"
+
+## test: install what tests need, then lint, types and all tests
+test: lint types tests
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy
+
+tests: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+
+test-slow: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n $(JOBS) -m slow
+
+## bench: measure speed, start-up and compile time against Pinocchio; refresh benchmarks/RESULTS.md
+bench: $(VENV)/.installed-test
+	$(BIN)/python benchmarks/run.py
+
+## operations: count multiplications and additions for n = 1..12
+operations: $(VENV)/.installed-view
+	$(BIN)/python benchmarks/operations.py
+
+$(VENV)/.installed-%: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "neuler needs Python 3.11 or newer; set PYTHON=...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist report.html

@@ -1,0 +1,289 @@
+"""Kernels as gufuncs: any batch shape, any strides, broadcasting, out=, threads, dtypes."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import neuler
+from neuler.compiler.gufunc import signature
+
+ROBOT = neuler.robots.stanford()
+N = ROBOT.nv
+SHAPES = [(), (1,), (2,), (7,), (8,), (9,), (64,), (3, 5), (2, 1, 4), (0,), (0, 3)]
+
+
+def _states(shape, seed=0):
+    return np.random.default_rng(seed).normal(size=(3, *shape, N))
+
+
+def _one_by_one(q, qd, x):
+    flat = [a.reshape(-1, N) for a in (q, qd, x)]
+    rows = [ROBOT.inverse_dynamics(*row) for row in zip(*flat, strict=True)]
+    return np.array(rows).reshape(q.shape) if rows else np.empty(q.shape)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_batches_of_any_shape(shape):
+    q, qd, qdd = _states(shape)
+    found = ROBOT.inverse_dynamics(q, qd, qdd)
+    assert found.shape == (*shape, N)
+    np.testing.assert_array_equal(found, _one_by_one(q, qd, qdd))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_matrices_and_several_outputs(shape):
+    q, qd, _ = _states(shape)
+    assert ROBOT.mass_matrix(q).shape == (*shape, N, N)
+    assert ROBOT.link_poses(q).shape == (*shape, len(ROBOT.links), 4, 4)
+    kinetic, potential = ROBOT.energy(q, qd)
+    assert np.shape(kinetic) == np.shape(potential) == shape
+
+
+def test_broadcasting():
+    q, qd, qdd = _states((4, 1))
+    still = np.zeros(N)
+    found = ROBOT.inverse_dynamics(q, qd.reshape(1, 4, N), still)
+    assert found.shape == (4, 4, N)
+    np.testing.assert_array_equal(found[2, 3], ROBOT.inverse_dynamics(q[2, 0], qd[3, 0], still))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.data())
+def test_any_strides(data):
+    """Views with negative, zero, overlapping and transposed strides, in and out, against contiguous copies."""
+    rows = data.draw(st.integers(0, 21))
+    arrays = []
+    for k in range(3):
+        source = np.random.default_rng(k).normal(size=(2 * rows + 3, 2 * N + 3))
+        way = data.draw(st.sampled_from(["plain", "reversed", "strided", "fortran", "broadcast", "offset"]))
+        view = {
+            "plain": lambda a=source: a[:rows, :N],
+            "reversed": lambda a=source: a[rows:0:-1, N:0:-1],
+            "strided": lambda a=source: a[: 2 * rows : 2, : 2 * N : 2],
+            "fortran": lambda a=source: np.asfortranarray(a)[1 : rows + 1, 2 : N + 2],
+            "broadcast": lambda a=source: np.broadcast_to(a[0, :N], (rows, N)),
+            "offset": lambda a=source: _misaligned(a[:rows, :N]),
+        }[way]()
+        arrays.append(view)
+    expected = ROBOT.inverse_dynamics(*(np.ascontiguousarray(a) for a in arrays))
+    np.testing.assert_allclose(ROBOT.inverse_dynamics(*arrays), expected, rtol=1e-14)
+    frame = np.full((rows + 2, 3 * N + 2), 7.0)
+    step = data.draw(st.sampled_from([1, 2, -1, 3]))
+    window = frame[1 : rows + 1]
+    out = window[:, N:0:-1] if step == -1 else window[:, 1 : 1 + N * step : step]
+    returned = ROBOT.inverse_dynamics(*arrays, out=out)
+    assert returned is out
+    np.testing.assert_allclose(out, expected, rtol=1e-14)
+    out[...] = 7.0
+    assert (frame == 7.0).all(), "a kernel wrote outside its output"
+
+
+def _misaligned(a):
+    raw = np.empty(a.nbytes + 1, dtype=np.uint8)
+    view = raw[1:].view(np.float64) if a.size == 0 else np.ndarray(a.shape, np.float64, raw, offset=1)
+    if a.size:
+        view[...] = a
+        return view
+    return a
+
+
+def test_overlapping_outputs_are_as_if_copied():
+    q, qd, qdd = _states((50,))
+    expected = ROBOT.inverse_dynamics(q, qd, qdd)
+    for k in range(3):
+        arrays = [q.copy(), qd.copy(), qdd.copy()]
+        ROBOT.inverse_dynamics(*arrays, out=arrays[k])
+        np.testing.assert_array_equal(arrays[k], expected)
+    buffer = np.concatenate([q, q[:1]])
+    ROBOT.inverse_dynamics(buffer[:-1], qd, qdd, out=buffer[1:])
+    np.testing.assert_array_equal(buffer[1:], expected)
+
+
+def test_out_of_several_outputs():
+    q, qd, _ = _states((5,))
+    kinetic, potential = np.empty(5), np.empty(5)
+    ROBOT.energy(q, qd, out=(kinetic, potential))
+    expected = ROBOT.energy(q, qd)
+    np.testing.assert_array_equal(kinetic, expected[0])
+    np.testing.assert_array_equal(potential, expected[1])
+
+
+@pytest.mark.parametrize("shape", [(20_000,), (4, 5_000), (5_000, 4), (3, 7_000, 1)])
+def test_threads_do_not_change_a_bit(shape):
+    q, qd, qdd = _states(shape)
+    kernel = ROBOT.compile("forward_dynamics")
+    kernel.threads = 1
+    one = kernel(q, qd, qdd)
+    for count in (2, 3, 8, None):
+        kernel.threads = count
+        np.testing.assert_array_equal(kernel(q, qd, qdd), one)
+        out = np.empty_like(one)
+        assert kernel(q, qd, qdd, out=out) is out
+        np.testing.assert_array_equal(out, one)
+        np.testing.assert_array_equal(kernel(q, qd[..., :1, :], qdd), kernel(q, np.broadcast_to(qd[..., :1, :], q.shape), qdd))
+
+
+def test_overlap_in_a_threaded_call():
+    q, qd, qdd = _states((30_000,))
+    expected = ROBOT.inverse_dynamics(q, qd, qdd)
+    kernel = ROBOT.compile("inverse_dynamics")
+    kernel.threads = 2
+    np.testing.assert_array_equal(kernel(q, qd, qdd, out=q), expected)
+
+
+def test_many_python_threads_share_a_kernel():
+    q, qd, qdd = _states((3_000,))
+    expected = ROBOT.inverse_dynamics(q, qd, qdd)
+    wrong = []
+
+    def work():
+        for _ in range(20):
+            if not np.array_equal(ROBOT.inverse_dynamics(q, qd, qdd), expected):
+                wrong.append(1)
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_threads_from_the_environment(monkeypatch):
+    monkeypatch.setenv("NEULER_THREADS", "3")
+    assert neuler.threads() == 3
+    monkeypatch.setenv("NEULER_THREADS", "many")
+    with pytest.raises(neuler.InputError, match="NEULER_THREADS must be a whole number, got 'many'"):
+        neuler.threads()
+    with pytest.raises(neuler.InputError, match="positive whole number"):
+        ROBOT.inverse_dynamics.threads = 0
+
+
+def test_numbers_of_other_types_become_double():
+    expected = ROBOT.inverse_dynamics([0.0] * N, [1.0] * N, [1.0] * N)
+    for kind in (np.int8, np.uint16, np.int64, np.float16, np.float32, bool, "f4", ">f8"):
+        ones = np.ones(N, kind)
+        found = ROBOT.inverse_dynamics(np.zeros(N, kind), ones, ones)
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_single_precision_is_a_variant():
+    q, qd, qdd = _states((33,))
+    single = ROBOT.compile("inverse_dynamics", dtype="float32")
+    found = single(q, qd, qdd)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, ROBOT.inverse_dynamics(q, qd, qdd), rtol=1e-3, atol=1e-3)
+    np.testing.assert_array_equal(found[3], single(q[3], qd[3], qdd[3]))
+
+
+def test_nan_stays_in_its_row():
+    q, qd, qdd = _states((16,))
+    clean = ROBOT.inverse_dynamics(q, qd, qdd)
+    qdd[5, 3] = np.nan
+    found = ROBOT.inverse_dynamics(q, qd, qdd)
+    assert np.isnan(found[5]).any()
+    np.testing.assert_array_equal(np.delete(found, 5, 0), np.delete(clean, 5, 0))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_what_is_not_finite_is_not_hidden(bad, which):
+    q, qd, qdd = (a.copy() for a in _states(()))
+    (q, qd, qdd)[which][N - 2] = bad
+    with np.errstate(invalid="ignore"):
+        found = ROBOT.inverse_dynamics(q, qd, qdd)
+    assert not np.isfinite(found[N - 2])
+
+
+def test_signature_is_literal():
+    assert signature([(6,), (6,)], [(6, 6), ()]) == "(6),(6)->(6,6),()"
+    assert ROBOT.mass_matrix.ufunc.signature == "(6)->(6,6)"
+
+
+def test_kernels_pickle_and_are_shared():
+    kernel = pickle.loads(pickle.dumps(ROBOT.inverse_dynamics))
+    q, qd, qdd = _states((3,))
+    np.testing.assert_array_equal(kernel(q, qd, qdd), ROBOT.inverse_dynamics(q, qd, qdd))
+    again = neuler.robots.stanford()
+    assert again.inverse_dynamics.ufunc is ROBOT.inverse_dynamics.ufunc
+    assert pickle.loads(pickle.dumps(again)) == ROBOT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.zeros(5), np.zeros(6), np.zeros(6)), r"expected q with last axis 6 \(one per moving joint.*got shape \(5,\)"),
+        ((np.zeros(6), np.zeros((3, 7)), np.zeros(6)), r"expected qd with last axis 6.*got shape \(3, 7\)"),
+        ((0.5, np.zeros(6), np.zeros(6)), r"expected q with last axis 6.*got shape \(\)"),
+        ((["a"] * 6, np.zeros(6), np.zeros(6)), "q must be real numbers, got values of type <U1"),
+        ((np.zeros(6), np.zeros(6, complex), np.zeros(6)), "qd must be real numbers, got complex numbers"),
+        ((np.zeros(6), [None] * 6, np.zeros(6)), "qd must be real numbers, got values of type object"),
+        ((np.zeros(6), [[1, 2], [3]], np.zeros(6)), "qd is not a regular array of numbers"),
+        ((np.zeros(6), np.zeros(6)), r"takes 3 arrays \(q, qd, qdd\), got 2"),
+        ((), r"takes 3 arrays \(q, qd, qdd\), got 0"),
+        ((np.zeros(6),) * 4, r"takes 3 arrays \(q, qd, qdd\), got 4"),
+        ((np.zeros((2, 6)), np.zeros((3, 6)), np.zeros(6)), r"batch axes do not broadcast: q \(2, 6\), qd \(3, 6\)"),
+        ((np.zeros((2, 6)).tolist(), np.zeros((3, 6)), np.zeros(6)), "batch axes do not broadcast"),
+        ((np.zeros(6, "M8[s]"), np.zeros(6), np.zeros(6)), "q must be real numbers"),
+        ((np.zeros(6, np.longdouble), np.zeros(6), np.zeros(6)), "convert it to float64"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(neuler.InputError, match=message):
+        ROBOT.inverse_dynamics(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        (np.zeros(5), "out"),
+        ("nothing", "out"),
+        (np.zeros(6, np.int32), "out"),
+        ((np.zeros(6), np.zeros(6)), "out"),
+    ],
+)
+def test_bad_outputs_are_named(out, message):
+    for q in (np.zeros(6), [0.0] * 6):
+        with pytest.raises(neuler.InputError, match=message):
+            ROBOT.inverse_dynamics(q, np.zeros(6), np.zeros(6), out=out)
+
+
+def test_read_only_output():
+    out = np.zeros(6)
+    out.flags.writeable = False
+    for q in (np.zeros(6), [0.0] * 6):
+        with pytest.raises(neuler.InputError, match="read-only"):
+            ROBOT.inverse_dynamics(q, np.zeros(6), np.zeros(6), out=out)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "options", "message"),
+    [
+        ("inverse_dynamic", {}, "there is no quantity 'inverse_dynamic'"),
+        ("inverse_dynamics", {"method": "nasser"}, "unknown option 'method'"),
+        ("forward_dynamics", {"method": "magic"}, "method must be one of articulated, nasser, walker_orin"),
+        ("inverse_dynamics", {"external": ("hand",)}, "no link or frame 'hand'"),
+        ("inverse_dynamics", {"external": ("link1", "link1")}, "named twice"),
+        ("jacobian", {"frame": "nose"}, "no link or frame 'nose'"),
+        ("jacobian", {"reference": "moon"}, "reference must be 'link' or 'world'"),
+        ("hybrid_dynamics", {"motion": ("joint9",)}, "no moving joint 'joint9'"),
+        ("inverse_dynamics", {"dtype": "float16"}, "dtype must be float64 or float32"),
+        ("forward_dynamics", {"method": "walker_orin", "reactions": True}, "has no reactions"),
+    ],
+)
+def test_bad_variants_are_named(quantity, options, message):
+    with pytest.raises((neuler.InputError, neuler.RobotError), match=message):
+        ROBOT.compile(quantity, **options)
+
+
+def test_a_robot_that_cannot_move():
+    block = neuler.Robot("block", [neuler.Link("base", 1.0)])
+    with pytest.raises(neuler.RobotError, match="'block' has no joint that moves"):
+        _ = block.inverse_dynamics
