@@ -31,7 +31,7 @@ METHODS: dict[str, tuple[Trace, Bound, str]] = {
         lambda *a: nasser(*a).coordinates, lambda n: (258 * n - 119, 191 * n - 83), "258n-119 / 191n-83 (Nasser)"),
     "inertia matrix": (
         lambda tree, q, qd, x: [m for row in mass_matrix(tree, q) for m in row],
-        lambda n: (10 * n * n + 22 * n - 32, 6 * n * n + 37 * n - 43), "10n^2+22n-32 / 6n^2+37n-43 (Featherstone 2008)"),
+        lambda n: (10 * n * n + 22 * n - 32, 6 * n * n + 37 * n - 43), "10n²+22n-32 / 6n²+37n-43 (Featherstone 2008)"),
 }  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def full_parameters(robot: Robot) -> Robot:
     import dataclasses
 
     donor = robots.general_chain(robot.nv)
-    bodies = [link for link in donor.links[1:]]
+    bodies = donor.links[1:]
     links = [robot.links[0]] + [
         dataclasses.replace(body, name=link.name) for body, link in zip(bodies, robot.links[1:], strict=True)
     ]

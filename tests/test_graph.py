@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuler.compiler.build import Recipe, compile_recipe, evaluate, traced
-from neuler.compiler.graph import Graph, Node, cos, count, sign, sin, sqrt
+from neuler.compiler.graph import Graph, cos, count, sign, sin, sqrt
 from neuler.compiler.llvm import Operand
 from neuler.compiler.schedule import plan
 
@@ -22,7 +22,8 @@ def test_interning_and_folding():
     assert (x - y) is -(y - x)
     assert x * 0.0 == 0.0
     assert x * 1 is x
-    assert -(-x) is x
+    opposite = -x
+    assert -opposite is x
     assert x + 0.0 is x
     assert x - x == 0.0
     assert x / x == 1.0
@@ -59,6 +60,21 @@ def test_count_takes_only_what_is_needed():
     assert count([2.0]) == {"mul": 0, "add": 0, "div": 0, "trig": 0}
 
 
+_OPERATIONS = [
+    lambda a, b, c: a + b,
+    lambda a, b, c: a - b,
+    lambda a, b, c: a * b,
+    lambda a, b, c: a * c,
+    lambda a, b, c: c - a,
+    lambda a, b, c: -a,
+    lambda a, b, c: sin(a),
+    lambda a, b, c: cos(a),
+    lambda a, b, c: sign(a) * b,
+    lambda a, b, c: a / (b * b + 1.0),
+    lambda a, b, c: sqrt(a * a + 1.0),
+]
+
+
 def _random_expressions(seed: int, inputs: int, size: int):
     """A trace that builds a random graph: shared values, constants, all operations."""
 
@@ -67,13 +83,10 @@ def _random_expressions(seed: int, inputs: int, size: int):
         pool = list(values["x"])
         for _ in range(size):
             a, b = (pool[int(k)] for k in rng.integers(0, len(pool), 2))
-            kind = int(rng.integers(0, 11))
+            kind = int(rng.integers(0, len(_OPERATIONS)))
             c = float(rng.normal())
-            made = [
-                lambda: a + b, lambda: a - b, lambda: a * b, lambda: a * c, lambda: c - a, lambda: -a, lambda: sin(a),
-                lambda: cos(a), lambda: sign(a) * b, lambda: a / (b * b + 1.0), lambda: sqrt(a * a + 1.0),
-            ][kind]()  # fmt: skip
-            pool.append(made * 0.7 if isinstance(made, Node | float) else made)
+            made = _OPERATIONS[kind](a, b, c)
+            pool.append(made * 0.7)
         return [pool[-8:]]
 
     return Recipe((Operand("x", (inputs,)),), (Operand("y", (8,)),), trace)

@@ -46,7 +46,7 @@ def test_matrices_and_several_outputs(shape):
 
 
 def test_broadcasting():
-    q, qd, qdd = _states((4, 1))
+    q, qd, _ = _states((4, 1))
     still = np.zeros(N)
     found = ROBOT.inverse_dynamics(q, qd.reshape(1, 4, N), still)
     assert found.shape == (4, 4, N)
@@ -126,7 +126,9 @@ def test_threads_do_not_change_a_bit(shape):
         out = np.empty_like(one)
         assert kernel(q, qd, qdd, out=out) is out
         np.testing.assert_array_equal(out, one)
-        np.testing.assert_array_equal(kernel(q, qd[..., :1, :], qdd), kernel(q, np.broadcast_to(qd[..., :1, :], q.shape), qdd))
+        np.testing.assert_array_equal(
+            kernel(q, qd[..., :1, :], qdd), kernel(q, np.broadcast_to(qd[..., :1, :], q.shape), qdd)
+        )
 
 
 def test_overlap_in_a_threaded_call():
@@ -219,7 +221,7 @@ def test_kernels_pickle_and_are_shared():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.zeros(5), np.zeros(6), np.zeros(6)), r"expected q with last axis 6 \(one per moving joint.*got shape \(5,\)"),
+        ((np.zeros(5), np.zeros(6), np.zeros(6)), r"expected q with last axis 6 \(one per .*got shape \(5,\)"),
         ((np.zeros(6), np.zeros((3, 7)), np.zeros(6)), r"expected qd with last axis 6.*got shape \(3, 7\)"),
         ((0.5, np.zeros(6), np.zeros(6)), r"expected q with last axis 6.*got shape \(\)"),
         ((["a"] * 6, np.zeros(6), np.zeros(6)), "q must be real numbers, got values of type <U1"),
@@ -287,3 +289,27 @@ def test_a_robot_that_cannot_move():
     block = neuler.Robot("block", [neuler.Link("base", 1.0)])
     with pytest.raises(neuler.RobotError, match="'block' has no joint that moves"):
         _ = block.inverse_dynamics
+
+
+def test_scratch_too_large_for_a_stack_comes_from_a_pool():
+    """Forty joints: the inertia matrix and the Coriolis matrix outgrow the stack; threads must not share scratch."""
+    robot = neuler.robots.general_chain(40)
+    q, qd = np.random.default_rng(0).normal(size=(2, 600, 40))
+    kernel = robot.coriolis_matrix
+    kernel.threads = 1
+    one = kernel(q, qd)
+    np.testing.assert_array_equal(kernel(q[77], qd[77]), one[77])
+    kernel.threads = 2
+    wrong = []
+
+    def work():
+        for _ in range(3):
+            if not np.array_equal(kernel(q, qd), one):
+                wrong.append(1)
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong

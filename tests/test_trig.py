@@ -63,7 +63,7 @@ def test_right_for_every_finite_number(name):
     rng = np.random.default_rng(2)
     x = np.concatenate(
         [10 ** rng.uniform(6, 15, 1000), -(10 ** rng.uniform(6, 15, 500)), _hard_cases(1e15, rng),
-         10.0 ** rng.uniform(15, 308, 500), -(10.0 ** rng.uniform(15, 308, 200)), [1e15, 2.0**1023, 1.7976931348623157e308]]
+         10.0 ** rng.uniform(15, 308, 500), -(10.0 ** rng.uniform(15, 308, 99)), [1e15, 2.0**1023, np.finfo(float).max]]
     )  # fmt: skip
     _, rounded = _truth(x)
     assert np.abs(_sincos(name)(x[:, None]) - rounded).max() <= 1e-12

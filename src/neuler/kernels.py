@@ -105,6 +105,7 @@ class Kernel:
         return self._compiled.seconds
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
+        """The quantity for every state of the batch."""
         try:
             if len(arrays) == self._takes and arrays[0].size < self._split_size:  # one thread: NumPy does the rest
                 return self.ufunc(*arrays) if out is None else self.ufunc(*arrays, out=out)
@@ -184,7 +185,9 @@ class Kernel:
             raise InputError(f"{self.quantity}: out must be {len(self.outputs)} arrays, got {len(given)}")
         for array, operand in zip(given, self.outputs, strict=True):
             if array is not None and not isinstance(array, np.ndarray):
-                raise InputError(f"{self.quantity}: out for {operand.name} must be an array, got {type(array).__name__}")
+                raise InputError(
+                    f"{self.quantity}: out for {operand.name} must be an array, got {type(array).__name__}"
+                )
             if array is not None and not array.flags.writeable:
                 raise InputError(f"{self.quantity}: out for {operand.name} is read-only")
         return given
@@ -202,9 +205,7 @@ class Kernel:
             elif array.shape != batch + operand.shape or any(np.may_share_memory(array, x) for x in values):
                 return self.ufunc(*values, out=given)
             results.append(array)
-        spread = [
-            np.broadcast_to(x, batch + o.shape) for x, o in zip(values, self.inputs, strict=True)
-        ]
+        spread = [np.broadcast_to(x, batch + o.shape) for x, o in zip(values, self.inputs, strict=True)]
         edges = np.linspace(0, batch[axis], min(workers, batch[axis]) + 1).astype(int)
         before = (slice(None),) * axis
 
@@ -247,4 +248,4 @@ def _again(robot: Robot, quantity: str, dtype: str, options: dict[str, Any]) -> 
     return Kernel(robot, quantity, dtype=dtype, **options)
 
 
-verbs.compile_verb = Kernel
+verbs.provide(Kernel)

@@ -147,7 +147,8 @@ def hybrid_dynamics(
     for name in chosen:
         if name not in robot.joint_names:
             raise InputError(
-                f"hybrid_dynamics: robot {robot.name!r} has no moving joint {name!r}; it has {', '.join(robot.joint_names)}"
+                f"hybrid_dynamics: robot {robot.name!r} has no moving joint {name!r}; "
+                f"it has {', '.join(robot.joint_names)}"
             )
     told = [name in chosen for name in robot.joint_names]
     return _hybrid_recipe(robot, ("given", "found"), told, external, reactions)

@@ -79,7 +79,7 @@ class Inertia:
 
     def shifted_x(self, d: Scalar) -> Inertia:
         """B' = B - A hat(P), C' = C - B^T hat(P) + hat(P) B' with P = (d, 0, 0)."""
-        xx, yy, zz, xy, xz, yz = self.a
+        _, yy, zz, xy, xz, yz = self.a
         b, c = self.b, self.c
         bxy, byy, bzy = b[0][1] - d * xz, b[1][1] - d * yz, b[2][1] - d * zz
         bxz, byz, bzz = b[0][2] + d * xy, b[1][2] + d * yy, b[2][2] + d * yz
@@ -98,7 +98,7 @@ class Inertia:
 
     def shifted_z(self, d: Scalar) -> Inertia:
         """The same with P = (0, 0, d)."""
-        xx, yy, zz, xy, xz, yz = self.a
+        xx, yy, _, xy, xz, yz = self.a
         b, c = self.b, self.c
         bxx, byx, bzx = b[0][0] - d * xy, b[1][0] - d * yy, b[2][0] - d * yz
         bxy, byy, bzy = b[0][1] + d * xx, b[1][1] + d * xy, b[2][1] + d * xz
@@ -117,7 +117,7 @@ class Inertia:
 
     def shifted_y(self, d: Scalar) -> Inertia:
         """The same with P = (0, d, 0)."""
-        xx, yy, zz, xy, xz, yz = self.a
+        xx, _, zz, xy, xz, yz = self.a
         b, c = self.b, self.c
         bxx, byx, bzx = b[0][0] + d * xz, b[1][0] + d * yz, b[2][0] + d * zz
         bxz, byz, bzz = b[0][2] - d * xx, b[1][2] - d * xy, b[2][2] - d * xz

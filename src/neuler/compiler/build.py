@@ -96,24 +96,24 @@ def _compile(recipe: Recipe, name: str, doc: str, dtype: str, key: str, target: 
         try:
             facts, code = entry
             operations = Operations(**facts["operations"])
-            ufunc = _link(recipe, name, doc, dtype, code, target)
+            ufunc = _link(recipe, name, doc, dtype, code, target, int(facts["pool"]))
             return Compiled(ufunc, operations, time.perf_counter() - start, True)
         except (KeyError, TypeError, RuntimeError, json.JSONDecodeError):
             pass  # written by something else: compile again
     nodes, outputs = traced(recipe)
     operations = Operations(**count(outputs))
-    text = Emitter(plan(nodes, outputs, fma=target.fma), target, dtype).module(recipe.inputs, recipe.outputs)
-    code = jit.object_code(text, target)
-    ufunc = _link(recipe, name, doc, dtype, code, target)
-    cache.store(key, {"operations": operations.__dict__, "name": name}, code)
+    emitter = Emitter(plan(nodes, outputs, fma=target.fma), target, dtype)
+    code = jit.object_code(emitter.module(recipe.inputs, recipe.outputs), target)
+    ufunc = _link(recipe, name, doc, dtype, code, target, emitter.pool)
+    cache.store(key, {"operations": operations.__dict__, "pool": emitter.pool, "name": name}, code)
     return Compiled(ufunc, operations, time.perf_counter() - start, False)
 
 
-def _link(recipe: Recipe, name: str, doc: str, dtype: str, code: bytes, target: Target) -> np.ufunc:
+def _link(recipe: Recipe, name: str, doc: str, dtype: str, code: bytes, target: Target, pool: int) -> np.ufunc:
     address, owner = jit.load(code, target)
     inputs = [operand.shape for operand in recipe.inputs]
     outputs = [operand.shape for operand in recipe.outputs]
-    return gufunc.make_gufunc(address, inputs, outputs, dtype, name, doc, owner)
+    return gufunc.make_gufunc(address, inputs, outputs, dtype, name, doc, owner, pool)
 
 
 def evaluate(recipe: Recipe, values: Mapping[str, Any]) -> list[np.ndarray]:
@@ -121,6 +121,6 @@ def evaluate(recipe: Recipe, values: Mapping[str, Any]) -> list[np.ndarray]:
     flat = {o.name: np.asarray(values[o.name], dtype=float).reshape(-1).tolist() for o in recipe.inputs}
     results = recipe.trace(flat)
     return [
-        np.array([float(x) for x in result]).reshape(operand.shape)  # type: ignore[arg-type]
+        np.array([float(x) for x in result]).reshape(operand.shape)
         for operand, result in zip(recipe.outputs, results, strict=True)
     ]

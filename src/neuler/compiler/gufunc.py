@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from neuler.compiler.movement import POOL, pool_stride
 from neuler.errors import CompileError
 
 _FROM_FUNC_AND_DATA_AND_SIGNATURE = 31
@@ -38,6 +39,14 @@ def _factory() -> Callable[..., Any]:
     return prototype(address)
 
 
+def _scratch_pool(scratch: int) -> np.ndarray:
+    """Locks, all open, and buffers behind them; the system gives memory only to those that are used."""
+    size = POOL * 8 + POOL * pool_stride(scratch)
+    raw = np.zeros(size + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size]
+
+
 def signature(inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> str:
     """NumPy's core signature with literal sizes: ``(6),(6)->(6,6)``. A wrong length is an error."""
 
@@ -55,16 +64,18 @@ def make_gufunc(
     name: str,
     doc: str,
     keep: Any,
+    pool: int = 0,
 ) -> np.ufunc:
-    """A gufunc with one loop, at ``address``. ``keep`` is what owns the machine code."""
+    """A gufunc with one loop, at ``address``. ``keep`` owns the machine code, ``pool`` is its scratch in bytes."""
     count = len(inputs) + len(outputs)
     functions = (ctypes.c_void_p * 1)(address)
-    data = (ctypes.c_void_p * 1)(None)
+    memory = _scratch_pool(pool) if pool else None
+    data = (ctypes.c_void_p * 1)(None if memory is None else memory.ctypes.data)
     types = bytes([_TYPE_NUMBERS[dtype]] * count)
     texts = (name.encode(), doc.encode(), signature(inputs, outputs).encode())
     ufunc = _factory()(
         ctypes.cast(functions, ctypes.c_void_p), ctypes.cast(data, ctypes.c_void_p), types, 1,
         len(inputs), len(outputs), _NO_IDENTITY, texts[0], texts[1], 0, texts[2],
     )  # fmt: skip
-    _alive.append((functions, data, types, texts, ufunc, keep))
+    _alive.append((functions, data, types, texts, ufunc, keep, memory))
     return ufunc

@@ -6,7 +6,7 @@ vector has lanes, gathers them into scratch (any strides), runs the stages, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -26,6 +26,7 @@ class Operand:
 
     @property
     def size(self) -> int:
+        """Numbers in one state."""
         return prod(self.shape)
 
 
@@ -41,13 +42,17 @@ class Emitter:
         self.vector = f"<{self.lanes} x {self.scalar}>"
         self.suffix = f"v{self.lanes}f{8 * self.bytes}"
         self.intrinsics: set[str] = set()
+        self.pool = 0
+        """Bytes of scratch that a call takes from a pool, once the module is written; 0: none."""
 
     def constant(self, x: float) -> str:
+        """A vector of one number."""
         if self.scalar == "float":
             x = movement.round_to_float32(x)
         return f"splat ({self.scalar} {literal(x)})"
 
     def offset(self, slot: int) -> int:
+        """Bytes from the start of the scratch."""
         return slot * self.lanes * self.bytes
 
     # ---- arithmetic ------------------------------------------------------------------------
@@ -81,7 +86,10 @@ class Emitter:
         lines += ["  ret void", "}"]
         return "\n".join(lines)
 
-    def operation(self, name, node, value, lines, fused):  # type: ignore[no-untyped-def]
+    def operation(
+        self, name: str, node: Node, value: Callable[[Scalar], str], lines: list[str], fused: set[Node]
+    ) -> str:
+        """The line that computes a node; what it needs first is appended to ``lines``."""
         v, op, a, b = self.vector, node.op, node.a, node.b
         if op is ADD or op is SUB:
             if isinstance(b, Node) and b in fused:
@@ -108,13 +116,12 @@ class Emitter:
             self.intrinsics.add("copysign")
             x = value(a)
             lines.append(f"  {name}z = fcmp one {v} {x}, zeroinitializer")
-            lines.append(
-                f"  {name}c = call {v} @llvm.copysign.{self.suffix}({v} {self.constant(1.0)}, {v} {x})"
-            )
+            lines.append(f"  {name}c = call {v} @llvm.copysign.{self.suffix}({v} {self.constant(1.0)}, {v} {x})")
             return f"  {name} = select <{self.lanes} x i1> {name}z, {v} {name}c, {v} {x}"
         raise AssertionError(f"no code for {op}")
 
     def fma(self, name: str, x: str, y: str, z: str) -> str:
+        """x y + z, rounded once."""
         self.intrinsics.add("fma")
         v = self.vector
         return f"  {name} = call {v} @llvm.fma.{self.suffix}({v} {x}, {v} {y}, {v} {z})"
@@ -148,7 +155,10 @@ class Emitter:
                 body.append(_declare("fma", self.lanes, "double"))
             if self.scalar == "float":
                 body.append(movement.sincos_of_floats(self.lanes))
-        loop = movement.Loop(self.lanes, self.scalar, self.plan.slots, self.plan.first_output)
+        # Windows commits a stack page by page, in order: nothing large may skip ahead there
+        room = 0 if "windows" in self.target.triple else movement.ON_STACK
+        loop = movement.Loop(self.lanes, self.scalar, self.plan.slots, on_stack=room)
+        self.pool = loop.scratch if loop.pooled else 0
         body.append(loop.emit([x.shape for x in inputs], [x.shape for x in outputs], calls))
         declared = {_declare(name, self.lanes, self.scalar) for name in self.intrinsics}
         text = "\n".join(body)
@@ -164,6 +174,7 @@ class Emitter:
 
     @property
     def sincos(self) -> str:
+        """The function that serves this precision."""
         return "sincos" if self.scalar == "double" else "sincos_float"
 
 

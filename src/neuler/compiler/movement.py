@@ -36,20 +36,30 @@ def sincos_of_floats(lanes: int) -> str:
 }}"""
 
 
+ON_STACK = 64 * 1024
+"""Bytes of scratch up to which it lives on the stack; a larger one comes from a pool of buffers."""
+POOL = 64
+"""Buffers in the pool: calls of one kernel that can be under way at once before one has to wait."""
+
+
+def pool_stride(scratch: int) -> int:
+    """Bytes from one buffer of the pool to the next."""
+    return -(-scratch // 4096) * 4096 + 64  # not a multiple of a page: buffers must not share cache sets
+
+
 class Loop:
     """NumPy's inner loop around the stages of a plan."""
 
-    def __init__(self, lanes: int, scalar: str, slots: int, first_output: int) -> None:
+    def __init__(self, lanes: int, scalar: str, slots: int, *, on_stack: int = ON_STACK) -> None:
+        self.on_stack = on_stack
         self.lanes = lanes
         self.scalar = scalar
         self.bytes = 8 if scalar == "double" else 4
         self.slots = slots
-        self.first_output = first_output
         self.vector = f"<{lanes} x {scalar}>"
 
-    def emit(
-        self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]], calls: Sequence[str]
-    ) -> str:
+    def emit(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]], calls: Sequence[str]) -> str:
+        """The functions that move data, and ``@loop`` around the calls of the stages."""
         return "\n".join(
             [self._walk("gather"), self._walk("scatter"), self._spread(), self._packed("load"),
              self._packed("save"), *self._loop(inputs, outputs, calls)]
@@ -72,7 +82,8 @@ class Loop:
             if gather
             else f"  %e = load {s}, ptr %to, align {size}\n  store {s} %e, ptr %from, align 1"
         )
-        return f"""define internal void @{way}(ptr %base, i64 %step, i64 %rows, ptr %m, i64 %n0, i64 %s0, i64 %n1, i64 %s1, i64 %n2, i64 %s2) #1 {{
+        axes = ", ".join(f"i64 %n{k}, i64 %s{k}" for k in range(3))
+        return f"""define internal void @{way}(ptr %base, i64 %step, i64 %rows, ptr %m, {axes}) #1 {{
   br label %i0
 i0:
   %a = phi i64 [ 0, %0 ], [ %a1, %end0 ]
@@ -184,9 +195,7 @@ out:
     def _pair(self, way: str) -> list[str]:
         n, s, v = self.lanes, self.scalar, self.vector
         two = f"<2 x {s}>"
-        unpack = [
-            ", ".join(f"i32 {2 * (k // 2) + half + (n if k % 2 else 0)}" for k in range(n)) for half in (0, 1)
-        ]
+        unpack = [", ".join(f"i32 {2 * (k // 2) + half + (n if k % 2 else 0)}" for k in range(n)) for half in (0, 1)]
         if way == "load":
             lines = [f"  %r{k} = load {two}, ptr %p{k}, align 1" for k in range(n)]
             even = self._lay(lines, "e", [f"%r{k}" for k in range(0, n, 2)])
@@ -200,9 +209,7 @@ out:
             lines.append(f"  %{name} = shufflevector {v} %c0, {v} %c1, <{n} x i32> <{unpack[half]}>")
         for k in range(n):
             source, at = ("even", k) if k % 2 == 0 else ("odd", k - 1)
-            lines.append(
-                f"  %r{k} = shufflevector {v} %{source}, {v} poison, <2 x i32> <i32 {at}, i32 {at + 1}>"
-            )
+            lines.append(f"  %r{k} = shufflevector {v} %{source}, {v} poison, <2 x i32> <i32 {at}, i32 {at + 1}>")
             lines.append(f"  store {two} %r{k}, ptr %p{k}, align 1")
         return lines
 
@@ -216,9 +223,7 @@ out:
             lines.append(f"  {name} = shufflevector {pair} {part}, {pair} poison, <{n} x i32> <{everywhere}>")
             if previous:
                 keep = ", ".join(f"i1 {str(j // 2 == k).lower()}" for j in range(n))
-                lines.append(
-                    f"  {name}k = select <{n} x i1> <{keep}>, {self.vector} {name}, {self.vector} {previous}"
-                )
+                lines.append(f"  {name}k = select <{n} x i1> <{keep}>, {self.vector} {name}, {self.vector} {previous}")
                 name += "k"
             previous = name
         return previous
@@ -245,10 +250,9 @@ out:
         self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]], calls: Sequence[str]
     ) -> list[str]:
         shapes = [*inputs, *outputs]
-        size = max(self.slots, 1) * self.lanes * self.bytes
         lines = [
             "define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) #0 {",
-            f"  %m = alloca [{size} x i8], align 64",
+            *self._claim(),
             "  %count = load i64, ptr %dims",
         ]
         stride = len(shapes)
@@ -276,9 +280,11 @@ out:
             at += prod(shape)
         lines += [
             "  %some = icmp sgt i64 %count, 0",
-            "  br i1 %some, label %block, label %done",
+            "  br i1 %some, label %first, label %done",
+            "first:",
+            "  br label %block",
             "block:",
-            "  %i = phi i64 [ 0, %0 ], [ %i1, %after ]",
+            "  %i = phi i64 [ 0, %first ], [ %i1, %after ]",
             "  %left = sub i64 %count, %i",
             f"  %full = icmp uge i64 %left, {self.lanes}",
             f"  %rows = select i1 %full, i64 {self.lanes}, i64 %left",
@@ -297,17 +303,55 @@ out:
             "  %again = icmp slt i64 %i1, %count",
             "  br i1 %again, label %block, label %done",
             "done:",
+            *(["  store atomic i64 0, ptr %lock release, align 8"] if self.pooled else []),
             "  ret void",
             "}",
         ]
         return lines
+
+    @property
+    def scratch(self) -> int:
+        """Bytes."""
+        return max(self.slots, 1) * self.lanes * self.bytes
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the scratch is too large for the stack of a thread."""
+        return self.scratch > self.on_stack
+
+    def _claim(self) -> list[str]:
+        """Scratch for this call: on the stack, or the first free buffer of the pool that ``data`` points to.
+
+        The pool begins with one lock a buffer; the buffers follow.
+        """
+        if not self.pooled:
+            return [f"  %m = alloca [{self.scratch} x i8], align 64"]
+        return [
+            "  br label %try",
+            "try:",
+            "  %turn = phi i64 [ 0, %0 ], [ %turn1, %busy ]",
+            "  %lock = getelementptr i64, ptr %data, i64 %turn",
+            "  %swap = cmpxchg ptr %lock, i64 0, i64 1 acquire monotonic, align 8",
+            "  %mine = extractvalue { i64, i1 } %swap, 1",
+            "  br i1 %mine, label %claimed, label %busy",
+            "busy:",
+            "  %turn0 = add i64 %turn, 1",
+            f"  %turn1 = urem i64 %turn0, {POOL}",
+            "  br label %try",
+            "claimed:",
+            f"  %away = mul i64 %turn, {pool_stride(self.scratch)}",
+            f"  %far = add i64 %away, {POOL * 8}",
+            "  %m = getelementptr i8, ptr %data, i64 %far",
+        ]
 
     def _move(self, lines: list[str], k: int, shape: tuple[int, ...], label: str, *, inward: bool) -> str:
         n = prod(shape)
         padded = (1,) * (3 - len(shape)) + shape
         names = ["0"] * (3 - len(shape)) + [f"%s{k}_{axis}" for axis in range(len(shape))]
         axes = ", ".join(f"i64 {size}, i64 {name}" for size, name in zip(padded, names, strict=True))
-        walk = f"  call void @{'gather' if inward else 'scatter'}(ptr %at{k}, i64 %step{k}, i64 %rows, ptr %m{k}, {axes})"
+        walk = (
+            f"  call void @{'gather' if inward else 'scatter'}(ptr %at{k}, i64 %step{k}, i64 %rows, ptr %m{k}, {axes})"
+        )
         packed = f"  call void @{'load' if inward else 'save'}(ptr %at{k}, i64 %step{k}, ptr %m{k}, i64 {n})"
         lines += [
             f"  %move{k} = mul i64 %i, %step{k}",

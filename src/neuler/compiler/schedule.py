@@ -75,8 +75,8 @@ def _fused(live: list[Node], outputs: Sequence[Scalar]) -> set[Node]:
         if isinstance(out, Node):
             uses[out] = uses.get(out, 0) + 1
     for node in live:
-        for operand in node.operands:
-            uses[operand] = uses.get(operand, 0) + 1
+        for used in node.operands:
+            uses[used] = uses.get(used, 0) + 1
     fused: set[Node] = set()
     for node in live:
         if node.op is ADD or node.op is SUB:
@@ -194,12 +194,12 @@ def _trig_stage(
     for argument, pair in pairs.items():
         numbers = []
         for op in (SIN, COS):
-            node = pair.get(op)
-            if node is None:
+            wave = pair.get(op)
+            if wave is None:
                 numbers.append(spare)
                 continue
-            slot[node] = take(node, k)
-            numbers.append(slot[node])
-            copies.extend((node, number) for number in goals.get(node, [])[1:])
+            slot[wave] = take(wave, k)
+            numbers.append(slot[wave])
+            copies.extend((wave, number) for number in goals.get(wave, [])[1:])
         stage.append(Trig(slot[argument], *numbers))
     return stage, copies

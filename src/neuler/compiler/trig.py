@@ -77,7 +77,7 @@ def emit(lanes: int, fma: bool) -> str:
         return f"splat (double {literal(x)})"
 
     lines = [
-        f"define internal void @sincos(ptr %x, ptr %s, ptr %c) #1 {{",
+        "define internal void @sincos(ptr %x, ptr %s, ptr %c) #1 {",
         f"  %v = load {v}, ptr %x, align 8",
         f"  %vi = bitcast {v} %v to {i}",  # as integers: a comparison of NaNs would raise a flag
         f"  %a = and {i} %vi, splat (i64 {_MAGNITUDE})",
@@ -92,9 +92,7 @@ def emit(lanes: int, fma: bool) -> str:
         lines.append(f"  %m = fneg {v} %k")
         previous = "%v"
         for number, part in enumerate(_parts(53, 3)):
-            lines.append(
-                f"  %r{number} = call {v} @llvm.fma.v{lanes}f64({v} %m, {v} {splat(part)}, {v} {previous})"
-            )
+            lines.append(f"  %r{number} = call {v} @llvm.fma.v{lanes}f64({v} %m, {v} {splat(part)}, {v} {previous})")
             previous = f"%r{number}"
     else:
         p = _parts(33, 4)

@@ -7,6 +7,7 @@ named keep their names and poses; ``Tree.frames`` says where they are.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -62,9 +63,9 @@ class _Chooser:
         for frame in robot.frames:
             number = robot.link_names.index(frame.link)
             frames[frame.name] = (number, self._user_frame(number) @ frame.placement)
-        gravity = tuple((self.axes[0].T @ np.array(robot.gravity)).tolist())
-        gravity = tuple(0.0 if abs(g) < _EXACT * 10 else g for g in gravity)
-        return Tree(robot.name, tuple(bodies), gravity, frames, robot.link_names)  # type: ignore[arg-type]
+        pull = self.axes[0].T @ np.array(robot.gravity)
+        gx, gy, gz = (0.0 if abs(g) < _EXACT * 10 else g for g in pull.tolist())
+        return Tree(robot.name, tuple(bodies), (gx, gy, gz), frames, robot.link_names)
 
     def _user_frame(self, number: int) -> Transform:
         """The link's own frame in its canonical frame."""
@@ -116,12 +117,10 @@ class _Chooser:
 
     def _described(self, body: Body, number: int) -> Body:
         link = self.robot.links[number].seen_from(self._user_frame(number))
-        scale = max(abs(x) for x in (link.mass, *link.first_moment, *link.inertia))
-        clean = lambda xs: tuple(0.0 if abs(x) < 1e-16 * scale else x for x in xs)  # noqa: E731
-        fields = {**body.__dict__, "mass": link.mass}
-        fields["first_moment"] = clean(link.first_moment)
-        fields["inertia"] = clean(link.inertia)
-        return Body(**fields)
+        noise = 1e-16 * max(abs(x) for x in (link.mass, *link.first_moment, *link.inertia))
+        mx, my, mz = (0.0 if abs(x) < noise else x for x in link.first_moment)
+        xx, yy, zz, xy, xz, yz = (0.0 if abs(x) < noise else x for x in link.inertia)
+        return dataclasses.replace(body, mass=link.mass, first_moment=(mx, my, mz), inertia=(xx, yy, zz, xy, xz, yz))
 
     def _main_child(self, number: int) -> int | None:
         """The moving child, seen through fixed joints, that carries most."""

@@ -68,8 +68,8 @@ def _rotor_on_link(tree: Tree, body: Body) -> Body:
     second = below.antecedent == 0 and below.sigma == REVOLUTE and body.alpha[0] == 0.0
     if not (first or second):
         return body
-    xx, yy, zz, *rest = body.inertia
-    inertia = (xx, yy, zz + joint.rotor_inertia, *rest)
+    xx, yy, zz, xy, xz, yz = body.inertia
+    inertia = (xx, yy, zz + joint.rotor_inertia, xy, xz, yz)
     return dataclasses.replace(body, inertia=inertia, joint=dataclasses.replace(joint, rotor_inertia=0.0))
 
 

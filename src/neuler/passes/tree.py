@@ -34,7 +34,7 @@ class Body:
     offset: float = 0.0
     mass: float = 0.0
     first_moment: Vec3 = (0.0, 0.0, 0.0)
-    inertia: Inertia6 = (0.0,) * 6  # type: ignore[assignment]
+    inertia: Inertia6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     joint: Joint | None = None
     coordinate: int | None = None
 

@@ -68,9 +68,7 @@ class Flow:
         """The transposed map: g with g.(v; omega) = screw . wrench((v; omega)) for all omega."""
         v, w = screw
         trace = self.w[0][0] + self.w[1][1] + self.w[2][2]
-        angular = vec.add(
-            vec.cross(self.p, v), vec.subtract(vec.scale(trace, w), vec.apply(self.w, w))
-        )
+        angular = vec.add(vec.cross(self.p, v), vec.subtract(vec.scale(trace, w), vec.apply(self.w, w)))
         return vec.ZERO, angular
 
 

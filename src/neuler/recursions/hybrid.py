@@ -89,9 +89,9 @@ def hybrid(
     # inward: Khalil (25)-(31) for settled links, (36)-(40) and (75)-(78) for the others
     wrench: list[Wrench] = [newton_euler(body, motion) for body, motion in zip(tree.bodies, moving, strict=True)]
     for number, loads in (external or {}).items():
-        for force, moment in loads:
+        for push, twist in loads:
             f, m = wrench[number]
-            wrench[number] = (vec.subtract(f, force), vec.subtract(m, moment))
+            wrench[number] = (vec.subtract(f, push), vec.subtract(m, twist))
     inertia: list[Inertia | None] = [
         None if fixed else Inertia.rigid(body.mass, body.first_moment, body.inertia)
         for body, fixed in zip(tree.bodies, settled, strict=True)
@@ -109,9 +109,9 @@ def hybrid(
                 steps[number].append(_eliminate(body, number, column, force, wrench, inertia))
         f, m = places[number].wrench_up(*wrench[number])  # (39), (77); (28)-(30)
         wrench[parent] = (vec.add(wrench[parent][0], f), vec.add(wrench[parent][1], m))
-        below = inertia[parent]
-        if below is not None and inertia[number] is not None:
-            inertia[parent] = below + places[number].inertia_up(inertia[number])  # (40), (78)
+        below, here = inertia[parent], inertia[number]
+        if below is not None and here is not None:
+            inertia[parent] = below + places[number].inertia_up(here)  # (40), (78)
     return _outward(tree, places, qd, given, motion_given, settled, wrench, total, plain, steps)
 
 
@@ -164,9 +164,7 @@ def _eliminate(
     ia = rotor(body)
     inverse = 1.0 / (flat(u)[column] + ia)  # (36)
     exact = ia == 0.0
-    share = tuple(
-        1.0 if exact and k == column else x * inverse for k, x in enumerate(flat(u))
-    )
+    share = tuple(1.0 if exact and k == column else x * inverse for k, x in enumerate(flat(u)))
     p = flat(wrench[number])
     nominal = (force - p[column]) * inverse
     inertia[number] = j.without(u, pair(share), column if exact else None)  # (37)

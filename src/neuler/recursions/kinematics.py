@@ -62,6 +62,7 @@ class Turning:
 
     @classmethod
     def of(cls, w: Vector, wd: Vector) -> Turning:
+        """From angular velocity and acceleration: six products."""
         xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
         yz, xz, xy = w[1] * w[2], w[0] * w[2], w[0] * w[1]
         u = (
@@ -125,7 +126,5 @@ def world_poses(tree: Tree, places: Sequence[Placement]) -> list[tuple[Matrix, V
     poses: list[tuple[Matrix, Vector]] = [(one, vec.ZERO)]
     for body, place in zip(tree.bodies[1:], places[1:], strict=True):
         rotation, origin = poses[body.antecedent]
-        poses.append(
-            (place.rows_across(rotation), vec.add(origin, vec.apply(rotation, place.position)))
-        )
+        poses.append((place.rows_across(rotation), vec.add(origin, vec.apply(rotation, place.position))))
     return poses

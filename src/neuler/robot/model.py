@@ -81,9 +81,7 @@ class Link:
         object.__setattr__(self, "inertia", inertia6(self.inertia, owner))
 
     @classmethod
-    def from_com(
-        cls, name: str, *, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike = (0, 0, 0)
-    ) -> Link:
+    def from_com(cls, name: str, *, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike = (0, 0, 0)) -> Link:
         """From the mass centre (m) and the inertia about it, both in the axes of the link's frame."""
         owner = f"link {name!r}"
         m = _finite(owner, "mass", mass)
@@ -337,13 +335,15 @@ class Robot(Verbs):
         unknown = set(changes) - set(fields)
         if unknown:
             raise RobotError(f"a robot has no field {sorted(unknown)[0]!r}; its fields are {', '.join(fields)}")
-        return Robot(**{**fields, **changes})  # type: ignore[arg-type]
+        return Robot(**{**fields, **changes})
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
         """The same robot under another gravity vector (m/s^2, base frame)."""
         return self.replace(gravity=gravity)
 
-    def with_payload(self, frame: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike = (0, 0, 0)) -> Robot:
+    def with_payload(
+        self, frame: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike = (0, 0, 0)
+    ) -> Robot:
         """The same robot with a body rigidly attached to ``frame``: mass centre and inertia about it in its axes."""
         index, placement = self.locate(frame)
         load = Link.from_com("payload", mass=mass, com=com, inertia=inertia).seen_from(placement)

@@ -58,9 +58,7 @@ class Transform:
         except (TypeError, ValueError):
             raise RobotError(f"a placement needs numbers, got {self.rotation!r} and {self.translation!r}") from None
         if r.shape != (3, 3) or p.shape != (3,):
-            raise RobotError(
-                f"a placement needs a 3x3 rotation and 3 translations, got shapes {r.shape} and {p.shape}"
-            )
+            raise RobotError(f"a placement needs a 3x3 rotation and 3 translations, got shapes {r.shape} and {p.shape}")
         if not (np.isfinite(r).all() and np.isfinite(p).all()):
             raise RobotError("a placement has a number that is not finite")
         error = float(np.abs(r @ r.T - np.eye(3)).max())

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from neuler.kernels import Kernel
 
-compile_verb: Callable[..., Kernel]
-"""Set by neuler.kernels: (robot, quantity, **options) -> Kernel."""
+_makers: list[Callable[..., Kernel]] = []
+
+
+def provide(maker: Callable[..., Kernel]) -> None:
+    """Tell the verbs how a kernel is made: (robot, quantity, **options) -> Kernel."""
+    _makers[:] = [maker]
 
 
 class Verb:
@@ -24,7 +28,7 @@ class Verb:
     def __get__(self, robot: Any, owner: type | None = None) -> Any:
         if robot is None:
             return self
-        kernel = compile_verb(robot, self.name)
+        kernel = _makers[0](robot, self.name)
         robot.__dict__[self.name] = kernel
         return kernel
 
@@ -48,7 +52,7 @@ class Verbs:
 
     def compile(self, quantity: str, **options: Any) -> Kernel:
         """A variant of a verb: ``external=("tool",)``, ``method="nasser"``, ``dtype="float32"``, ``frame="tool"``."""
-        return compile_verb(self, quantity, **options)
+        return _makers[0](self, quantity, **options)
 
     def check(self) -> Any:
         """The doctor's findings: what is unphysical or suspicious. A list, empty for a healthy robot."""

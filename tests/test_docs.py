@@ -1,0 +1,105 @@
+"""What the documentation says runs: docstrings, README, the conventions, the list of public names."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import neuler
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = [
+    info.name
+    for info in pkgutil.walk_packages(neuler.__path__, "neuler.")
+    if not info.name.endswith("__main__")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+
+
+def test_readme_examples(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    scope: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), scope)
+
+
+def test_public_names():
+    assert set(neuler.__all__) == {
+        "CompileError", "FormatError", "Frame", "InputError", "Joint", "Kernel", "Limits", "Link", "NeulerError",
+        "Robot", "RobotError", "Transform", "from_dh", "load", "robots", "threads",
+    }  # fmt: skip
+    for name in neuler.__all__:
+        assert getattr(neuler, name).__doc__, f"{name} has no docstring"
+
+
+def test_every_test_that_the_errata_name_exists():
+    text = (ROOT / "docs" / "errata.md").read_text()
+    for file, function in re.findall(r"`(test_\w+\.py)::(\w+)`", text):
+        assert f"def {function}(" in (ROOT / "tests" / file).read_text()
+
+
+def test_files_that_the_equation_map_names_exist():
+    text = (ROOT / "docs" / "equations.md").read_text()
+    for file in re.findall(r"`((?:algebra|formats|passes|recursions)/\w+\.py)", text):
+        assert (ROOT / "src" / "neuler" / file).exists(), file
+
+
+def test_imports_point_downwards():
+    """Rooms from the ground up; none may import from a room above it."""
+    order = [
+        "errors",
+        "robot",
+        "formats",
+        "robots",
+        "compiler",
+        "algebra",
+        "passes",
+        "recursions",
+        "quantities",
+        "kernels",
+    ]
+    source = ROOT / "src" / "neuler"
+    for path in source.rglob("*.py"):
+        room = path.relative_to(source).parts[0].removesuffix(".py")
+        if room not in order:
+            continue
+        for line in path.read_text().splitlines():
+            found = re.match(r"from neuler\.(\w+)", line)
+            if found and found[1] in order:
+                assert order.index(found[1]) <= order.index(room), f"{path.name}: {line}"
+
+
+def test_conventions_of_screws_and_wrenches():
+    """A bar turning about the base's z, tip frame turned by a quarter: every sign on the conventions page."""
+    bar = neuler.Robot(
+        "bar",
+        [neuler.Link("base"), neuler.Link.from_com("bar", mass=2.0, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1))],
+        [neuler.Joint("hinge", "revolute", "base", "bar", axis=(0, 0, 1))],
+        frames=[neuler.Frame("tip", "bar", neuler.Transform.from_rpy((1.0, 0, 0), (0, 0, np.pi / 2)))],
+    )
+    tip = bar.compile("link_velocities", frame="tip")([0.7], [3.0])
+    np.testing.assert_allclose(tip, [3.0, 0, 0, 0, 0, 3.0], atol=1e-15)  # (linear; angular) in the frame's own axes
+    world = bar.compile("jacobian", frame="tip", reference="world")([0.0])[:, 0]
+    np.testing.assert_allclose(world, [0, 1.0, 0, 0, 0, 1.0], atol=1e-15)
+    pose = bar.compile("link_poses", frame="tip")([np.pi / 2])
+    np.testing.assert_allclose(pose[:3, 3], [0, 1, 0], atol=1e-15)
+    reaction = bar.reaction_wrenches([0.0], [3.0], [0.0])
+    np.testing.assert_allclose(reaction[1], [-9.0, 0, 2 * 9.81, 0, -9.81, 0], atol=1e-12)  # on the bar, at the hinge
+    np.testing.assert_allclose(reaction[0], reaction[1], atol=1e-12)  # the ground on the base
+    kinetic, potential = bar.energy([0.3], [3.0])
+    assert kinetic == pytest.approx(0.5 * (0.1 + 2.0 * 0.25) * 9.0)
+    assert potential == 0.0
+    np.testing.assert_allclose(bar.momentum([0.0], [3.0]), [0, 3.0, 0, 0, 0, 1.8], atol=1e-14)
