@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import threading
 
@@ -313,3 +314,17 @@ def test_scratch_too_large_for_a_stack_comes_from_a_pool():
     for worker in workers:
         worker.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("method", ["articulated", "nasser", "walker_orin"])
+def test_a_joint_that_moves_nothing_is_named(method):
+    finger = neuler.Robot(
+        "finger",
+        [neuler.Link("base"), neuler.Link("bone", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1)), neuler.Link("tip")],
+        [neuler.Joint("knuckle", "revolute", "base", "bone"), neuler.Joint("last", "revolute", "bone", "tip")],
+    )
+    with pytest.raises(neuler.RobotError, match="joint 'last' moves no inertia"):
+        finger.compile("forward_dynamics", method=method)
+    assert finger.inverse_dynamics([0.1, 0.2], [0, 0], [1, 1])[1] == 0.0
+    geared = finger.replace(joints=[*finger.joints[:1], dataclasses.replace(finger.joints[1], rotor_inertia=0.01)])
+    assert np.isfinite(geared.compile("forward_dynamics", method=method)([0.1, 0.2], [0, 0], [1, 1])).all()

@@ -19,7 +19,8 @@ from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
 from neuler.algebra.placement import Placement
 from neuler.algebra.vector import Vector
-from neuler.compiler.graph import Scalar, sign
+from neuler.compiler.graph import Node, Scalar, sign
+from neuler.errors import RobotError
 from neuler.passes.tree import Body, Tree
 from neuler.recursions.kinematics import coordinate, motions, newton_euler, placements
 
@@ -64,6 +65,17 @@ def friction(body: Body, rate: Scalar) -> Scalar:
 def rotor(body: Body) -> float:
     """Ia: inertia of rotor and gears on the joint's side."""
     return body.joint.rotor_inertia if body.joint else 0.0
+
+
+def reciprocal(inertia: Scalar, body: Body) -> Scalar:
+    """H_j^-1. A joint that moves nothing at all has none, and is named."""
+    if not isinstance(inertia, Node) and inertia == 0.0:
+        name = body.joint.name if body.joint else body.name
+        raise RobotError(
+            f"joint {name!r} moves no inertia, so its acceleration is not defined: "
+            "give the links it carries mass, or the joint a rotor inertia, or fix it"
+        )
+    return 1.0 / inertia
 
 
 def hybrid(
@@ -162,7 +174,7 @@ def _eliminate(
     assert j is not None
     u = j.column(column)  # J* a
     ia = rotor(body)
-    inverse = 1.0 / (flat(u)[column] + ia)  # (36)
+    inverse = reciprocal(flat(u)[column] + ia, body)  # (36)
     exact = ia == 0.0
     share = tuple(1.0 if exact and k == column else x * inverse for k, x in enumerate(flat(u)))
     p = flat(wrench[number])

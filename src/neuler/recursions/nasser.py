@@ -18,7 +18,7 @@ from neuler.algebra.placement import Placement
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
-from neuler.recursions.hybrid import Found, Wrench, flat, friction, pair, plus, rotor
+from neuler.recursions.hybrid import Found, Wrench, flat, friction, pair, plus, reciprocal, rotor
 from neuler.recursions.kinematics import angular_velocities, coordinate, placements
 
 
@@ -62,7 +62,7 @@ def nasser(
         for k in body.columns:
             drive = coordinate(body, tau) - friction(body, rate)
             z = one.a.column(k)  # A* Z
-            inverse, exact = 1.0 / (flat(z)[k] + rotor(body)), rotor(body) == 0.0
+            inverse, exact = reciprocal(flat(z)[k] + rotor(body), body), rotor(body) == 0.0
             share = [1.0 if exact and i == k else x * inverse for i, x in enumerate(flat(z))]
             passed = one.a.without(z, pair(share), k if exact else None)  # gamma G A*
             free = drive - flat(one.b)[k]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from neuler.algebra import vector as vec
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import Tree
-from neuler.recursions.hybrid import Wrench, hybrid
+from neuler.recursions.hybrid import Wrench, hybrid, reciprocal
 
 
 def inertia_matrix_and_bias(
@@ -32,18 +32,19 @@ def inertia_matrix_and_bias(
     return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)], bias
 
 
-def solve(matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar]) -> list[Scalar]:
+def solve(tree: Tree, matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar]) -> list[Scalar]:
     """x of A x = b for a symmetric positive definite A, by A = L^T D L from the last row up.
 
     In this order the zeros that a tree leaves in A stay zeros in L.
     """
     n = len(right)
+    movers = [body for body in tree.bodies if body.coordinate is not None]
     a = [list(row) for row in matrix]
     b = list(right)
     inverse: list[Scalar] = [0.0] * n
     factor: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
     for k in range(n - 1, -1, -1):
-        inverse[k] = 1.0 / a[k][k]
+        inverse[k] = reciprocal(a[k][k], movers[k])
         for i in range(k):
             factor[k][i] = a[k][i] * inverse[k]
         for i in range(k):
@@ -68,4 +69,4 @@ def forward_dynamics(
 ) -> list[Scalar]:
     """qdd = A^-1 (tau - H), (8) with its sign put right."""
     matrix, bias = inertia_matrix_and_bias(tree, q, qd, external)
-    return solve(matrix, [t - h for t, h in zip(tau, bias, strict=True)])
+    return solve(tree, matrix, [t - h for t, h in zip(tau, bias, strict=True)])
