@@ -69,21 +69,28 @@ def plan(inputs: Sequence[Node], outputs: Sequence[Scalar], *, fma: bool, chunk:
 
 
 def _fused(live: list[Node], outputs: Sequence[Scalar]) -> set[Node]:
-    """Products that are used once, by a sum: they vanish in a fused multiply-add."""
-    uses: dict[Node, int] = {}
-    for out in outputs:
-        if isinstance(out, Node):
-            uses[out] = uses.get(out, 0) + 1
+    """Products that vanish in fused multiply-adds: every use is a sum, and each sum takes in one product.
+
+    A product that several sums take in is computed by each of them: that is one operation less
+    than computing it apart.
+    """
+    users: dict[Node, list[Node]] = {}
     for node in live:
-        for used in node.operands:
-            uses[used] = uses.get(used, 0) + 1
+        for operand in node.operands:
+            users.setdefault(operand, []).append(node)
+    wanted = {out for out in outputs if isinstance(out, Node)}
+    products = [
+        node
+        for node in live
+        if node.op is MUL and node not in wanted and all(u.op is ADD or u.op is SUB for u in users[node])
+    ]
     fused: set[Node] = set()
-    for node in live:
-        if node.op is ADD or node.op is SUB:
-            for operand in (node.b, node.a):
-                if isinstance(operand, Node) and operand.op is MUL and uses[operand] == 1:
-                    fused.add(operand)
-                    break
+    taken: set[Node] = set()
+    for node in sorted(products, key=lambda product: len(users[product])):
+        sums = users[node]
+        if len(set(sums)) == len(sums) and taken.isdisjoint(sums):
+            fused.add(node)
+            taken.update(sums)
     return fused
 
 

@@ -1,0 +1,185 @@
+"""Measure neuler beside Pinocchio and write benchmarks/RESULTS.md.
+
+    make bench                       # or: python benchmarks/run.py [--quick]
+
+One harness for all figures: one core and one thread unless told otherwise, double precision,
+batches of 4,096 states in C-contiguous arrays of shape (N, n), the least of several repeats, the
+peer measured in the same run, compile time apart from run time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import operations
+
+import neuler
+from neuler import Kernel, Robot, bench
+
+HERE = Path(__file__).resolve().parent
+ROBOTS = {
+    "UR5": "ur_description/urdf/ur5_robot.urdf",
+    "Panda": "panda_description/urdf/panda.urdf",
+    "human": "human_description/robots/human.urdf",
+    "G1": "g1_description/urdf/g1_29dof_rev_1_0.urdf",
+    "Talos": "talos_data/robots/talos_reduced.urdf",
+}
+DYNAMICS = ("inverse_dynamics", "forward_dynamics")
+OTHERS = ("mass_matrix", "bias_force", "gravity_force", "jacobian", "link_poses")
+
+
+def urdf(name: str) -> Path:
+    """A file of the package example-robot-data."""
+    package = importlib.metadata.distribution("example-robot-data")
+    return Path(str(package.locate_file("cmeel.prefix/share/example-robot-data/robots"))) / ROBOTS[name]
+
+
+def robot_of(name: str) -> Robot:
+    """Fixed base; mimic joints free to move, as Pinocchio reads them."""
+    return neuler.load(urdf(name), mimic="independent", floating="fixed")
+
+
+def speed(quick: bool) -> list[str]:
+    """Every robot, inverse and direct dynamics, beside Pinocchio's C++ batch call."""
+    lines = [
+        "## Speed beside Pinocchio, one core",
+        "",
+        "| robot, joints | quantity | mul/add/div/trig | batch, ns per state | Pinocchio | ratio "
+        "| one call, us | Pinocchio | ratio | agreement |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in ROBOTS:
+        robot = robot_of(name)
+        verbs = DYNAMICS if quick or name != "UR5" else DYNAMICS + OTHERS
+        source = str(urdf(name)) if name != "G1" else None
+        result = bench.run(robot, verbs=verbs, against="pinocchio", urdf=source, repeats=5 if quick else 25)
+        for one in result.measurements:
+            if one.operations is None or one.peer is None:
+                lines.append(f"| {name}, {robot.nv} | {one.quantity} | {one.failure or 'no peer'} |")
+                continue
+            counts, peer = one.operations, one.peer
+            star = "" if peer.batched else "*"
+            lines.append(
+                f"| {name}, {robot.nv} | {one.quantity} | {counts.mul}/{counts.add}/{counts.div}/{counts.trig} "
+                f"| {one.batch_ns:.1f} | {peer.batch_ns:.0f}{star} | {peer.batch_ns / one.batch_ns:.1f}{star} "
+                f"| {one.call_us:.2f} | {peer.call_us:.2f} | {peer.call_us / one.call_us:.1f} | {peer.error:.0e} |"
+            )
+    note = "*: Pinocchio has no batch call for it; its states are looped over in Python."
+    return [*lines, "", note, ""]
+
+
+def threads() -> list[str]:
+    """Two threads beside one, on a batch of 65,536."""
+    lines = ["## Two threads beside one, batch of 65,536", "", "| robot | quantity | speed-up |", "|---|---|---|"]
+    for name in ("UR5", "human"):
+        robot = robot_of(name)
+        q, qd, x = np.random.default_rng(0).normal(size=(3, 65_536, robot.nv))
+        out = np.empty_like(q)
+        for quantity in DYNAMICS:
+            kernel = Kernel(robot, quantity)
+            times = []
+            for count in (1, 2):
+                kernel.threads = count
+                times.append(bench.best_seconds(lambda k=kernel: k(q, qd, x, out=out), repeats=15))
+            lines.append(f"| {name} | {quantity} | {times[0] / times[1]:.2f} |")
+    return [*lines, ""]
+
+
+START = """
+import time; a = time.perf_counter()
+import neuler; b = time.perf_counter()
+robot = neuler.load({path!r}, mimic="independent"); n = robot.nv
+robot.inverse_dynamics([0.1] * n, [0.2] * n, [0.3] * n); c = time.perf_counter()
+print(b - a, c - b)
+"""
+
+
+def start_up() -> list[str]:
+    """A fresh process: import, then from the URDF to the first torque; cold and from the cache."""
+    lines = [
+        "## Start-up, fresh process, seconds (median of 5)",
+        "",
+        "| robot | import neuler | URDF to first torque, cold | from the cache |",
+        "|---|---|---|---|",
+    ]
+    for name in ("UR5", "human"):
+        code = START.format(path=str(urdf(name)))
+        cold, warm, imports = [], [], []
+        for _ in range(5):
+            with tempfile.TemporaryDirectory() as folder:
+                environment = {**os.environ, "NEULER_CACHE_DIR": folder}
+                for found in (cold, warm):
+                    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+                    first, second = map(float, run.stdout.split())
+                    imports.append(first)
+                    found.append(second)
+        row = [float(np.median(x)) for x in (imports, cold, warm)]
+        lines.append(f"| {name} | {row[0]:.2f} | {row[1]:.3f} | {row[2]:.3f} |")
+    return [*lines, ""]
+
+
+def compile_time() -> list[str]:
+    """General chains: seconds from the recursion to machine code."""
+    lines = [
+        "## Compile time of general chains, seconds",
+        "",
+        "| joints | inverse dynamics | direct dynamics | operations of direct dynamics |",
+        "|---|---|---|---|",
+    ]
+    os.environ["NEULER_CACHE_DIR"] = "off"
+    for n in (20, 40, 80, 160):
+        robot = neuler.robots.general_chain(n)
+        inverse, direct = (Kernel(robot, quantity) for quantity in DYNAMICS)
+        lines.append(
+            f"| {n} | {inverse.compile_seconds:.2f} | {direct.compile_seconds:.2f} | {direct.operations} |"
+        )
+    del os.environ["NEULER_CACHE_DIR"]
+    return [*lines, ""]
+
+
+def versions() -> list[str]:
+    """When, where and with what."""
+    version = importlib.metadata.version
+    facts = bench.machine()
+    return [
+        "# Results",
+        "",
+        "Written by `make bench`. Ratios are the peer's time over neuler's, measured in one run.",
+        "",
+        f"{datetime.date.today().isoformat()}, {facts['cpu']} ({os.cpu_count()} cores), code for {facts['code_for']}; "
+        f"Python {platform.python_version()}, NumPy {facts['numpy']}, llvmlite {version('llvmlite')}, "
+        f"Pinocchio {version('pin')}, neuler {facts['neuler']}.",
+        "",
+    ]
+
+
+def main() -> None:
+    """All tables, to the file and to the screen."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer repeats and quantities; prints, writes nothing")
+    quick = parser.parse_args().quick
+    if hasattr(os, "sched_setaffinity"):
+        everywhere = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {max(everywhere)})
+    lines = versions() + speed(quick)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, everywhere)
+    if not quick:
+        lines += threads() + start_up() + compile_time() + ["## Operations", "", operations.report()]
+    text = "\n".join(lines).rstrip() + "\n"
+    print(text)
+    if not quick:
+        (HERE / "RESULTS.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
