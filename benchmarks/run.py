@@ -20,9 +20,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import operations
 
 import neuler
+import operations
 from neuler import Kernel, Robot, bench
 
 HERE = Path(__file__).resolve().parent
@@ -139,9 +139,7 @@ def compile_time() -> list[str]:
     for n in (20, 40, 80, 160):
         robot = neuler.robots.general_chain(n)
         inverse, direct = (Kernel(robot, quantity) for quantity in DYNAMICS)
-        lines.append(
-            f"| {n} | {inverse.compile_seconds:.2f} | {direct.compile_seconds:.2f} | {direct.operations} |"
-        )
+        lines.append(f"| {n} | {inverse.compile_seconds:.2f} | {direct.compile_seconds:.2f} | {direct.operations} |")
     del os.environ["NEULER_CACHE_DIR"]
     return [*lines, ""]
 

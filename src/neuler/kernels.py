@@ -100,6 +100,11 @@ class Kernel:
         return self._compiled.operations
 
     @property
+    def cached(self) -> bool:
+        """Whether the machine code came from the cache on disk."""
+        return self._compiled.cached
+
+    @property
     def compile_seconds(self) -> float:
         """How long it took to get the machine code, from the trace or from the cache."""
         return self._compiled.seconds

@@ -240,8 +240,8 @@ def link_velocities(robot: Robot, *, frame: str | None = None) -> Recipe:
 
 
 def jacobian(robot: Robot, *, frame: str | None = None, reference: str = "link") -> Recipe:
-    """Of ``frame`` (default: the last link), at its origin, in its axes ("link") or the base's ("world")."""
-    name = robot.link_names[-1] if frame is None else frame
+    """Of ``frame`` (default: ``robot.tip``), at its origin, in its axes ("link") or the base's ("world")."""
+    name = robot.tip if frame is None else frame
     robot.locate(name)
     if reference not in ("link", "world"):
         raise InputError(f"jacobian: reference must be 'link' or 'world', got {reference!r}")

@@ -18,6 +18,7 @@ from typing import Any
 
 _MAGIC = b"neuler-kernel-2\n"
 _DIGEST = hashlib.sha256
+_DECIDING = ("algebra", "compiler", "passes", "quantities.py", "recursions", "robot")
 _OFF = ("off", "0", "none")
 
 
@@ -27,7 +28,7 @@ def _source_digest() -> str:
     root = Path(__file__).resolve().parent.parent
     digest = _DIGEST()
     for path in sorted(root.rglob("*.py")):
-        if "view" not in path.parts and "robots" not in path.parts:
+        if path.relative_to(root).parts[0] in _DECIDING:
             digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

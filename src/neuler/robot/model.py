@@ -308,6 +308,14 @@ class Robot(Verbs):
         return tuple(index[joint.parent] for joint in self.joints)
 
     @property
+    def tip(self) -> str:
+        """Name of the link behind the most moving joints (the first of them): the hand of an arm."""
+        depth = {self.links[0].name: 0}
+        for joint in self.joints:
+            depth[joint.child] = depth[joint.parent] + joint.moves
+        return max(depth, key=lambda name: depth[name])
+
+    @property
     def mass(self) -> float:
         """Total mass (kg), the base included."""
         return math.fsum(link.mass for link in self.links)

@@ -46,7 +46,7 @@ class Verbs:
     hybrid_dynamics = Verb("Each joint is told its acceleration or its force. (q, qd, given) -> found")
     link_poses = Verb("Homogeneous matrices of all links in the base frame. (q) -> (links, 4, 4)")
     link_velocities = Verb("Screws (linear; angular) of all links in their frames. (q, qd) -> (links, 6)")
-    jacobian = Verb("Jacobian of the last link, in its frame at its origin. (q) -> (6, nv)")
+    jacobian = Verb("Jacobian of robot.tip, in its frame at its origin. (q) -> (6, nv)")
     energy = Verb("(q, qd) -> (kinetic, potential), in joule")
     momentum = Verb("Linear and angular momentum in the base frame, about its origin. (q, qd) -> (6)")
 

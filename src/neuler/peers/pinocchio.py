@@ -1,0 +1,181 @@
+"""Pinocchio beside neuler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from neuler.peers.base import LOOPED, Array, States, Task, first_output, has_centre, library, looped
+from neuler.robot.model import Link, Robot
+from neuler.robot.transform import Transform
+
+
+def pinocchio_model(robot: Robot) -> Any:
+    """The robot as a ``pinocchio.Model``: its coordinates in its order, links as frames, rotors as armature.
+
+    Joints about or along x, y, z become Pinocchio's aligned (faster) joints. Friction is left out.
+    """
+    pin = library("pinocchio")
+    model = pin.Model()
+    model.name = robot.name
+    model.gravity.linear = np.array(robot.gravity)
+    placed = {robot.links[0].name: (0, Transform())}
+    _add_body(pin, model, robot.links[0], 0, Transform())
+    armature = []
+    for joint, link in zip(robot.joints, robot.links[1:], strict=True):
+        number, placement = placed[joint.parent]
+        placement = placement @ joint.placement
+        if joint.moves:
+            kind = _pinocchio_joint(pin, joint.kind, joint.axis)
+            number = model.addJoint(number, kind, _se3(pin, placement), joint.name)
+            armature.append(joint.rotor_inertia)
+            placement = Transform()
+        placed[link.name] = (number, placement)
+        _add_body(pin, model, link, number, placement)
+    model.armature = np.array(armature)
+    return model
+
+
+def _pinocchio_joint(pin: Any, kind: str, axis: tuple[float, float, float]) -> Any:
+    name = "JointModelR" if kind == "revolute" else "JointModelP"
+    for letter, unit in zip("XYZ", np.eye(3), strict=True):
+        if np.array_equal(unit, axis):
+            return getattr(pin, name + letter)()
+    unaligned = {"revolute": pin.JointModelRevoluteUnaligned, "prismatic": pin.JointModelPrismaticUnaligned}
+    return unaligned[kind](np.array(axis))
+
+
+def _add_body(pin: Any, model: Any, link: Link, number: int, placement: Transform) -> None:
+    has_centre(link)
+    inertia = pin.Inertia(link.mass, np.array(link.com), link.inertia_about_com)
+    model.appendBodyToJoint(number, inertia, _se3(pin, placement))
+    model.addFrame(pin.Frame(link.name, number, 0, _se3(pin, placement), pin.FrameType.BODY))
+
+
+def _se3(pin: Any, placement: Transform) -> Any:
+    return pin.SE3(placement.matrix)
+
+
+def _pinocchio_reads(pin: Any, robot: Robot, urdf: str) -> Any | None:
+    """Pinocchio's own reading of the file, where its joints have the robot's coordinates."""
+    try:
+        model = pin.buildModelFromUrdf(urdf)
+    except (ValueError, RuntimeError):
+        return None
+    known = all(model.existJointName(name) for name in robot.joint_names)
+    frames = all(model.existFrame(name, pin.FrameType.BODY) for name in robot.link_names)
+    if not (known and frames and model.nv == robot.nv and set(model.nvs[1:]) <= {1}):
+        return None
+    model.gravity.linear = np.array(robot.gravity)
+    armature = np.zeros(model.nv)
+    for joint in robot.moving_joints:
+        armature[model.joints[model.getJointId(joint.name)].idx_v] = joint.rotor_inertia
+    model.armature = armature
+    return model
+
+
+class Pinocchio:
+    """Pinocchio: its own reading of a URDF file where there is one, else the converted robot."""
+
+    name = "pinocchio"
+
+    def __init__(self, robot: Robot, urdf: str | None = None) -> None:
+        self.pin = library("pinocchio")
+        self.version = str(self.pin.__version__)
+        own = _pinocchio_reads(self.pin, robot, urdf) if urdf else None
+        self.model = own if own is not None else pinocchio_model(robot)
+        self.model_from = "its own reading of the file" if own is not None else "the robot's data, converted"
+        joints = [self.model.joints[self.model.getJointId(name)] for name in robot.joint_names]
+        self.order = np.array([joint.idx_v for joint in joints], dtype=int)
+        self.slots = [(joint.idx_q, joint.nq) for joint in joints]
+        self.links = [self.model.getFrameId(name, self.pin.FrameType.BODY) for name in robot.link_names]
+        self.tip = self.links[robot.link_names.index(robot.tip)]
+
+    def positions(self, q: Array) -> Array:
+        """In Pinocchio's coordinates: a continuous joint has two, cosine and sine."""
+        result = np.empty((len(q), self.model.nq))
+        for k, (slot, size) in enumerate(self.slots):
+            result[:, slot] = q[:, k] if size == 1 else np.cos(q[:, k])
+            if size == 2:
+                result[:, slot + 1] = np.sin(q[:, k])
+        return result
+
+    def velocities(self, v: Array) -> Array:
+        """Velocities, accelerations or forces in Pinocchio's order."""
+        result = np.empty_like(v)
+        result[:, self.order] = v
+        return result
+
+    def task(self, quantity: str, states: States) -> Task | None:
+        """The quantity for these states; None where Pinocchio has no counterpart."""
+        arguments = [self.positions(x) if name == "q" else self.velocities(x) for name, x in states.items()]
+        pin, model = self.pin, self.model
+        if quantity in ("inverse_dynamics", "forward_dynamics"):
+            direct = quantity == "forward_dynamics"
+            return self._batched(
+                pin.aba if direct else pin.rnea, pin.abaInParallel if direct else pin.rneaInParallel, arguments
+            )
+        data = model.createData()
+        tip, links, order = self.tip, self.links, self.order
+        calls: dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
+            "mass_matrix": (pin.crba, lambda m: m[np.ix_(order, order)]),
+            "bias_force": (pin.nonLinearEffects, lambda h: h[order]),
+            "gravity_force": (pin.computeGeneralizedGravity, lambda g: g[order]),
+            "coriolis_matrix": (pin.computeCoriolisMatrix, lambda c: c[np.ix_(order, order)]),
+            "jacobian": (lambda m, d, q: pin.computeFrameJacobian(m, d, q, tip), lambda j: j[:, order]),
+            "link_poses": (pin.framesForwardKinematics, lambda _: np.array([data.oMf[k].homogeneous for k in links])),
+            "link_velocities": (
+                pin.forwardKinematics,
+                lambda _: np.array([pin.getFrameVelocity(model, data, k).vector for k in links]),
+            ),
+        }
+        if quantity not in calls:
+            return None
+        call, read = calls[quantity]
+        rows = [tuple(np.ascontiguousarray(x[k]) for x in arguments) for k in range(min(LOOPED, len(arguments[0])))]
+
+        def result(k: int) -> Array:
+            return np.array(read(call(model, data, *rows[k])))
+
+        def results() -> Array:
+            values = np.array([result(k) for k in range(len(rows))])
+            return _times_velocity(values, states["qd"]) if quantity == "coriolis_matrix" else values
+
+        adapt = first_output
+        if quantity == "coriolis_matrix":  # only C qd is unique
+            adapt = lambda outputs: _times_velocity(outputs[0], states["qd"])  # noqa: E731
+        first = rows[0]
+        return Task(
+            lambda: call(model, data, *first),
+            looped(lambda k: call(model, data, *rows[k]), len(rows)),
+            len(rows),
+            False,
+            results,
+            adapt,
+        )
+
+    def _batched(self, call: Callable[..., Any], batch: Callable[..., Any], arguments: list[Array]) -> Task:
+        data, pool = self.model.createData(), self.pin.ModelPool(self.model, 1)
+        columns = [np.asfortranarray(x.T) for x in arguments]
+        found = np.zeros((self.model.nv, columns[0].shape[1]), order="F")
+        first = tuple(np.ascontiguousarray(x[0]) for x in arguments)
+
+        def results() -> Array:
+            batch(1, pool, *columns, found)
+            return found.T[:, self.order]
+
+        return Task(
+            lambda: call(self.model, data, *first),
+            lambda: batch(1, pool, *columns, found),
+            found.shape[1],
+            True,
+            results,
+            first_output,
+        )
+
+
+def _times_velocity(matrices: Array, qd: Array) -> Array:
+    count = min(len(matrices), len(qd))
+    return np.einsum("kij,kj->ki", matrices[:count], qd[:count])

@@ -1,0 +1,161 @@
+"""The benchmark runs, briefly, and its two sides compute the same. Never a time in an assertion."""
+
+import importlib.metadata
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import neuler
+from neuler import bench
+from neuler.cli import main
+from neuler.peers import mjcf, peer
+from neuler.robot.model import Joint, Link, Robot
+from neuler.robot.transform import Transform
+
+TOLERANCE = 1e-11
+"""For both peers; MuJoCo's side takes principal inertias and quaternions, which are exact to rounding."""
+
+
+@pytest.fixture(scope="module")
+def ur5():
+    try:
+        package = importlib.metadata.distribution("example-robot-data")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("example-robot-data is not installed")
+    folder = Path(str(package.locate_file("cmeel.prefix/share/example-robot-data/robots")))
+    return str(folder / "ur_description" / "urdf" / "ur5_robot.urdf")
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch):
+    def once(call, repeats, shortest):
+        call()
+        return 1e-6
+
+    monkeypatch.setattr(bench, "best_seconds", once)
+
+
+def measured(capsys, *arguments):
+    assert main(["bench", *arguments, "--json", "--batch", "300"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def agrees(data, verbs):
+    compared = {one["quantity"]: one["peer"]["error"] for one in data["measurements"] if one["peer"]}
+    assert set(compared) == set(verbs)
+    assert all(error < TOLERANCE for error in compared.values()), compared
+
+
+MUJOCO_VERBS = {
+    "inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_force", "gravity_force", "jacobian", "link_poses",
+}  # fmt: skip
+
+
+def test_pinocchio_reads_the_file_itself_and_agrees(capsys, ur5):
+    pytest.importorskip("pinocchio")
+    data = measured(capsys, ur5, "--peer", "pinocchio")
+    assert data["peer"] == "pinocchio"
+    assert "own reading" in data["peer_model"]
+    agrees(data, MUJOCO_VERBS | {"coriolis_matrix"})
+    batched = {one["quantity"] for one in data["measurements"] if one["peer"] and one["peer"]["batched"]}
+    assert batched == {"inverse_dynamics", "forward_dynamics"}
+
+
+def test_pinocchio_agrees_on_a_converted_robot(capsys):
+    pytest.importorskip("pinocchio")
+    data = measured(capsys, "puma560", "--peer", "pinocchio")
+    assert data["without_friction"] is True
+    assert "converted" in data["peer_model"]
+    agrees(data, MUJOCO_VERBS | {"coriolis_matrix"})
+
+
+@pytest.mark.parametrize("source", ["puma560", "ur5"])
+def test_mujoco_agrees(capsys, ur5, source):
+    pytest.importorskip("mujoco")
+    agrees(measured(capsys, ur5 if source == "ur5" else source, "--peer", "mujoco"), MUJOCO_VERBS)
+
+
+def crooked():
+    """A branch, a slider, axes along nothing, masses behind fixed joints, a massless link, names of any kind."""
+    rng = np.random.default_rng(5)
+
+    def placed():
+        return Transform.from_rpy(rng.uniform(-0.5, 0.5, 3), rng.uniform(-3, 3, 3))
+
+    def body(name):
+        return Link.from_com(name, mass=1.3, com=rng.uniform(-0.2, 0.2, 3), inertia=(0.02, 0.03, 0.04, 0.001, 0.002, 0))
+
+    links = [body("base"), body('a"<&'), Link("bare"), body("tool"), body("side")]
+    joints = [
+        Joint("1", "revolute", "base", 'a"<&', placed(), axis=(1, 2, 3), rotor_inertia=0.3, viscous=1.0),
+        Joint("2", "prismatic", 'a"<&', "bare", placed(), axis=(-1, 0.5, 0)),
+        Joint("3", "fixed", "bare", "tool", placed()),
+        Joint("4", "revolute", 'a"<&', "side", placed(), axis=(0, -1, 0), coulomb=2.0),
+    ]
+    return Robot("crooked", links, joints, gravity=(1.0, -2.0, -9.0))
+
+
+@pytest.mark.parametrize("name", ["pinocchio", "mujoco"])
+def test_converters_keep_every_kind_of_thing(name):
+    pytest.importorskip(name)
+    result = bench.run(crooked(), batch=64, against=name)
+    assert result.without_friction
+    errors = {one.quantity: one.peer.error for one in result.measurements if one.peer}
+    assert errors
+    assert all(error < TOLERANCE for error in errors.values()), errors
+
+
+def test_a_difference_would_be_seen():
+    pytest.importorskip("pinocchio")
+    robot = neuler.robots.stanford()
+    other = peer("pinocchio", robot.with_payload("link6", 0.01))
+    states = bench.random_states(robot, ("q", "qd", "qdd"), 20)
+    task = other.task("inverse_dynamics", states)
+    assert bench.relative_error(robot.inverse_dynamics(*states.values()), task.results()) > 1e-4
+
+
+def test_the_mjcf_is_an_ordinary_file(tmp_path):
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(mjcf(crooked()))
+    assert model.nv == 3
+    np.testing.assert_allclose(model.opt.gravity, [1.0, -2.0, -9.0])
+
+
+def test_the_table_is_readable(capsys):
+    pytest.importorskip("pinocchio")
+    arguments = ["bench", "two_link", "--peer", "pinocchio", "--batch", "64"]
+    assert main([*arguments, "--verbs", "inverse_dynamics", "mass_matrix", "energy"]) == 0
+    out = capsys.readouterr().out
+    for expected in ("inverse_dynamics", "agreement", "per call", "peer: pinocchio", "mul"):
+        assert expected in out
+
+
+def test_wrong_requests_are_refused(capsys, monkeypatch):
+    assert main(["bench", "two_link", "--verbs", "torque"]) == 2
+    assert "no quantity 'torque'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["bench", "two_link", "--batch", "0"])
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    capsys.readouterr()
+    assert main(["bench", "two_link", "--peer", "mujoco"]) == 2
+    assert "pip install neuler[peers]" in capsys.readouterr().err
+    with pytest.raises(neuler.InputError, match="no mass"):
+        peer("pinocchio", Robot("x", [Link("base"), Link("a", 0.0, (1, 0, 0))], [Joint("j", "fixed", "base", "a")]))
+
+
+def test_the_clock_is_called_enough(monkeypatch):
+    monkeypatch.undo()
+    calls = []
+    assert bench.best_seconds(lambda: calls.append(1), repeats=3, shortest=1e-5) > 0
+    assert len(calls) > 3
+
+
+def test_compile_time_is_measured_afresh_and_the_cache_setting_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("NEULER_CACHE_DIR", str(tmp_path))
+    result = bench.run(neuler.robots.two_link(), verbs=["gravity_force"], batch=8)
+    assert result.measurements[0].compile_seconds > 0
+    assert os.environ["NEULER_CACHE_DIR"] == str(tmp_path)
