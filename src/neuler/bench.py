@@ -192,8 +192,6 @@ def _measure(robot: Robot, quantity: str, batch: int, other: Peer | None, repeat
         kernel = Kernel(robot, quantity)
     except NeulerError as error:
         return Measurement(quantity, failure=str(error))
-    except ZeroDivisionError:
-        return Measurement(quantity, failure="it divides by zero: something that moves has no inertia")
     kernel.threads = 1
     states = random_states(robot, [operand.name for operand in kernel.inputs], batch)
     arrays = tuple(states.values())
