@@ -3,8 +3,6 @@
 Pinocchio knows no friction; its armature is the rotor inertia.
 """
 
-import math
-
 import numpy as np
 import pinocchio as pin
 
@@ -48,17 +46,20 @@ def columns(robot, model):
     return np.array([model.joints[model.getJointId(name)].idx_v for name in robot.joint_names], dtype=int)
 
 
-def position(robot, model, q):
-    """Pinocchio's configuration: continuous joints are (cos, sin) there."""
-    theirs = pin.neutral(model)
-    for name, value in zip(robot.joint_names, q, strict=True):
+def positions(robot, model, q):
+    """Pinocchio's configurations, one a row: continuous joints are (cos, sin) there."""
+    theirs = np.tile(pin.neutral(model), (len(q), 1))
+    for name, values in zip(robot.joint_names, q.T, strict=True):
         joint = model.joints[model.getJointId(name)]
-        theirs[joint.idx_q : joint.idx_q + joint.nq] = value if joint.nq == 1 else (math.cos(value), math.sin(value))
+        if joint.nq == 1:
+            theirs[:, joint.idx_q] = values
+        else:
+            theirs[:, joint.idx_q], theirs[:, joint.idx_q + 1] = np.cos(values), np.sin(values)
     return theirs
 
 
-def velocity(robot, model, values):
-    """A velocity, acceleration or force of the robot in Pinocchio's order."""
-    theirs = np.zeros(model.nv)
-    theirs[columns(robot, model)] = values
+def velocities(robot, model, values):
+    """Velocities, accelerations or forces of the robot in Pinocchio's order, one a row."""
+    theirs = np.zeros((len(values), model.nv))
+    theirs[:, columns(robot, model)] = values
     return theirs

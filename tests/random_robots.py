@@ -1,7 +1,9 @@
-"""Seeded random trees over every joint kind, random states of them, and the measure of agreement."""
+"""Seeded random trees over every joint kind, real files, random states, and the measure of agreement."""
 
 import functools
+import importlib.metadata
 import math
+from pathlib import Path
 
 import numpy as np
 
@@ -133,6 +135,16 @@ def random_robot(seed, joints=None):
     frames += [Frame(f"frame{k}", str(name), random_transform(rng)) for k, name in enumerate(carriers)]
     pull = {0: np.array([0.0, 0.0, -9.81]), 1: np.zeros(3)}.get(int(rng.integers(8)), 9.81 * _unit(rng))
     return Robot(f"random{seed}", links, made, gravity=pull, frames=frames)
+
+
+def real_files():
+    """The URDF files of example-robot-data, but for one that describes an empty robot."""
+    try:
+        package = importlib.metadata.distribution("example-robot-data")
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    folder = Path(str(package.locate_file("cmeel.prefix/share/example-robot-data/robots")))
+    return sorted(path for path in folder.rglob("*.urdf") if path.name != "ur3.urdf")
 
 
 # ---- states --------------------------------------------------------------------------------------------

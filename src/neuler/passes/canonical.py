@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 _EXACT = 1e-14
 """Below it a cosine, sine or length is rounding noise of a zero."""
-_OBLIQUE = 0.02
+_OBLIQUE = 0.1
 """Below this sine two axes are nearly parallel: their common normal lies far away and is not used."""
 
 _SIGMA = {"revolute": REVOLUTE, "prismatic": PRISMATIC, "fixed": FIXED}
