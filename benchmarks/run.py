@@ -79,11 +79,11 @@ def speed(quick: bool) -> list[str]:
 
 
 def threads() -> list[str]:
-    """Two threads beside one, on a batch of 65,536."""
-    lines = ["## Two threads beside one, batch of 65,536", "", "| robot | quantity | speed-up |", "|---|---|---|"]
+    """Two threads beside one, on a batch of 262,144."""
+    lines = ["## Two threads beside one, batch of 262,144", "", "| robot | quantity | speed-up |", "|---|---|---|"]
     for name in ("UR5", "human"):
         robot = robot_of(name)
-        states = np.random.default_rng(0).normal(size=(3, 65_536, robot.nv))
+        states = np.random.default_rng(0).normal(size=(3, 262_144, robot.nv))
         for quantity in DYNAMICS:
             kernel = Kernel(robot, quantity)
             call = functools.partial(kernel, *states, out=np.empty_like(states[0]))

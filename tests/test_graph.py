@@ -84,7 +84,9 @@ def _random_expressions(seed: int, inputs: int, size: int):
             a, b = (pool[int(k)] for k in rng.integers(0, len(pool), 2))
             kind = int(rng.integers(0, len(_OPERATIONS)))
             c = float(rng.normal())
-            made = _OPERATIONS[kind](a, b, c) * sign(values["x"][0])  # a sum's sign hangs on its rounding
+            made = _OPERATIONS[kind](a, b, c)
+            if kind == 0:
+                made = made * sign(values["x"][0])  # of an input: a sum's sign may hang on its rounding
             pool.append(made * 0.7)
         return [pool[-8:]]
 

@@ -115,8 +115,14 @@ def test_out_of_several_outputs():
     np.testing.assert_array_equal(potential, expected[1])
 
 
+@pytest.fixture
+def eager(monkeypatch):
+    """Threads for small batches too."""
+    monkeypatch.setattr("neuler.kernels._WORK_PER_THREAD", 200_000)
+
+
 @pytest.mark.parametrize("shape", [(20_000,), (4, 5_000), (5_000, 4), (3, 7_000, 1)])
-def test_threads_do_not_change_a_bit(shape):
+def test_threads_do_not_change_a_bit(shape, eager):
     q, qd, qdd = _states(shape)
     kernel = ROBOT.compile("forward_dynamics")
     kernel.threads = 1
@@ -132,7 +138,7 @@ def test_threads_do_not_change_a_bit(shape):
         )
 
 
-def test_overlap_in_a_threaded_call():
+def test_overlap_in_a_threaded_call(eager):
     q, qd, qdd = _states((30_000,))
     expected = ROBOT.inverse_dynamics(q, qd, qdd)
     kernel = ROBOT.compile("inverse_dynamics")
@@ -292,7 +298,7 @@ def test_a_robot_that_cannot_move():
         _ = block.inverse_dynamics
 
 
-def test_scratch_too_large_for_a_stack_comes_from_a_pool():
+def test_scratch_too_large_for_a_stack_comes_from_a_pool(eager):
     """Forty joints: the inertia matrix and the Coriolis matrix outgrow the stack; threads must not share scratch."""
     robot = neuler.robots.general_chain(40)
     q, qd = np.random.default_rng(0).normal(size=(2, 600, 40))

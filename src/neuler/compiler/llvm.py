@@ -13,6 +13,7 @@ from math import prod
 from neuler.compiler import movement, trig
 from neuler.compiler.graph import ADD, DIV, MUL, NEG, SIGN, SQRT, SUB, Node, Scalar
 from neuler.compiler.schedule import Chunk, Plan
+from neuler.compiler.sums import Term
 from neuler.compiler.target import Target
 from neuler.compiler.trig import literal
 
@@ -61,7 +62,7 @@ class Emitter:
         """One straight-line function over the scratch buffer."""
         v, lines = self.vector, [f"define internal void @chunk{number}(ptr noalias %m) #1 {{"]
         here: dict[Node, str] = {}
-        slot, fused, align = self.plan.slot, self.plan.fused, self.lanes * self.bytes
+        slot, sums, align = self.plan.slot, self.plan.sums, self.lanes * self.bytes
 
         def value(x: Scalar) -> str:
             if not isinstance(x, Node):
@@ -74,10 +75,10 @@ class Emitter:
             return name
 
         for node in chunk.nodes:
-            if node in fused:
+            if node in sums.vanished:
                 continue
             name = f"%v{node.id}"
-            lines.append(self.operation(name, node, value, lines, fused))
+            lines.append(self.operation(name, node, value, lines))
             here[node] = name
         for k, (node, where) in enumerate(chunk.stores):
             text = value(node)
@@ -86,24 +87,12 @@ class Emitter:
         lines += ["  ret void", "}"]
         return "\n".join(lines)
 
-    def operation(
-        self, name: str, node: Node, value: Callable[[Scalar], str], lines: list[str], fused: set[Node]
-    ) -> str:
+    def operation(self, name: str, node: Node, value: Callable[[Scalar], str], lines: list[str]) -> str:
         """The line that computes a node; what it needs first is appended to ``lines``."""
         v, op, a, b = self.vector, node.op, node.a, node.b
+        if node in self.plan.sums.terms:
+            return self.sum(name, self.plan.sums.terms[node], value, lines)
         if op is ADD or op is SUB:
-            if isinstance(b, Node) and b in fused:
-                x, y, z = value(b.a), value(b.b), value(a)
-                if op is SUB:  # a - x y
-                    lines.append(f"  {name}n = fneg {v} {x}")
-                    x = f"{name}n"
-                return self.fma(name, x, y, z)
-            if isinstance(a, Node) and a in fused:
-                x, y, z = value(a.a), value(a.b), value(b)
-                if op is SUB:  # x y - b
-                    lines.append(f"  {name}n = fneg {v} {z}")
-                    z = f"{name}n"
-                return self.fma(name, x, y, z)
             return f"  {name} = f{op} {v} {value(a)}, {value(b)}"
         if op is MUL or op is DIV:
             return f"  {name} = f{op} {v} {value(a)}, {value(b)}"
@@ -120,11 +109,38 @@ class Emitter:
             return f"  {name} = select <{self.lanes} x i1> {name}z, {v} {name}c, {v} {x}"
         raise AssertionError(f"no code for {op}")
 
-    def fma(self, name: str, x: str, y: str, z: str) -> str:
-        """x y + z, rounded once."""
-        self.intrinsics.add("fma")
-        v = self.vector
-        return f"  {name} = call {v} @llvm.fma.{self.suffix}({v} {x}, {v} {y}, {v} {z})"
+    def sum(self, name: str, terms: Sequence[Term], value: Callable[[Scalar], str], lines: list[str]) -> str:
+        """Plain terms first, then every product that vanished is taken in by a fused multiply-add."""
+        v, gone = self.vector, self.plan.sums.vanished
+        products = [(minus, x) for minus, x in terms if isinstance(x, Node) and x in gone]
+        plain = sorted(
+            ((minus, x) for minus, x in terms if not (isinstance(x, Node) and x in gone)), key=lambda t: t[0]
+        )
+        if not plain:
+            products.sort(key=lambda term: term[0])
+        start = (plain or products).pop(0)
+        steps: list[str] = []
+        total = ""
+        if isinstance(start[1], Node) and start[1] in gone:
+            steps.append(f"fmul {v} {value(start[1].a)}, {value(start[1].b)}")
+        else:
+            total = value(start[1])
+        for minus, x in plain:
+            steps.append(f"f{'add' if minus == start[0] else 'sub'} {v} #, {value(x)}")
+        if start[0]:  # all were subtracted; the machine's fused operations take the sign in
+            steps.append(f"fneg {v} #")
+        for k, (minus, product) in enumerate(products):
+            x, y = value(product.a), value(product.b)
+            if minus:
+                lines.append(f"  {name}n{k} = fneg {v} {x}")
+                x = f"{name}n{k}"
+            self.intrinsics.add("fma")
+            steps.append(f"call {v} @llvm.fma.{self.suffix}({v} {x}, {v} {y}, {v} #)")
+        for k, step in enumerate(steps):
+            target = name if k + 1 == len(steps) else f"{name}s{k}"
+            lines.append(f"  {target} = {step.replace('#', total)}")
+            total = target
+        return lines.pop()
 
     # ---- the module ------------------------------------------------------------------------
 

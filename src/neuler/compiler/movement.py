@@ -160,16 +160,16 @@ out:
             "  %pairs = lshr i64 %n, 1",
             "  %single = and i64 %n, 1",
         ]
-        for k in range(1, self.lanes):
+        for k in range(self.lanes):
             lines.append(f"  %f{k} = mul i64 %step, {k}")
+            lines.append(f"  %row{k} = getelementptr i8, ptr %base, i64 %f{k}")
         lines += [
             "  %none = icmp eq i64 %pairs, 0",
             "  br i1 %none, label %rest, label %next",
             "next:",
             "  %k = phi i64 [ 0, %0 ], [ %k1, %next ]",
             "  %j = shl i64 %k, 1",
-            f"  %p0 = getelementptr {self.scalar}, ptr %base, i64 %j",
-            *(f"  %p{k} = getelementptr i8, ptr %p0, i64 %f{k}" for k in range(1, self.lanes)),
+            *(f"  %p{k} = getelementptr {self.scalar}, ptr %row{k}, i64 %j" for k in range(self.lanes)),
             f"  %m0 = getelementptr {self.vector}, ptr %m, i64 %j",
             f"  %m1 = getelementptr {self.vector}, ptr %m0, i64 1",
             *self._pair(way),
@@ -181,8 +181,7 @@ out:
             "  br i1 %some, label %one, label %out",
             "one:",
             "  %last = sub i64 %n, 1",
-            f"  %q0 = getelementptr {self.scalar}, ptr %base, i64 %last",
-            *(f"  %q{k} = getelementptr i8, ptr %q0, i64 %f{k}" for k in range(1, self.lanes)),
+            *(f"  %q{k} = getelementptr {self.scalar}, ptr %row{k}, i64 %last" for k in range(self.lanes)),
             f"  %mq = getelementptr {self.vector}, ptr %m, i64 %last",
             *self._single(way),
             "  br label %out",

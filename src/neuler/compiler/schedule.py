@@ -12,9 +12,10 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from neuler.compiler.graph import ADD, COS, INPUT, MUL, SIN, SUB, Node, Scalar
+from neuler.compiler.graph import COS, INPUT, SIN, Node, Scalar
+from neuler.compiler.sums import Sums
 
-CHUNK = 500
+CHUNK = 1500
 """Operations in one function of the emitted code."""
 
 
@@ -44,14 +45,14 @@ class Plan:
     slots: int
     first_output: int
     constants: list[tuple[int, float]]
-    fused: set[Node]
+    sums: Sums
 
 
 def plan(inputs: Sequence[Node], outputs: Sequence[Scalar], *, fma: bool, chunk: int = CHUNK) -> Plan:
     """Order the live part of a graph and give every value that crosses a stage a slot."""
     graph = inputs[0].graph if inputs else next((o.graph for o in outputs if isinstance(o, Node)), None)
     live = graph.live(outputs) if graph else []
-    fused = _fused(live, outputs) if fma else set()
+    sums = Sums(live, outputs, fma=fma)
     stages = _stages(live, chunk)
 
     slot: dict[Node, int] = {node: k for k, node in enumerate(inputs)}
@@ -64,34 +65,8 @@ def plan(inputs: Sequence[Node], outputs: Sequence[Scalar], *, fma: bool, chunk:
         else:
             constants.append((first_output + k, float(out)))
     spare = first_output + len(outputs)
-    slots, stages_out = _place(stages, slot, goals, fused, spare)
-    return Plan(stages_out, slot, slots, first_output, constants, fused)
-
-
-def _fused(live: list[Node], outputs: Sequence[Scalar]) -> set[Node]:
-    """Products that vanish in fused multiply-adds: every use is a sum, and each sum takes in one product.
-
-    A product that several sums take in is computed by each of them: that is one operation less
-    than computing it apart.
-    """
-    users: dict[Node, list[Node]] = {}
-    for node in live:
-        for operand in node.operands:
-            users.setdefault(operand, []).append(node)
-    wanted = {out for out in outputs if isinstance(out, Node)}
-    products = [
-        node
-        for node in live
-        if node.op is MUL and node not in wanted and all(u.op is ADD or u.op is SUB for u in users[node])
-    ]
-    fused: set[Node] = set()
-    taken: set[Node] = set()
-    for node in sorted(products, key=lambda product: len(users[product])):
-        sums = users[node]
-        if len(set(sums)) == len(sums) and taken.isdisjoint(sums):
-            fused.add(node)
-            taken.update(sums)
-    return fused
+    slots, stages_out = _place(stages, slot, goals, sums, spare)
+    return Plan(stages_out, slot, slots, first_output, constants, sums)
 
 
 def _stages(live: list[Node], chunk: int) -> list[list[Node]]:
@@ -125,7 +100,7 @@ def _place(
     stages: list[list[Node]],
     slot: dict[Node, int],
     goals: dict[Node, list[int]],
-    fused: set[Node],
+    sums: Sums,
     spare: int,
 ) -> tuple[int, list[Chunk | list[Trig]]]:
     """Slots for the values that cross stages, freed after their last use. ``spare`` is for unwanted sines."""
@@ -134,14 +109,9 @@ def _place(
     home: dict[Node, int] = {node: k for k, nodes in enumerate(stages) for node in nodes}
     for k, nodes in enumerate(stages):
         for node in nodes:
-            where = k
-            if node in fused:
-                continue
-            for operand in node.operands:
-                last[operand] = where
-                if operand in fused:  # its operands are read here, not where the product stands
-                    for inner in operand.operands:
-                        last[inner] = where
+            if node not in sums.vanished:
+                for read in sums.reads(node):
+                    last[read] = k
     free: list[int] = []
     dying: dict[int, list[int]] = {}
 
@@ -170,7 +140,7 @@ def _place(
         else:
             chunk = Chunk(nodes)
             for node in nodes:
-                if node in fused:
+                if node in sums.vanished:
                     continue
                 if node in goals:
                     slot[node] = goals[node][0]
