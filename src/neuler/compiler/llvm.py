@@ -113,29 +113,26 @@ class Emitter:
         """Plain terms first, then every product that vanished is taken in by a fused multiply-add."""
         v, gone = self.vector, self.plan.sums.vanished
         products = [(minus, x) for minus, x in terms if isinstance(x, Node) and x in gone]
-        plain = sorted(
-            ((minus, x) for minus, x in terms if not (isinstance(x, Node) and x in gone)), key=lambda t: t[0]
-        )
-        if not plain:
-            products.sort(key=lambda term: term[0])
-        start = (plain or products).pop(0)
+        plain = [(minus, value(x)) for minus, x in terms if not (isinstance(x, Node) and x in gone)]
+        plain.sort(key=lambda term: term[0])
         steps: list[str] = []
-        total = ""
-        if isinstance(start[1], Node) and start[1] in gone:
-            steps.append(f"fmul {v} {value(start[1].a)}, {value(start[1].b)}")
+        total, negative = "", False
+        if plain:
+            negative, total = plain.pop(0)
         else:
-            total = value(start[1])
-        for minus, x in plain:
-            steps.append(f"f{'add' if minus == start[0] else 'sub'} {v} #, {value(x)}")
-        if start[0]:  # all were subtracted; the machine's fused operations take the sign in
+            products.sort(key=lambda term: term[0])
+            negative, product = products.pop(0)
+            steps.append(f"fmul {v} {value(product.a)}, {value(product.b)}")
+        steps.extend(f"f{'add' if minus == negative else 'sub'} {v} #, {term}" for minus, term in plain)
+        if negative:  # all were subtracted; the machine's fused operations take the sign in
             steps.append(f"fneg {v} #")
         for k, (minus, product) in enumerate(products):
-            x, y = value(product.a), value(product.b)
+            factor = value(product.a)
             if minus:
-                lines.append(f"  {name}n{k} = fneg {v} {x}")
-                x = f"{name}n{k}"
+                lines.append(f"  {name}n{k} = fneg {v} {factor}")
+                factor = f"{name}n{k}"
             self.intrinsics.add("fma")
-            steps.append(f"call {v} @llvm.fma.{self.suffix}({v} {x}, {v} {y}, {v} #)")
+            steps.append(f"call {v} @llvm.fma.{self.suffix}({v} {factor}, {v} {value(product.b)}, {v} #)")
         for k, step in enumerate(steps):
             target = name if k + 1 == len(steps) else f"{name}s{k}"
             lines.append(f"  {target} = {step.replace('#', total)}")
@@ -155,13 +152,9 @@ class Emitter:
                 calls.append(f"  call void @chunk{number}(ptr %m)")
                 continue
             has_trig = True
-            for k, pair in enumerate(stage):
-                pointers = []
-                for role, slot in (("x", pair.argument), ("s", pair.sine), ("c", pair.cosine)):
-                    name = f"%t{number}_{k}{role}"
-                    calls.append(f"  {name} = getelementptr i8, ptr %m, i64 {self.offset(slot)}")
-                    pointers.append(f"ptr {name}")
-                calls.append(f"  call void @{self.sincos}({', '.join(pointers)})")
+            rows = [(self.offset(x.argument), self.offset(x.sine), self.offset(x.cosine)) for x in stage]
+            body.append(trig.table(f"table{number}", rows))
+            calls.append(f"  call void @{self.sincos}(ptr %m, ptr @table{number}, i64 {len(rows)})")
         for slot, value in self.plan.constants:
             calls.append(f"  %k{slot} = getelementptr i8, ptr %m, i64 {self.offset(slot)}")
             calls.append(f"  store {self.vector} {self.constant(value)}, ptr %k{slot}, align 8")
@@ -191,7 +184,7 @@ class Emitter:
     @property
     def sincos(self) -> str:
         """The function that serves this precision."""
-        return "sincos" if self.scalar == "double" else "sincos_float"
+        return "sincos_all" if self.scalar == "double" else "sincos_floats"
 
 
 def _declare(name: str, lanes: int, scalar: str) -> str:

@@ -18,20 +18,36 @@ def round_to_float32(x: float) -> float:
 def sincos_of_floats(lanes: int) -> str:
     """Single precision goes through the double-precision function: correctly rounded in nearly all cases."""
     f, d = f"<{lanes} x float>", f"<{lanes} x double>"
-    return f"""define internal void @sincos_float(ptr %x, ptr %s, ptr %c) #1 {{
+    offsets = ", ".join(f"i32 {k * lanes * 8}" for k in range(3))
+    get = "\n".join(
+        f"  %i{name} = add i64 %row, {k}\n  %t{name} = getelementptr i32, ptr %table, i64 %i{name}\n"
+        f"  %o{name} = load i32, ptr %t{name}\n  %p{name} = getelementptr i8, ptr %m, i32 %o{name}"
+        for k, name in enumerate("xsc")
+    )
+    return f"""@wide = internal constant [3 x i32] [{offsets}]
+define internal void @sincos_floats(ptr %m, ptr %table, i64 %count) #1 {{
   %d = alloca [3 x {d}], align 64
   %d1 = getelementptr {d}, ptr %d, i64 1
   %d2 = getelementptr {d}, ptr %d, i64 2
-  %v = load {f}, ptr %x
+  br label %pair
+pair:
+  %j = phi i64 [ 0, %0 ], [ %j1, %pair ]
+  %row = mul i64 %j, 3
+{get}
+  %v = load {f}, ptr %px
   %w = fpext {f} %v to {d}
   store {d} %w, ptr %d
-  call void @sincos(ptr %d, ptr %d1, ptr %d2)
+  call void @sincos_all(ptr %d, ptr @wide, i64 1)
   %ws = load {d}, ptr %d1
   %wc = load {d}, ptr %d2
   %fs = fptrunc {d} %ws to {f}
   %fc = fptrunc {d} %wc to {f}
-  store {f} %fs, ptr %s
-  store {f} %fc, ptr %c
+  store {f} %fs, ptr %ps
+  store {f} %fc, ptr %pc
+  %j1 = add i64 %j, 1
+  %end = icmp eq i64 %j1, %count
+  br i1 %end, label %out, label %pair
+out:
   ret void
 }}"""
 
@@ -61,8 +77,8 @@ class Loop:
     def emit(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]], calls: Sequence[str]) -> str:
         """The functions that move data, and ``@loop`` around the calls of the stages."""
         return "\n".join(
-            [self._walk("gather"), self._walk("scatter"), self._spread(), self._packed("load"),
-             self._packed("save"), *self._loop(inputs, outputs, calls)]
+            [self._walk("gather"), self._walk("scatter"), self._spread(), self._load(),
+             self._save(), *self._loop(inputs, outputs, calls)]
         )  # fmt: skip
 
     # ---- any strides ------------------------------------------------------------------------
@@ -153,26 +169,40 @@ out:
 
     # ---- contiguous coordinates ---------------------------------------------------------------
 
-    def _packed(self, way: str) -> str:
-        """A full block whose coordinates lie side by side: two columns at a time through registers."""
-        lines = [
-            f"define internal void @{way}(ptr %base, i64 %step, ptr %m, i64 %n) #1 {{",
-            "  %pairs = lshr i64 %n, 1",
-            "  %single = and i64 %n, 1",
-        ]
+    def _rows(self) -> list[str]:
+        """Pointers to the first coordinate of every state of a full block."""
+        lines = []
         for k in range(self.lanes):
             lines.append(f"  %f{k} = mul i64 %step, {k}")
             lines.append(f"  %row{k} = getelementptr i8, ptr %base, i64 %f{k}")
-        lines += [
+        return lines
+
+    def _load(self) -> str:
+        """A full block whose coordinates lie side by side: two columns at a time through registers."""
+        n, s, v = self.lanes, self.scalar, self.vector
+        halves = [", ".join(f"i32 {2 * (k // 2) + half + (n if k % 2 else 0)}" for k in range(n)) for half in (0, 1)]
+        lines = [
+            "define internal void @load(ptr %base, i64 %step, ptr %m, i64 %n) #1 {",
+            "  %pairs = lshr i64 %n, 1",
+            "  %single = and i64 %n, 1",
+            *self._rows(),
             "  %none = icmp eq i64 %pairs, 0",
             "  br i1 %none, label %rest, label %next",
             "next:",
             "  %k = phi i64 [ 0, %0 ], [ %k1, %next ]",
             "  %j = shl i64 %k, 1",
-            *(f"  %p{k} = getelementptr {self.scalar}, ptr %row{k}, i64 %j" for k in range(self.lanes)),
-            f"  %m0 = getelementptr {self.vector}, ptr %m, i64 %j",
-            f"  %m1 = getelementptr {self.vector}, ptr %m0, i64 1",
-            *self._pair(way),
+            f"  %m0 = getelementptr {v}, ptr %m, i64 %j",
+            f"  %m1 = getelementptr {v}, ptr %m0, i64 1",
+        ]
+        for k in range(n):
+            lines.append(f"  %p{k} = getelementptr {s}, ptr %row{k}, i64 %j")
+            lines.append(f"  %r{k} = load <2 x {s}>, ptr %p{k}, align 1")
+        even = self._lay(lines, "e", [f"%r{k}" for k in range(0, n, 2)])
+        odd = self._lay(lines, "o", [f"%r{k}" for k in range(1, n, 2)])
+        for half in (0, 1):
+            lines.append(f"  %c{half} = shufflevector {v} {even}, {v} {odd}, <{n} x i32> <{halves[half]}>")
+            lines.append(f"  store {v} %c{half}, ptr %m{half}")
+        lines += [
             "  %k1 = add i64 %k, 1",
             "  %d = icmp eq i64 %k1, %pairs",
             "  br i1 %d, label %rest, label %next",
@@ -181,36 +211,16 @@ out:
             "  br i1 %some, label %one, label %out",
             "one:",
             "  %last = sub i64 %n, 1",
-            *(f"  %q{k} = getelementptr {self.scalar}, ptr %row{k}, i64 %last" for k in range(self.lanes)),
-            f"  %mq = getelementptr {self.vector}, ptr %m, i64 %last",
-            *self._single(way),
-            "  br label %out",
-            "out:",
-            "  ret void",
-            "}",
+            f"  %mq = getelementptr {v}, ptr %m, i64 %last",
         ]
-        return "\n".join(lines)
-
-    def _pair(self, way: str) -> list[str]:
-        n, s, v = self.lanes, self.scalar, self.vector
-        two = f"<2 x {s}>"
-        unpack = [", ".join(f"i32 {2 * (k // 2) + half + (n if k % 2 else 0)}" for k in range(n)) for half in (0, 1)]
-        if way == "load":
-            lines = [f"  %r{k} = load {two}, ptr %p{k}, align 1" for k in range(n)]
-            even = self._lay(lines, "e", [f"%r{k}" for k in range(0, n, 2)])
-            odd = self._lay(lines, "o", [f"%r{k}" for k in range(1, n, 2)])
-            for half in (0, 1):
-                lines.append(f"  %c{half} = shufflevector {v} {even}, {v} {odd}, <{n} x i32> <{unpack[half]}>")
-                lines.append(f"  store {v} %c{half}, ptr %m{half}")
-            return lines
-        lines = [f"  %c{half} = load {v}, ptr %m{half}" for half in (0, 1)]
-        for half, name in ((0, "even"), (1, "odd")):
-            lines.append(f"  %{name} = shufflevector {v} %c0, {v} %c1, <{n} x i32> <{unpack[half]}>")
+        previous = "poison"
         for k in range(n):
-            source, at = ("even", k) if k % 2 == 0 else ("odd", k - 1)
-            lines.append(f"  %r{k} = shufflevector {v} %{source}, {v} poison, <2 x i32> <i32 {at}, i32 {at + 1}>")
-            lines.append(f"  store {two} %r{k}, ptr %p{k}, align 1")
-        return lines
+            lines.append(f"  %q{k} = getelementptr {s}, ptr %row{k}, i64 %last")
+            lines.append(f"  %g{k} = load {s}, ptr %q{k}, align 1")
+            lines.append(f"  %h{k} = insertelement {v} {previous}, {s} %g{k}, i64 {k}")
+            previous = f"%h{k}"
+        lines += [f"  store {v} {previous}, ptr %mq", "  br label %out", "out:", "  ret void", "}"]
+        return "\n".join(lines)
 
     def _lay(self, lines: list[str], tag: str, parts: list[str]) -> str:
         """Pairs side by side in one vector: each is broadcast and kept in its own lanes only."""
@@ -227,21 +237,91 @@ out:
             previous = name
         return previous
 
-    def _single(self, way: str) -> list[str]:
+    def _save(self) -> str:
+        """A full block back: square tiles are transposed in registers, so that rows are stored whole.
+
+        The last tile stores only the columns that exist; what it reads beyond them is never written.
+        A last column by itself goes number by number.
+        """
         n, s, v = self.lanes, self.scalar, self.vector
-        lines: list[str] = []
-        if way == "load":
-            previous = "poison"
-            for k in range(n):
-                lines.append(f"  %g{k} = load {s}, ptr %q{k}, align 1")
-                lines.append(f"  %h{k} = insertelement {v} {previous}, {s} %g{k}, i64 {k}")
-                previous = f"%h{k}"
-            return [*lines, f"  store {v} {previous}, ptr %mq"]
-        lines.append(f"  %h = load {v}, ptr %mq")
+        count = ", ".join(f"i64 {k}" for k in range(n))
+        lines = [
+            "define internal void @save(ptr %base, i64 %step, ptr %m, i64 %n) #1 {",
+            *self._rows(),
+            "  %alone = icmp eq i64 %n, 1",
+            "  br i1 %alone, label %single, label %tile",
+            "tile:",
+            "  %j = phi i64 [ 0, %0 ], [ %j1, %kept ]",
+        ]
         for k in range(n):
-            lines.append(f"  %g{k} = extractelement {v} %h, i64 {k}")
-            lines.append(f"  store {s} %g{k}, ptr %q{k}, align 1")
-        return lines
+            lines.append(f"  %at{k} = add i64 %j, {k}")
+            lines.append(f"  %m{k} = getelementptr {v}, ptr %m, i64 %at{k}")
+            lines.append(f"  %c{k} = load {v}, ptr %m{k}")
+            lines.append(f"  %p{k} = getelementptr {s}, ptr %row{k}, i64 %j")
+        rows = self._transposed(lines, [f"%c{k}" for k in range(n)])
+        lines += [
+            f"  %j1 = add i64 %j, {n}",
+            "  %whole = icmp ule i64 %j1, %n",
+            "  br i1 %whole, label %full, label %part",
+            "full:",
+            *(f"  store {v} {row}, ptr %p{k}, align 1" for k, row in enumerate(rows)),
+            "  br label %kept",
+            "part:",
+            "  %left = sub i64 %n, %j",
+            f"  %i = insertelement <{n} x i64> poison, i64 %left, i64 0",
+            f"  %b = shufflevector <{n} x i64> %i, <{n} x i64> poison, <{n} x i32> zeroinitializer",
+            f"  %mask = icmp ult <{n} x i64> <{count}>, %b",
+            *(
+                f"  call void {self._masked}({v} {row}, ptr %p{k}, i32 1, <{n} x i1> %mask)"
+                for k, row in enumerate(rows)
+            ),
+            "  br label %kept",
+            "kept:",
+            "  %after = sub i64 %n, %j1",
+            "  %more = icmp sgt i64 %after, 1",
+            "  br i1 %more, label %tile, label %end",
+            "end:",
+            "  %some = icmp eq i64 %after, 1",
+            "  br i1 %some, label %single, label %out",
+            "single:",
+            "  %last = sub i64 %n, 1",
+            f"  %mq = getelementptr {v}, ptr %m, i64 %last",
+            f"  %h = load {v}, ptr %mq",
+            *(
+                f"  %q{k} = getelementptr {s}, ptr %row{k}, i64 %last\n"
+                f"  %g{k} = extractelement {v} %h, i64 {k}\n"
+                f"  store {s} %g{k}, ptr %q{k}, align 1"
+                for k in range(n)
+            ),
+            "  br label %out",
+            "out:",
+            "  ret void",
+            "}",
+            f"declare void {self._masked}({v}, ptr, i32, <{n} x i1>)",
+        ]
+        return "\n".join(lines)
+
+    @property
+    def _masked(self) -> str:
+        return f"@llvm.masked.store.v{self.lanes}f{8 * self.bytes}.p0"
+
+    def _transposed(self, lines: list[str], names: list[str]) -> list[str]:
+        """A square of vectors, rows for columns: log2 steps of exchanges between pairs of vectors."""
+        n, v = self.lanes, self.vector
+        half = 1
+        while half < n:
+            after = list(names)
+            for i in (k for k in range(n) if not k & half):
+                for upper in (0, 1):
+                    pick = [(c | half if upper else c & ~half) + (n if c & half else 0) for c in range(n)]
+                    name = f"%x{half}_{i + upper * half}"
+                    index = ", ".join(f"i32 {p}" for p in pick)
+                    a, b = names[i], names[i + half]
+                    lines.append(f"  {name} = shufflevector {v} {a}, {v} {b}, <{n} x i32> <{index}>")
+                    after[i + upper * half] = name
+            names = after
+            half *= 2
+        return names
 
     # ---- the loop -----------------------------------------------------------------------------
 
@@ -311,7 +391,7 @@ out:
     @property
     def scratch(self) -> int:
         """Bytes."""
-        return max(self.slots, 1) * self.lanes * self.bytes
+        return (self.slots + self.lanes) * self.lanes * self.bytes  # the last tile of a save reads past the end
 
     @property
     def pooled(self) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable
+from collections.abc import Sequence
 
 SINE = (
     -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
@@ -70,34 +70,143 @@ def limit(fma: bool) -> float:
 
 
 def emit(lanes: int, fma: bool) -> str:
-    """The functions ``@sincos`` (vectors through pointers) and ``@reduce_huge`` (one number)."""
-    v, i = f"<{lanes} x double>", f"<{lanes} x i64>"
+    """``@sincos_all`` works through a table of slots; ``@sincos_far`` and ``@reduce_huge`` serve the rare rest."""
+    return "\n".join([_Writer(lanes, fma).all_pairs(), _Writer(lanes, fma).far_pair(), *_huge()])
 
-    def splat(x: float) -> str:
+
+def table(name: str, offsets: Sequence[tuple[int, int, int]]) -> str:
+    """The table that ``@sincos_all`` reads: byte offsets of argument, sine and cosine in the scratch."""
+    numbers = ", ".join(f"i32 {x}" for row in offsets for x in row)
+    return f"@{name} = internal constant [{3 * len(offsets)} x i32] [{numbers}], align 4"
+
+
+class _Writer:
+    """Writes one function over vectors of doubles."""
+
+    def __init__(self, lanes: int, fma: bool) -> None:
+        self.lanes, self.fma = lanes, fma
+        self.v, self.i = f"<{lanes} x double>", f"<{lanes} x i64>"
+        self.lines: list[str] = []
+        self.made = 0
+
+    def all_pairs(self) -> str:
+        """A loop without branches but one: vectors with a number beyond the limit are left to ``@sincos_far``."""
+        v, i, lanes = self.v, self.i, self.lanes
+        self.lines = [
+            "define internal void @sincos_all(ptr %m, ptr %table, i64 %count) #1 {",
+            "  br label %pair",
+            "pair:",
+        ]
+        self.lines.append("  %j = phi i64 [ 0, %0 ], [ %j1, %next ]")
+        self.lines.append("  %row = mul i64 %j, 3")
+        for k, name in enumerate("xsc"):
+            self.lines += [
+                f"  %i{name} = add i64 %row, {k}",
+                f"  %t{name} = getelementptr i32, ptr %table, i64 %i{name}",
+                f"  %o{name} = load i32, ptr %t{name}, align 4",
+                f"  %w{name} = zext i32 %o{name} to i64",
+                f"  %p{name} = getelementptr i8, ptr %m, i64 %w{name}",
+            ]
+        self.lines += [
+            f"  %v = load {v}, ptr %px, align 8",
+            f"  %vi = bitcast {v} %v to {i}",  # as integers: a comparison of NaNs would raise a flag
+            f"  %a = and {i} %vi, splat (i64 {_MAGNITUDE})",
+            f"  %far = icmp sgt {i} %a, splat (i64 {_bits(limit(self.fma))})",
+            f"  %bits = bitcast <{lanes} x i1> %far to i{lanes}",
+            f"  %any = icmp ne i{lanes} %bits, 0",
+            "  br i1 %any, label %beyond, label %near, !prof !0",
+            "near:",
+        ]
+        self.finish(*self.reduce(), "%ps", "%pc")
+        self.lines += [
+            "  br label %next",
+            "beyond:",
+            "  call void @sincos_far(ptr %px, ptr %ps, ptr %pc)",
+            "  br label %next",
+            "next:",
+            "  %j1 = add i64 %j, 1",
+            "  %end = icmp eq i64 %j1, %count",
+            "  br i1 %end, label %out, label %pair",
+            "out:",
+            "  ret void",
+            "}",
+        ]
+        return "\n".join(self.lines)
+
+    def far_pair(self) -> str:
+        """One vector in which some numbers lie beyond the limit: these are reduced one by one."""
+        v, i = self.v, self.i
+        self.lines = [
+            "define internal void @sincos_far(ptr %px, ptr %ps, ptr %pc) #2 {",
+            f"  %pr = alloca {v}, align 64",
+            f"  %pn = alloca {i}, align 64",
+            f"  %w = load {v}, ptr %px, align 8",
+            f"  %wi = bitcast {v} %w to {i}",
+            f"  %a = and {i} %wi, splat (i64 {_MAGNITUDE})",
+            f"  %far = icmp sgt {i} %a, splat (i64 {_bits(limit(self.fma))})",
+            f"  %v = select <{self.lanes} x i1> %far, {v} zeroinitializer, {v} %w",
+        ]
+        r, n, lost = self.reduce()
+        self.lines += [
+            f"  store {v} {r}, ptr %pr",
+            f"  store {i} {n}, ptr %pn",
+            "  br label %lane",
+            "lane:",
+            "  %j = phi i64 [ 0, %0 ], [ %j1, %next ]",
+            "  %qx = getelementptr double, ptr %px, i64 %j",
+            "  %lx = load double, ptr %qx",
+            "  %li = bitcast double %lx to i64",
+            f"  %la = and i64 %li, {_MAGNITUDE}",
+            f"  %lf = icmp sgt i64 %la, {_bits(limit(self.fma))}",
+            "  br i1 %lf, label %one, label %next",
+            "one:",
+            "  %qr = getelementptr double, ptr %pr, i64 %j",
+            "  %qn = getelementptr i64, ptr %pn, i64 %j",
+            "  call void @reduce_huge(double %lx, ptr %qr, ptr %qn)",
+            "  br label %next",
+            "next:",
+            "  %j1 = add i64 %j, 1",
+            f"  %end = icmp eq i64 %j1, {self.lanes}",
+            "  br i1 %end, label %back, label %lane",
+            "back:",
+            f"  %hr = load {v}, ptr %pr",
+            f"  %hn = load {i}, ptr %pn",
+        ]
+        if lost:
+            self.lines.append(f"  %hl = select <{self.lanes} x i1> %far, {v} zeroinitializer, {v} {lost}")
+        self.finish("%hr", "%hn", "%hl" if lost else "", "%ps", "%pc")
+        self.lines += ["  ret void", "}"]
+        return "\n".join(self.lines)
+
+    def splat(self, x: float) -> str:
         return f"splat (double {literal(x)})"
 
-    lines = [
-        "define internal void @sincos(ptr %x, ptr %s, ptr %c) #1 {",
-        f"  %v = load {v}, ptr %x, align 8",
-        f"  %vi = bitcast {v} %v to {i}",  # as integers: a comparison of NaNs would raise a flag
-        f"  %a = and {i} %vi, splat (i64 {_MAGNITUDE})",
-        f"  %far = icmp sgt {i} %a, splat (i64 {_bits(limit(fma))})",
-        f"  %bits = bitcast <{lanes} x i1> %far to i{lanes}",
-        f"  %any = icmp ne i{lanes} %bits, 0",
-        *_rounded(v, lanes, fma, splat),
-        f"  %k = fsub {v} %big, {splat(MAGIC)}",
-        f"  %n = bitcast {v} %big to {i}",
-    ]
-    if fma:
-        lines.append(f"  %m = fneg {v} %k")
-        previous = "%v"
-        for number, part in enumerate(_parts(53, 3)):
-            lines.append(f"  %r{number} = call {v} @llvm.fma.v{lanes}f64({v} %m, {v} {splat(part)}, {v} {previous})")
-            previous = f"%r{number}"
-    else:
-        p = _parts(33, 4)
-        lines += [f"  %k{number} = fmul {v} %k, {splat(part)}" for number, part in enumerate(p)]
-        lines += [
+    def multiply_add(self, a: str, b: str, c: str) -> str:
+        """a b + c."""
+        self.made += 1
+        name = f"%p{self.made}"
+        if self.fma:
+            self.lines.append(
+                f"  {name} = call {self.v} @llvm.fma.v{self.lanes}f64({self.v} {a}, {self.v} {b}, {self.v} {c})"
+            )
+        else:
+            self.lines.append(f"  {name}m = fmul {self.v} {a}, {b}")
+            self.lines.append(f"  {name} = fadd {self.v} {name}m, {c}")
+        return name
+
+    def reduce(self) -> tuple[str, str, str]:
+        """%v to the remainder, the quadrant in its low bits, and what rounding the remainder lost ("": nothing)."""
+        v, splat = self.v, self.splat
+        big = self.multiply_add("%v", splat(2.0**301 / float(_pi(300))), splat(MAGIC))
+        self.lines += [f"  %k = fsub {v} {big}, {splat(MAGIC)}", f"  %n = bitcast {v} {big} to {self.i}"]
+        if self.fma:
+            self.lines.append(f"  %minus = fneg {v} %k")
+            rest = "%v"
+            for part in _parts(53, 3):
+                rest = self.multiply_add("%minus", splat(part), rest)
+            return rest, "%n", ""
+        self.lines += [f"  %k{number} = fmul {v} %k, {splat(part)}" for number, part in enumerate(_parts(33, 4))]
+        self.lines += [
             f"  %r0 = fsub {v} %v, %k0",
             f"  %r1 = fsub {v} %r0, %k1",
             f"  %t = fadd {v} %k2, %k3",
@@ -108,107 +217,49 @@ def emit(lanes: int, fma: bool) -> str:
             f"  %e3 = fsub {v} %e2, %t",
             f"  %lost = fadd {v} %e1, %e3",
         ]
-    lines += [
-        "  br i1 %any, label %huge, label %ready, !prof !0",
-        "huge:",
-        f"  %px = alloca {v}, align 64",
-        f"  %pr = alloca {v}, align 64",
-        f"  %pn = alloca {i}, align 64",
-        f"  store {v} %v, ptr %px",
-        f"  store {v} %r2, ptr %pr",
-        f"  store {i} %n, ptr %pn",
-        "  br label %lane",
-        "lane:",
-        "  %j = phi i64 [ 0, %huge ], [ %j1, %next ]",
-        "  %qx = getelementptr double, ptr %px, i64 %j",
-        "  %lx = load double, ptr %qx",
-        "  %li = bitcast double %lx to i64",
-        f"  %la = and i64 %li, {_MAGNITUDE}",
-        f"  %lf = icmp sgt i64 %la, {_bits(limit(fma))}",
-        "  br i1 %lf, label %one, label %next",
-        "one:",
-        "  %qr = getelementptr double, ptr %pr, i64 %j",
-        "  %qn = getelementptr i64, ptr %pn, i64 %j",
-        "  call void @reduce_huge(double %lx, ptr %qr, ptr %qn)",
-        "  br label %next",
-        "next:",
-        "  %j1 = add i64 %j, 1",
-        f"  %end = icmp eq i64 %j1, {lanes}",
-        "  br i1 %end, label %back, label %lane",
-        "back:",
-        f"  %hr = load {v}, ptr %pr",
-        f"  %hn = load {i}, ptr %pn",
-        "  br label %ready",
-        "ready:",
-        f"  %r = phi {v} [ %r2, %0 ], [ %hr, %back ]",
-        f"  %q = phi {i} [ %n, %0 ], [ %hn, %back ]",
-        "" if fma else f"  %l = phi {v} [ %lost, %0 ], [ zeroinitializer, %back ]",
-        f"  %z = fmul {v} %r, %r",
-    ]
-    counter = [0]
+        return "%r2", "%n", "%lost"
 
-    def fused(a: str, b: str, c: str) -> str:
-        counter[0] += 1
-        name = f"%p{counter[0]}"
-        if fma:
-            lines.append(f"  {name} = call {v} @llvm.fma.v{lanes}f64({v} {a}, {v} {b}, {v} {c})")
-        else:
-            lines.append(f"  {name}m = fmul {v} {a}, {b}")
-            lines.append(f"  {name} = fadd {v} {name}m, {c}")
-        return name
-
-    def polynomial(c: tuple[float, ...]) -> str:
+    def polynomial(self, c: tuple[float, ...]) -> str:
         """Six coefficients in z by Estrin's scheme: short chains of dependent operations."""
+        splat, fused = self.splat, self.multiply_add
         low = fused("%z", splat(c[1]), splat(c[0]))
         middle = fused("%z", splat(c[3]), splat(c[2]))
         high = fused("%z", splat(c[5]), splat(c[4]))
         return fused("%z2", fused("%z2", high, middle), low)
 
-    lines.append(f"  %z2 = fmul {v} %z, %z")
-    ps, pc = polynomial(SINE), polynomial(COSINE)
-    lines.append(f"  %rz = fmul {v} %r, %z")
-    if fma:
-        sr = fused("%rz", ps, "%r")
-        cr = fused("%z", fused("%z", pc, splat(-0.5)), splat(1.0))
-    else:  # sin(r + l) = sin r + l, cos(r + l) = cos r - r l
-        lines.append(f"  %rl = fmul {v} %r, %l")
-        lines.append(f"  %ml = fneg {v} %rl")
-        sine = fused("%rz", ps, "%l")
-        lines.append(f"  %sr = fadd {v} {sine}, %r")
-        sr = "%sr"
-        cosine = fused("%z", fused("%z", pc, splat(-0.5)), "%ml")
-        lines.append(f"  %cr = fadd {v} {cosine}, {splat(1.0)}")
-        cr = "%cr"
-    one, two = "splat (i64 1)", "splat (i64 2)"
-    lines += [
-        f"  %odd = and {i} %q, {one}",
-        f"  %swap = icmp ne {i} %odd, zeroinitializer",
-        f"  %s0 = select <{lanes} x i1> %swap, {v} {cr}, {v} {sr}",
-        f"  %c0 = select <{lanes} x i1> %swap, {v} {sr}, {v} {cr}",
-        f"  %sq = and {i} %q, {two}",
-        f"  %q1 = add {i} %q, {one}",
-        f"  %cq = and {i} %q1, {two}",
-        f"  %sb = shl {i} %sq, splat (i64 62)",
-        f"  %cb = shl {i} %cq, splat (i64 62)",
-        f"  %s1 = bitcast {v} %s0 to {i}",
-        f"  %c1 = bitcast {v} %c0 to {i}",
-        f"  %s2 = xor {i} %s1, %sb",
-        f"  %c2 = xor {i} %c1, %cb",
-        f"  store {i} %s2, ptr %s, align 8",
-        f"  store {i} %c2, ptr %c, align 8",
-        "  ret void",
-        "}",
-        *_huge(),
-    ]
-    return "\n".join(lines)
-
-
-def _rounded(v: str, lanes: int, fma: bool, splat: Callable[[float], str]) -> list[str]:
-    """x 2/pi + MAGIC."""
-    ratio = splat(2.0**301 / float(_pi(300)))
-    if fma:
-        return [f"  %big = call {v} @llvm.fma.v{lanes}f64({v} %v, {v} {ratio}, {v} {splat(MAGIC)})"]
-    return [f"  %scaled = fmul {v} %v, {ratio}", f"  %big = fadd {v} %scaled, {splat(MAGIC)}"]
+    def finish(self, r: str, n: str, lost: str, sine: str, cosine: str) -> None:
+        """Polynomials, then the quadrant: swap and signs; both results stored."""
+        v, i, lanes, fused, splat = self.v, self.i, self.lanes, self.multiply_add, self.splat
+        self.lines += [f"  %z = fmul {v} {r}, {r}", f"  %z2 = fmul {v} %z, %z"]
+        ps, pc = self.polynomial(SINE), self.polynomial(COSINE)
+        self.lines.append(f"  %rz = fmul {v} {r}, %z")
+        if not lost:
+            sr = fused("%rz", ps, r)
+            cr = fused("%z", fused("%z", pc, splat(-0.5)), splat(1.0))
+        else:  # sin(r + l) = sin r + l, cos(r + l) = cos r - r l
+            self.lines += [f"  %rl = fmul {v} {r}, {lost}", f"  %ml = fneg {v} %rl"]
+            self.lines.append(f"  %sr = fadd {v} {fused('%rz', ps, lost)}, {r}")
+            nearly = fused("%z", fused("%z", pc, splat(-0.5)), "%ml")
+            self.lines.append(f"  %cr = fadd {v} {nearly}, {splat(1.0)}")
+            sr, cr = "%sr", "%cr"
+        sign = "splat (i64 -9223372036854775808)"
+        self.lines += [
+            f"  %odd = and {i} {n}, splat (i64 1)",
+            f"  %swap = icmp ne {i} %odd, zeroinitializer",
+            f"  %s0 = select <{lanes} x i1> %swap, {v} {cr}, {v} {sr}",
+            f"  %c0 = select <{lanes} x i1> %swap, {v} {sr}, {v} {cr}",
+            f"  %n1 = add {i} {n}, splat (i64 1)",
+            f"  %sh = shl {i} {n}, splat (i64 62)",
+            f"  %ch = shl {i} %n1, splat (i64 62)",
+            f"  %sb = and {i} %sh, {sign}",
+            f"  %cb = and {i} %ch, {sign}",
+            f"  %s1 = bitcast {v} %s0 to {i}",
+            f"  %c1 = bitcast {v} %c0 to {i}",
+            f"  %s2 = xor {i} %s1, %sb",
+            f"  %c2 = xor {i} %c1, %cb",
+            f"  store {i} %s2, ptr {sine}, align 8",
+            f"  store {i} %c2, ptr {cosine}, align 8",
+        ]
 
 
 def _huge() -> list[str]:
