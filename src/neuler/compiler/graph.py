@@ -14,6 +14,7 @@ True
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Iterable, Sequence
 from typing import Union
@@ -229,24 +230,28 @@ def _div(a: Scalar, b: Scalar) -> Scalar:
 def sin(x: Scalar) -> Scalar:
     """Sine of a number or a node."""
     if not isinstance(x, Node):
-        return math.sin(x)
+        return cmath.sin(x) if isinstance(x, complex) else math.sin(x)
     return -x.graph.node(SIN, x.a) if x.op is NEG else x.graph.node(SIN, x)
 
 
 def cos(x: Scalar) -> Scalar:
     """Cosine of a number or a node."""
     if not isinstance(x, Node):
-        return math.cos(x)
+        return cmath.cos(x) if isinstance(x, complex) else math.cos(x)
     return x.graph.node(COS, x.a if x.op is NEG else x)
 
 
 def sqrt(x: Scalar) -> Scalar:
     """Square root of a number or a node."""
-    return x.graph.node(SQRT, x) if isinstance(x, Node) else math.sqrt(x)
+    if isinstance(x, Node):
+        return x.graph.node(SQRT, x)
+    return cmath.sqrt(x) if isinstance(x, complex) else math.sqrt(x)
 
 
 def sign(x: Scalar) -> Scalar:
     """-1, 0 or 1; NaN stays NaN."""
+    if isinstance(x, complex):
+        return sign(x.real)
     if not isinstance(x, Node):
         return x if math.isnan(x) else float(x > 0) - float(x < 0)
     return -x.graph.node(SIGN, x.a) if x.op is NEG else x.graph.node(SIGN, x)
