@@ -230,14 +230,14 @@ def _div(a: Scalar, b: Scalar) -> Scalar:
 def sin(x: Scalar) -> Scalar:
     """Sine of a number or a node."""
     if not isinstance(x, Node):
-        return cmath.sin(x) if isinstance(x, complex) else math.sin(x)
+        return cmath.sin(x) if isinstance(x, complex) else math.sin(x)  # type: ignore[return-value]
     return -x.graph.node(SIN, x.a) if x.op is NEG else x.graph.node(SIN, x)
 
 
 def cos(x: Scalar) -> Scalar:
     """Cosine of a number or a node."""
     if not isinstance(x, Node):
-        return cmath.cos(x) if isinstance(x, complex) else math.cos(x)
+        return cmath.cos(x) if isinstance(x, complex) else math.cos(x)  # type: ignore[return-value]
     return x.graph.node(COS, x.a if x.op is NEG else x)
 
 
@@ -245,7 +245,7 @@ def sqrt(x: Scalar) -> Scalar:
     """Square root of a number or a node."""
     if isinstance(x, Node):
         return x.graph.node(SQRT, x)
-    return cmath.sqrt(x) if isinstance(x, complex) else math.sqrt(x)
+    return cmath.sqrt(x) if isinstance(x, complex) else math.sqrt(x)  # type: ignore[return-value]
 
 
 def sign(x: Scalar) -> Scalar:
