@@ -11,7 +11,7 @@ demo: $(VENV)/.installed-view
 	$(BIN)/neuler report puma560 -o report.html
 	@echo "Open report.html in a browser. Others: $(BIN)/neuler report rx90 -o rx90.html; $(BIN)/neuler info stanford"
 
-## test: install what tests need, then lint, types and all tests
+## test: install what tests need, then lint, types and tests (the slow ones: make test-slow)
 test: lint types tests
 
 lint: $(VENV)/.installed-test

@@ -16,8 +16,9 @@ from neuler.compiler.graph import Graph, Scalar, count
 from neuler.passes.tree import Tree
 from neuler.quantities import fused_tree, grouped_tree
 from neuler.recursions.composite import mass_matrix
-from neuler.recursions.hybrid import forward_dynamics, inverse_dynamics
+from neuler.recursions.hybrid import forward_dynamics, hybrid, inverse_dynamics, pair
 from neuler.recursions.nasser import nasser
+from neuler.recursions.rates import torque_rates
 
 Trace = Callable[[Tree, list[Scalar], list[Scalar], list[Scalar]], Sequence[Scalar]]
 Bound = Callable[[int], tuple[int, int]]
@@ -56,6 +57,34 @@ def table(name: str, largest: int = 12) -> list[str]:
     return [*lines, ""]
 
 
+def torque_and_rate(tree: Tree) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Multiplications and additions of the torque alone and of torque and rate, with a wrench on the last link."""
+    graph = Graph()
+    q, qd, qdd, qddd = (list(graph.inputs(name, tree.dof)) for name in ("q", "qd", "qdd", "qddd"))
+    load, load_rate = ({len(tree.bodies) - 1: [pair(graph.inputs(name, 6))]} for name in ("wrench", "rate"))
+    alone = count(hybrid(tree, q, qd, qdd, [True] * tree.dof, load).coordinates)
+    found = torque_rates(tree, q, qd, qdd, qddd, load, load_rate)
+    both = count(found.tau + found.tau_rate)
+    return (alone["mul"], alone["add"]), (both["mul"], both["add"])
+
+
+def rates(largest: int = 12) -> list[str]:
+    """Torque and rate for general chains of 1..largest revolute joints; ratios are of mul + add."""
+    lines = [
+        "### torque and rate, wrench on the last link: published 309n-162 / 268n-138 (Guarino)",
+        "",
+        "| n | torque, as given | both | ratio | torque, regrouped | both | ratio | published |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for n in range(1, largest + 1):
+        cells = []
+        for tree in (fused_tree, grouped_tree):
+            alone, both = torque_and_rate(tree(robots.general_chain(n)))
+            cells += [f"{alone[0]}/{alone[1]}", f"{both[0]}/{both[1]}", f"{sum(both) / sum(alone):.2f}"]
+        lines.append(f"| {n} | {' | '.join(cells)} | {309 * n - 162}/{268 * n - 138} |")
+    return [*lines, ""]
+
+
 def rx90() -> list[str]:
     """RX-90 with full inertial parameters and rotor inertia, no friction."""
     robot: Robot = full_parameters(robots.rx90()).without_friction()
@@ -91,7 +120,7 @@ def full_parameters(robot: Robot) -> Robot:
 def report() -> str:
     """All tables as Markdown."""
     lines = [line for name in METHODS for line in table(name)]
-    return "\n".join([*lines, *rx90()])
+    return "\n".join([*lines, *rates(), *rx90()])
 
 
 if __name__ == "__main__":

@@ -227,7 +227,7 @@ BAD = {
     "missing column": ("q1\n0.1\n", "no column for 'q_joint2'"),
     "unknown column": ("q1,q_joint3\n0,0\n", "did you mean 'q_joint"),
     "twice": ("q1,q2,q[0]\n0,0,0\n", "'q1' and 'q[0]' are the same input"),
-    "semicolons": ("q1;q2\n0;0\n", "column 1, 'q1;q2'"),
+    "semicolons": ("q1;q2\n0;0\n", "columns must be separated by commas"),
     "ragged": ("q1,q2\n0,0\n0\n", "line 3 has 1 cells, the header has 2"),
     "too long": ("q1,q2\n0,0\n0,0,0\n", "line 3 has 3 cells"),
     "not a number": ("q1,q2\n0,0\n0,zero\n", "line 3, column 'q2': expected a finite number, got 'zero'"),

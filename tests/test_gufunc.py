@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import pickle
+import subprocess
+import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -13,6 +17,7 @@ from hypothesis import strategies as st
 
 import neuler
 from neuler.compiler.gufunc import signature
+from neuler.setup import fused_tree, whole_tree
 
 ROBOT = neuler.robots.stanford()
 N = ROBOT.nv
@@ -168,7 +173,7 @@ def test_threads_from_the_environment(monkeypatch):
     monkeypatch.setenv("NEULER_THREADS", "3")
     assert neuler.threads() == 3
     monkeypatch.setenv("NEULER_THREADS", "many")
-    with pytest.raises(neuler.InputError, match="NEULER_THREADS must be a whole number, got 'many'"):
+    with pytest.raises(neuler.InputError, match="NEULER_THREADS must be a positive whole number, got 'many'"):
         neuler.threads()
     with pytest.raises(neuler.InputError, match="positive whole number"):
         ROBOT.inverse_dynamics.threads = 0
@@ -334,3 +339,116 @@ def test_a_joint_that_moves_nothing_is_named(method):
     assert finger.inverse_dynamics([0.1, 0.2], [0, 0], [1, 1])[1] == 0.0
     geared = finger.replace(joints=[*finger.joints[:1], dataclasses.replace(finger.joints[1], rotor_inertia=0.01)])
     assert np.isfinite(geared.compile("forward_dynamics", method=method)([0.1, 0.2], [0, 0], [1, 1])).all()
+
+
+def test_options_mean_the_same_in_every_process():
+    """Generators, sets and arrays have no stable order or text: they are refused, not hashed by their address."""
+    for bad in ((name for name in ("joint1",)), {"joint1"}, np.array(["joint1"]), 3.5, ["joint1", 2]):
+        with pytest.raises(neuler.InputError, match="option 'motion' must be"):
+            ROBOT.compile("hybrid_dynamics", motion=bad)
+    one = ROBOT.compile("hybrid_dynamics", motion=["joint1"])
+    assert one.ufunc is ROBOT.compile("hybrid_dynamics", motion=("joint1",)).ufunc
+    assert one.ufunc is not ROBOT.compile("hybrid_dynamics", motion=("joint2",)).ufunc
+    with pytest.raises(neuler.InputError, match="'reactions' must be True or False, got 'no'"):
+        ROBOT.compile("inverse_dynamics", reactions="no")
+    for dtype in ("foo", None, ">f8", float):
+        with pytest.raises(neuler.InputError, match="dtype must be float64 or float32"):
+            ROBOT.compile("inverse_dynamics", dtype=dtype)
+    with pytest.raises(neuler.InputError, match="no quantity"):
+        ROBOT.compile(["inverse_dynamics"])
+
+
+def test_masked_arrays_are_refused_and_subclasses_are_plain():
+    q, qd, qdd = _states((3,))
+    with pytest.raises(neuler.InputError, match="qd is a masked array"):
+        ROBOT.inverse_dynamics(q, np.ma.masked_array(qd, qd > 0), qdd)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        found = ROBOT.mass_matrix(np.asmatrix(q))
+    assert type(found) is np.ndarray
+    np.testing.assert_array_equal(found, ROBOT.mass_matrix(q))
+
+
+def test_arrays_of_other_libraries_are_taken():
+    class Tensor:
+        def __init__(self, values):
+            self.values = values
+
+        def size(self):
+            return self.values.size
+
+        def __array__(self, dtype=None, copy=None):
+            return self.values
+
+    q, qd, qdd = _states(())
+    expected = ROBOT.inverse_dynamics(q, qd, qdd)
+    np.testing.assert_array_equal(ROBOT.inverse_dynamics(Tensor(q), Tensor(qd), Tensor(qdd)), expected)
+
+
+def test_errstate_reaches_the_threads(eager):
+    kernel = ROBOT.compile("forward_dynamics")
+    kernel.threads = 2
+    q, qd, tau = _states((20_000,))
+    q[-3:] = np.inf
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        kernel(q, qd, tau)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel(q, qd, tau)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_does_not_wait_for_a_lock_nobody_holds():
+    code = """
+import os, threading, time
+import neuler
+robot = neuler.robots.general_chain(14)
+thread = threading.Thread(target=lambda: robot.compile("forward_dynamics"))
+thread.start()
+time.sleep(0.05)
+child = os.fork()
+if child == 0:
+    robot.compile("forward_dynamics")([0.1] * 14, [0.0] * 14, [0.0] * 14)
+    os._exit(7)
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "7", done.stderr
+
+
+def test_single_precision_refuses_what_does_not_fit():
+    heavy = neuler.Robot(
+        "star", [neuler.Link("base"), neuler.Link("sun", 1e39)], [neuler.Joint("slide", "prismatic", "base", "sun")]
+    )
+    with pytest.raises(neuler.InputError, match=r"1e\+39 does not fit in single precision"):
+        heavy.compile("inverse_dynamics", dtype="float32")
+
+
+def test_small_robots_are_not_noise():
+    """A robot of a ten-millionth of a metre is as exact as one of a metre."""
+    for size in (1.0, 1e-4, 1e-8):
+        links = [neuler.Link("base")] + [
+            neuler.Link.from_com(f"l{k}", mass=1.0, com=(0.3 * size, 0.1 * size, 0.2 * size), inertia=(size**2,) * 3)
+            for k in range(3)
+        ]
+        joints = [
+            neuler.Joint(
+                f"j{k}", "revolute", links[k].name, f"l{k}",
+                neuler.Transform.from_rpy((size, 0.5 * size, 0.2 * size), (0.3, 0.7, k)),
+            )
+            for k in range(3)
+        ]  # fmt: skip
+        M = neuler.Robot("tiny", links, joints).mass_matrix([0.1, 0.2, 0.3]) / size**2
+        reference = M if size == 1.0 else reference  # noqa: F821
+        np.testing.assert_allclose(M, reference, rtol=1e-12)
+
+
+def test_a_thousand_fixed_links_in_a_row():
+    links = [neuler.Link(f"l{k}", 1.0) for k in range(1200)]
+    joints = [neuler.Joint(f"j{k}", "fixed", f"l{k}", f"l{k + 1}") for k in range(1198)]
+    joints.append(neuler.Joint("last", "prismatic", "l1198", "l1199"))
+    robot = neuler.Robot("long", links, joints)
+    assert robot.inverse_dynamics([0.0], [0.0], [0.0])[0] == pytest.approx(9.81)
+    assert len(fused_tree(robot).bodies) == 2
+    assert len(whole_tree(robot).bodies) == 1200

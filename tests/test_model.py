@@ -59,8 +59,8 @@ def test_khalils_six_parameters():
 @pytest.mark.parametrize(
     ("rotation", "translation", "message"),
     [
-        (np.diag([1, 1, -1]), (0, 0, 0), "right-handed"),
-        (2 * np.eye(3), (0, 0, 0), "right-handed"),
+        (np.diag([1, 1, -1]), (0, 0, 0), "reflection"),
+        (2 * np.eye(3), (0, 0, 0), "not a rotation matrix"),
         (np.eye(2), (0, 0, 0), "3x3"),
         (np.eye(3), (0, 0), "3 translations"),
         (np.eye(3), (0, 0, math.nan), "not finite"),
@@ -276,3 +276,20 @@ def test_without_losses():
 
 def test_check_is_the_doctor():
     assert [finding.severity for finding in chain().check()] == ["note"]
+
+
+def test_rotations_rounded_to_a_few_digits_become_rotations():
+    rounded = np.round(np.array(Transform.from_rpy((0, 0, 0), (0.3, 0.4, 0.5)).rotation), 7)
+    kept = np.array(Transform(rounded.tolist()).rotation)
+    np.testing.assert_allclose(kept @ kept.T, np.eye(3), atol=1e-15)
+    np.testing.assert_allclose(kept, rounded, atol=1e-7)
+    with pytest.raises(RobotError, match="reflection"):
+        Transform(np.diag([1.0, 1.0, -1.0]).tolist())
+
+
+def test_frames_and_notes_are_checked():
+    with pytest.raises(RobotError, match="frame 'f': placement must be a Transform"):
+        Robot("r", [Link("b")], frames=[Frame("f", "b", None)])
+    for notes in ("abc", [["x"]]):
+        with pytest.raises(RobotError, match="notes must be a list of texts"):
+            Robot("r", [Link("b")], notes=notes)

@@ -250,6 +250,8 @@ def _eval(chosen: Any) -> None:
         key, value = _option(text)
         if key in options:
             raise InputError(f"--option {key} is given twice")
+        if key in ("robot", "quantity"):
+            raise InputError(f"--option {key}: the {key} is named on the command line itself")
         options[key] = value
     kernel = robot.compile(chosen.quantity, **options)
     with _bar(os.path.getsize(chosen.source), f"{chosen.quantity} of {robot.name}", "B") as step:

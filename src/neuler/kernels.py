@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
+import operator
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,13 +28,12 @@ _WORK_PER_THREAD = 8_000_000
 
 def threads() -> int:
     """How many threads large batches use: NEULER_THREADS, else all cores of this process."""
-    chosen = os.environ.get("NEULER_THREADS", "")
-    if chosen:
-        try:
-            return max(1, int(chosen))
-        except ValueError:
-            raise InputError(f"NEULER_THREADS must be a whole number, got {chosen!r}") from None
-    return _cores()
+    chosen = os.environ.get("NEULER_THREADS", "").strip()
+    if not chosen:
+        return _cores()
+    if not chosen.isdecimal() or int(chosen) < 1:
+        raise InputError(f"NEULER_THREADS must be a positive whole number, got {chosen!r}")
+    return int(chosen)
 
 
 @functools.cache
@@ -47,6 +48,30 @@ def _pool(workers: int, process: int) -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(workers, thread_name_prefix="neuler")
+
+
+def _precision(quantity: str, dtype: Any) -> np.dtype[Any]:
+    """float64 or float32 of this machine, by name or as NumPy's type."""
+    for name in _DTYPES:
+        if dtype == name or dtype is getattr(np, name) or (isinstance(dtype, np.dtype) and dtype == np.dtype(name)):
+            return np.dtype(name)
+    raise InputError(f"{quantity}: dtype must be float64 or float32, got {dtype!r}")
+
+
+def plain_options(quantity: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as values that mean the same in every process: text, truth, or names in a given order."""
+    plain: dict[str, Any] = {}
+    for name, value in options.items():
+        if isinstance(value, list | tuple) and all(isinstance(x, str) for x in value):
+            plain[name] = tuple(str(x) for x in value)
+        elif value is None or isinstance(value, str | bool | int):
+            plain[name] = value
+        else:
+            raise InputError(
+                f"{quantity}: option {name!r} must be a name, a list of names in order, a number or a truth value, "
+                f"got {type(value).__name__}"
+            )
+    return plain
 
 
 class Kernel:
@@ -67,16 +92,13 @@ class Kernel:
     """
 
     def __init__(self, robot: Robot, quantity: str, *, dtype: str = "float64", **options: Any) -> None:
-        if np.dtype(dtype).name not in _DTYPES:
-            raise InputError(f"{quantity}: dtype must be float64 or float32, got {dtype!r}")
         self.robot = robot
         self.quantity = quantity
-        self.options = options
-        self.dtype = np.dtype(dtype)
-        self.recipe: Recipe = recipe(robot, quantity, **options)
+        self.options = plain_options(quantity, options)
+        self.dtype = _precision(quantity, dtype)
+        self.recipe: Recipe = recipe(robot, quantity, **self.options)
         self.__doc__ = QUANTITIES[quantity].__doc__
-        frozen = tuple(sorted((k, tuple(v) if isinstance(v, list) else v) for k, v in options.items()))
-        identity = (robot.content_hash, quantity, frozen)
+        identity = (robot.content_hash, quantity, tuple(sorted(self.options.items())))
         self._compiled = compile_recipe(self.recipe, quantity, self.__doc__ or "", self.dtype.name, identity)
         self.ufunc = self._compiled.ufunc
         work = self.operations.mul + self.operations.add + 20 * self.operations.trig + 10 * self.operations.div
@@ -95,6 +117,11 @@ class Kernel:
         return self.recipe.outputs
 
     @property
+    def structure(self) -> dict[str, tuple[np.ndarray, ...]]:
+        """Of a sparse variant: by output, index arrays (one an axis) of its entries in the dense array."""
+        return {name: tuple(np.array(axis) for axis in axes) for name, axes in self.recipe.structure.items()}
+
+    @property
     def operations(self) -> Operations:
         """Multiplications, additions, divisions and sines for one state."""
         return self._compiled.operations
@@ -111,14 +138,17 @@ class Kernel:
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         """The quantity for every state of the batch."""
+        size = 0
+        for x in arrays:
+            if type(x) is not np.ndarray:  # lists, numbers, matrices, masked arrays: looked at one by one
+                return self._batch(arrays, out)
+            size = max(size, x.size)
+        if size >= self._split_size or len(arrays) != self._takes:
+            return self._batch(arrays, out)
         try:
-            if len(arrays) == self._takes and arrays[0].size < self._split_size:  # one thread: NumPy does the rest
-                return self.ufunc(*arrays) if out is None else self.ufunc(*arrays, out=out)
-        except AttributeError:
-            pass  # not arrays: lists, numbers
+            return self.ufunc(*arrays) if out is None else self.ufunc(*arrays, out=out)
         except (TypeError, ValueError) as error:
             raise self._explain(arrays, error, out) from None
-        return self._batch(arrays, out)
 
     @property
     def threads(self) -> int | None:
@@ -127,8 +157,10 @@ class Kernel:
 
     @threads.setter
     def threads(self, count: int | None) -> None:
-        if count is not None and (not isinstance(count, int) or count < 1):
-            raise InputError(f"threads must be a positive whole number or None, got {count!r}")
+        if count is not None:
+            if isinstance(count, bool) or not hasattr(count, "__index__") or operator.index(count) < 1:
+                raise InputError(f"threads must be a positive whole number or None, got {count!r}")
+            count = operator.index(count)
         self._threads = count
         rows = 2 * self._rows_per_thread if count != 1 else sys.maxsize
         self._split_size = rows * self.inputs[0].size if self.dtype == np.float64 else 0
@@ -159,6 +191,8 @@ class Kernel:
             raise InputError(f"{self.quantity}: the batch axes do not broadcast: {shown}") from None
 
     def _array(self, x: Any, operand: Operand) -> np.ndarray:
+        if isinstance(x, np.ma.MaskedArray):
+            raise InputError(f"{self.quantity}: {operand.name} is a masked array; fill or drop what is masked first")
         try:
             value = np.asarray(x)
         except ValueError:
@@ -219,10 +253,15 @@ class Kernel:
             self.ufunc(*(x[cut] for x in spread), out=tuple(r[cut] for r in results))
 
         pool = _pool(_cores() if workers <= _cores() else workers, os.getpid())
-        jobs = [pool.submit(part, k) for k in range(1, len(edges) - 1)]
-        part(0)
-        for job in jobs:
-            job.result()
+        # np.errstate is part of the context, which threads do not inherit
+        jobs = [pool.submit(contextvars.copy_context().run, part, k) for k in range(1, len(edges) - 1)]
+        try:
+            part(0)
+        finally:
+            failures = [job.exception() for job in jobs]  # nobody may write into out after this call
+        for failure in failures:
+            if failure is not None:
+                raise failure
         return results[0] if len(results) == 1 else tuple(results)
 
     # ---- errors that explain themselves -----------------------------------------------------------

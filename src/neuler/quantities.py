@@ -2,73 +2,27 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from neuler.compiler.build import Recipe
 from neuler.compiler.graph import Scalar
 from neuler.compiler.llvm import Operand
-from neuler.errors import InputError, RobotError
-from neuler.passes.canonical import canonical
-from neuler.passes.fuse import fuse
-from neuler.passes.regroup import regroup
+from neuler.derivatives import (
+    forward_dynamics_sensitivities,
+    inverse_dynamics_sensitivities,
+    reaction_sensitivities_of,
+)
+from neuler.errors import InputError
+from neuler.motion_rates import inverse_dynamics_rate, link_motions
 from neuler.passes.tree import Tree
 from neuler.recursions import composite, coriolis, energy, frames, nasser, walker_orin
-from neuler.recursions.hybrid import Wrench, flat, hybrid, pair
+from neuler.recursions.hybrid import Wrench, flat, hybrid
 from neuler.recursions.kinematics import placements, velocities
 from neuler.robot import Robot
+from neuler.setup import Values, coordinates, fused_tree, grouped_tree, loads, named, whole_tree, wrench_inputs
 
-Values = Mapping[str, list[Scalar]]
 FORWARD_METHODS = ("articulated", "nasser", "walker_orin")
-
-
-@functools.lru_cache(maxsize=64)
-def whole_tree(robot: Robot) -> Tree:
-    """Canonical frames, every link a body of its own."""
-    return canonical(robot)
-
-
-@functools.lru_cache(maxsize=64)
-def fused_tree(robot: Robot) -> Tree:
-    """Canonical frames, fixed links fused."""
-    return canonical(fuse(robot))
-
-
-@functools.lru_cache(maxsize=64)
-def grouped_tree(robot: Robot) -> Tree:
-    """Fused, with regrouped inertial parameters: for joint forces and accelerations."""
-    return regroup(fused_tree(robot))
-
-
-def _coordinates(robot: Robot, *names: str) -> tuple[Operand, ...]:
-    if not robot.nv:
-        raise RobotError(f"robot {robot.name!r} has no joint that moves: it has no coordinates to compute with")
-    return tuple(Operand(name, (robot.nv,)) for name in names)
-
-
-# ---- external wrenches --------------------------------------------------------------------------
-
-
-def _named(robot: Robot, external: str | Iterable[str]) -> tuple[str, ...]:
-    chosen = (external,) if isinstance(external, str) else tuple(external)
-    for name in chosen:
-        robot.locate(name)
-    if len(set(chosen)) != len(chosen):
-        raise InputError(f"external: a frame is named twice in {chosen}")
-    return chosen
-
-
-def _wrench_inputs(chosen: Sequence[str]) -> tuple[Operand, ...]:
-    return tuple(Operand(f"wrench_{name}", (6,)) for name in chosen)
-
-
-def _loads(tree: Tree, chosen: Sequence[str], values: Values) -> dict[int, list[Wrench]]:
-    loads: dict[int, list[Wrench]] = {}
-    for name in chosen:
-        number, placement = tree.frames[name]
-        loads.setdefault(number, []).append(frames.wrench_from(placement, pair(values[f"wrench_{name}"])))
-    return loads
 
 
 # ---- dynamics -----------------------------------------------------------------------------------
@@ -79,11 +33,11 @@ def _hybrid_recipe(
 ) -> Recipe:
     """Hybrid dynamics with some joints' motion given; ``reactions`` adds the reaction wrenches."""
     given, found = names
-    chosen = _named(robot, external)
+    chosen = named(robot, external)
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = whole_tree(robot) if reactions else grouped_tree(robot)
-        solved = hybrid(tree, values["q"], values["qd"], values[given], told, _loads(tree, chosen, values))
+        solved = hybrid(tree, values["q"], values["qd"], values[given], told, loads(tree, chosen, values))
         results = [solved.coordinates]
         if reactions:
             results.append(_reactions(tree, solved.reactions))
@@ -92,7 +46,7 @@ def _hybrid_recipe(
     outputs = [Operand(found, (robot.nv,))]
     if reactions:
         outputs.append(Operand("reactions", (len(robot.links), 6)))
-    return Recipe(_coordinates(robot, "q", "qd", given) + _wrench_inputs(chosen), tuple(outputs), trace)
+    return Recipe(coordinates(robot, "q", "qd", given) + wrench_inputs(chosen), tuple(outputs), trace)
 
 
 def _reactions(tree: Tree, reactions: Sequence[Wrench]) -> list[Scalar]:
@@ -119,11 +73,11 @@ def forward_dynamics(
         return _hybrid_recipe(robot, ("tau", "qdd"), [False] * robot.nv, external, reactions)
     if method == "walker_orin" and reactions:
         raise InputError("forward_dynamics: method 'walker_orin' has no reactions; use 'articulated' or 'nasser'")
-    chosen = _named(robot, external)
+    chosen = named(robot, external)
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = whole_tree(robot) if reactions else grouped_tree(robot)
-        arguments = (tree, values["q"], values["qd"], values["tau"], _loads(tree, chosen, values))
+        arguments = (tree, values["q"], values["qd"], values["tau"], loads(tree, chosen, values))
         if method == "walker_orin":
             return [walker_orin.forward_dynamics(*arguments)]
         solved = nasser.nasser(*arguments)
@@ -132,7 +86,7 @@ def forward_dynamics(
     outputs = [Operand("qdd", (robot.nv,))]
     if reactions:
         outputs.append(Operand("reactions", (len(robot.links), 6)))
-    return Recipe(_coordinates(robot, "q", "qd", "tau") + _wrench_inputs(chosen), tuple(outputs), trace)
+    return Recipe(coordinates(robot, "q", "qd", "tau") + wrench_inputs(chosen), tuple(outputs), trace)
 
 
 def hybrid_dynamics(
@@ -175,7 +129,7 @@ def gravity_force(robot: Robot) -> Recipe:
     still = [0.0] * robot.nv
     outputs = (Operand("gravity", (robot.nv,)),)
     trace = lambda values: whole.trace({**values, "qd": list(still), "qdd": list(still)})  # noqa: E731
-    return Recipe(_coordinates(robot, "q"), outputs, trace)
+    return Recipe(coordinates(robot, "q"), outputs, trace)
 
 
 def mass_matrix(robot: Robot) -> Recipe:
@@ -186,7 +140,7 @@ def mass_matrix(robot: Robot) -> Recipe:
         matrix = composite.mass_matrix(grouped_tree(robot), values["q"])
         return [[x for row in matrix for x in row]]
 
-    return Recipe(_coordinates(robot, "q"), (Operand("mass_matrix", (n, n)),), trace)
+    return Recipe(coordinates(robot, "q"), (Operand("mass_matrix", (n, n)),), trace)
 
 
 def coriolis_matrix(robot: Robot) -> Recipe:
@@ -197,7 +151,7 @@ def coriolis_matrix(robot: Robot) -> Recipe:
         matrix = coriolis.coriolis_matrix(grouped_tree(robot), values["q"], values["qd"])
         return [[x for row in matrix for x in row]]
 
-    return Recipe(_coordinates(robot, "q", "qd"), (Operand("coriolis_matrix", (n, n)),), trace)
+    return Recipe(coordinates(robot, "q", "qd"), (Operand("coriolis_matrix", (n, n)),), trace)
 
 
 # ---- kinematics ---------------------------------------------------------------------------------
@@ -218,7 +172,7 @@ def link_poses(robot: Robot, *, frame: str | None = None) -> Recipe:
     robot.locate(names[0])
     shape = (len(names), 4, 4) if frame is None else (4, 4)
     outputs = (Operand("poses", shape),)
-    return Recipe(_coordinates(robot, "q"), outputs, lambda values: [_pose_values(robot, names, values)])
+    return Recipe(coordinates(robot, "q"), outputs, lambda values: [_pose_values(robot, names, values)])
 
 
 def link_velocities(robot: Robot, *, frame: str | None = None) -> Recipe:
@@ -236,7 +190,7 @@ def link_velocities(robot: Robot, *, frame: str | None = None) -> Recipe:
         return [rows]
 
     shape = (len(names), 6) if frame is None else (6,)
-    return Recipe(_coordinates(robot, "q", "qd"), (Operand("velocities", shape),), trace)
+    return Recipe(coordinates(robot, "q", "qd"), (Operand("velocities", shape),), trace)
 
 
 def jacobian(robot: Robot, *, frame: str | None = None, reference: str = "link") -> Recipe:
@@ -250,7 +204,7 @@ def jacobian(robot: Robot, *, frame: str | None = None, reference: str = "link")
         rows = frames.jacobian(fused_tree(robot), values["q"], name, world=reference == "world")
         return [[x for row in rows for x in row]]
 
-    return Recipe(_coordinates(robot, "q"), (Operand("jacobian", (6, robot.nv)),), trace)
+    return Recipe(coordinates(robot, "q"), (Operand("jacobian", (6, robot.nv)),), trace)
 
 
 # ---- energy and momentum ------------------------------------------------------------------------
@@ -267,7 +221,7 @@ def energy_of(robot: Robot) -> Recipe:
         ]
 
     outputs = (Operand("kinetic", ()), Operand("potential", ()))
-    return Recipe(_coordinates(robot, "q", "qd"), outputs, trace)
+    return Recipe(coordinates(robot, "q", "qd"), outputs, trace)
 
 
 def momentum(robot: Robot) -> Recipe:
@@ -278,7 +232,7 @@ def momentum(robot: Robot) -> Recipe:
         carried = energy.momentum(tree, values["q"], values["qd"])
         return [list(flat(frames.wrench_at(tree.base, carried)))]
 
-    return Recipe(_coordinates(robot, "q", "qd"), (Operand("momentum", (6,)),), trace)
+    return Recipe(coordinates(robot, "q", "qd"), (Operand("momentum", (6,)),), trace)
 
 
 QUANTITIES: dict[str, Callable[..., Recipe]] = {
@@ -295,17 +249,28 @@ QUANTITIES: dict[str, Callable[..., Recipe]] = {
     "jacobian": jacobian,
     "energy": energy_of,
     "momentum": momentum,
+    "inverse_dynamics_rate": inverse_dynamics_rate,
+    "link_motions": link_motions,
+    "inverse_dynamics_sensitivities": inverse_dynamics_sensitivities,
+    "forward_dynamics_sensitivities": forward_dynamics_sensitivities,
+    "reaction_sensitivities": reaction_sensitivities_of,
 }
 
 
 def recipe(robot: Robot, quantity: str, **options: object) -> Recipe:
     """The recipe of a quantity; unknown quantities and options are refused by name."""
-    if quantity not in QUANTITIES:
+    if not isinstance(quantity, str) or quantity not in QUANTITIES:
         raise InputError(f"there is no quantity {quantity!r}; there are: {', '.join(QUANTITIES)}")
     make = QUANTITIES[quantity]
-    known = [name for name in inspect.signature(make).parameters if name != "robot"]
-    for name in options:
+    known = {name: p.default for name, p in inspect.signature(make).parameters.items() if name != "robot"}
+    for name, value in options.items():
         if name not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
             raise InputError(f"{quantity}: unknown option {name!r}; {takes} (and dtype)")
+        if isinstance(known[name], bool) and not isinstance(value, bool):
+            raise InputError(f"{quantity}: option {name!r} must be True or False, got {value!r}")
+        if isinstance(known[name], str) and not isinstance(value, str):
+            raise InputError(f"{quantity}: option {name!r} must be a name, got {value!r}")
+        if isinstance(known[name], tuple) and not isinstance(value, str | tuple | list):
+            raise InputError(f"{quantity}: option {name!r} must be a name or a list of names, got {value!r}")
     return make(robot, **options)

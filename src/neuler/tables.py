@@ -46,6 +46,8 @@ def evaluate(
     for path in (source, target):
         if Path(path).suffix.lower() not in SUFFIXES:
             raise FormatError(f"{path!r}: expected a file that ends in {' or '.join(SUFFIXES)}")
+    if os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):
+        raise FormatError(f"{target!r}: is the file that the states come from; write the results to another one")
     if Path(source).suffix.lower() == ".npz":
         arrays = read_npz(source, kernel, ignore)
         chunks: Iterable[tuple[Array, ...]] = [_outputs(kernel, arrays)]
@@ -102,6 +104,8 @@ def _match(path: str, header: Sequence[str], kernel: Kernel, ignore: Sequence[st
         if name in ignore:
             continue
         if name not in known:
+            if len(header) == 1 and set(name) & set(";\t "):
+                raise FormatError(f"{path}: the header is one column, {name!r}; columns must be separated by commas")
             raise FormatError(
                 f"{path}: column {column + 1}, {name!r}, is no input of {_signature(kernel)}{_near(name, known)}"
             )
@@ -113,8 +117,7 @@ def _match(path: str, header: Sequence[str], kernel: Kernel, ignore: Sequence[st
     if missing:
         more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
         listed = ", ".join(map(repr, missing[:4])) + more
-        hint = "; the columns must be separated by commas" if len(header) == 1 and set(header[0]) & set(";\t ") else ""
-        raise FormatError(f"{path}: has no column for {listed} of {_signature(kernel)}{hint}")
+        raise FormatError(f"{path}: has no column for {listed} of {_signature(kernel)}")
     return [found[place] for place in range(len(wanted))]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,8 @@ class Recipe:
     inputs: tuple[Operand, ...]
     outputs: tuple[Operand, ...]
     trace: Trace = field(compare=False, repr=False)
+    structure: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    """For outputs that are sparse: by name, the index of every entry along each axis of the dense array."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,17 @@ class Compiled:
 _ready: dict[str, Compiled] = {}
 _locks: dict[str, threading.Lock] = {}
 _guard = threading.Lock()
+
+
+def _renew_locks() -> None:
+    """In a forked child: whoever held a lock is not there."""
+    global _guard
+    _guard = threading.Lock()
+    _locks.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
 
 
 def traced(recipe: Recipe) -> tuple[list[Node], list[Scalar]]:

@@ -16,9 +16,21 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 _MAGIC = b"neuler-kernel-2\n"
 _DIGEST = hashlib.sha256
-_DECIDING = ("algebra", "compiler", "passes", "quantities.py", "recursions", "robot")
+_DECIDING = (
+    "algebra",
+    "compiler",
+    "derivatives.py",
+    "motion_rates.py",
+    "passes",
+    "quantities.py",
+    "recursions",
+    "robot",
+    "setup.py",
+)
 _OFF = ("off", "0", "none")
 
 
@@ -26,25 +38,26 @@ _OFF = ("off", "0", "none")
 def _source_digest() -> str:
     """Of all that decides the emitted code: a changed line of neuler is a changed key."""
     root = Path(__file__).resolve().parent.parent
-    digest = _DIGEST()
+    digest, files = _DIGEST(), 0
     for path in sorted(root.rglob("*.py")):
         if path.relative_to(root).parts[0] in _DECIDING:
             digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+            files += 1
+    return digest.hexdigest() if files else ""
 
 
 def key(*parts: object) -> str:
     """A name for what these parts, this code and these libraries produce."""
     import llvmlite
 
-    text = repr((parts, _source_digest(), llvmlite.__version__, sys.byteorder))
+    text = repr((parts, _source_digest(), llvmlite.__version__, np.__version__, sys.byteorder))
     return _DIGEST(text.encode()).hexdigest()
 
 
 def folder() -> Path | None:
     """Where entries live, made if need be; None where there is no private folder to be had."""
     chosen = os.environ.get("NEULER_CACHE_DIR", "")
-    if chosen.lower() in _OFF:
+    if chosen.lower() in _OFF or not _source_digest():  # without sources (a zip) nothing tells versions apart
         return None
     try:
         path = Path(chosen).expanduser() if chosen else _user_cache() / "neuler"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -44,7 +45,22 @@ def _scratch_pool(scratch: int) -> np.ndarray:
     size = POOL * 8 + POOL * pool_stride(scratch)
     raw = np.zeros(size + 64, np.uint8)
     start = -raw.ctypes.data % 64
-    return raw[start : start + size]
+    pool = raw[start : start + size]
+    _pools.append(pool)
+    return pool
+
+
+_pools: list[np.ndarray] = []
+
+
+def _open_locks() -> None:
+    """In a forked child: the threads that held a buffer are not there."""
+    for pool in _pools:
+        pool[: POOL * 8] = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_open_locks)
 
 
 def signature(inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> str:

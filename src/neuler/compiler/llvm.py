@@ -16,6 +16,7 @@ from neuler.compiler.schedule import Chunk, Plan
 from neuler.compiler.sums import Term
 from neuler.compiler.target import Target
 from neuler.compiler.trig import literal
+from neuler.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,10 @@ class Emitter:
     def constant(self, x: float) -> str:
         """A vector of one number."""
         if self.scalar == "float":
-            x = movement.round_to_float32(x)
+            rounded = movement.round_to_float32(x)
+            if rounded in (float("inf"), float("-inf")) or (rounded == 0.0) != (x == 0.0):
+                raise InputError(f"float32: the robot's number {x:g} does not fit in single precision; use float64")
+            x = rounded
         return f"splat ({self.scalar} {literal(x)})"
 
     def offset(self, slot: int) -> int:
@@ -155,9 +159,10 @@ class Emitter:
             rows = [(self.offset(x.argument), self.offset(x.sine), self.offset(x.cosine)) for x in stage]
             body.append(trig.table(f"table{number}", rows))
             calls.append(f"  call void @{self.sincos}(ptr %m, ptr @table{number}, i64 {len(rows)})")
+        once: list[str] = []
         for slot, value in self.plan.constants:
-            calls.append(f"  %k{slot} = getelementptr i8, ptr %m, i64 {self.offset(slot)}")
-            calls.append(f"  store {self.vector} {self.constant(value)}, ptr %k{slot}, align 8")
+            once.append(f"  %k{slot} = getelementptr i8, ptr %m, i64 {self.offset(slot)}")
+            once.append(f"  store {self.vector} {self.constant(value)}, ptr %k{slot}, align 8")
         if has_trig:
             body.append(trig.emit(self.lanes, self.target.fma))
             if self.target.fma:
@@ -168,7 +173,7 @@ class Emitter:
         room = 0 if "windows" in self.target.triple else movement.ON_STACK
         loop = movement.Loop(self.lanes, self.scalar, self.plan.slots, on_stack=room)
         self.pool = loop.scratch if loop.pooled else 0
-        body.append(loop.emit([x.shape for x in inputs], [x.shape for x in outputs], calls))
+        body.append(loop.emit([x.shape for x in inputs], [x.shape for x in outputs], calls, once))
         declared = {_declare(name, self.lanes, self.scalar) for name in self.intrinsics}
         text = "\n".join(body)
         body += [line for line in sorted(declared) if line not in text]

@@ -36,10 +36,10 @@ pair:
 {get}
   %v = load {f}, ptr %px
   %w = fpext {f} %v to {d}
-  store {d} %w, ptr %d
+  store {d} %w, ptr %d, align 64
   call void @sincos_all(ptr %d, ptr @wide, i64 1)
-  %ws = load {d}, ptr %d1
-  %wc = load {d}, ptr %d2
+  %ws = load {d}, ptr %d1, align 64
+  %wc = load {d}, ptr %d2, align 64
   %fs = fptrunc {d} %ws to {f}
   %fc = fptrunc {d} %wc to {f}
   store {f} %fs, ptr %ps
@@ -52,7 +52,7 @@ out:
 }}"""
 
 
-ON_STACK = 64 * 1024
+ON_STACK = 16 * 1024
 """Bytes of scratch up to which it lives on the stack; a larger one comes from a pool of buffers."""
 POOL = 64
 """Buffers in the pool: calls of one kernel that can be under way at once before one has to wait."""
@@ -74,11 +74,17 @@ class Loop:
         self.slots = slots
         self.vector = f"<{lanes} x {scalar}>"
 
-    def emit(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]], calls: Sequence[str]) -> str:
-        """The functions that move data, and ``@loop`` around the calls of the stages."""
+    def emit(
+        self,
+        inputs: Sequence[tuple[int, ...]],
+        outputs: Sequence[tuple[int, ...]],
+        calls: Sequence[str],
+        once: Sequence[str] = (),
+    ) -> str:
+        """The functions that move data, and ``@loop`` around the calls of the stages; ``once`` runs before them."""
         return "\n".join(
             [self._walk("gather"), self._walk("scatter"), self._spread(), self._load(),
-             self._save(), *self._loop(inputs, outputs, calls)]
+             self._save(), *self._loop(inputs, outputs, calls, once)]
         )  # fmt: skip
 
     # ---- any strides ------------------------------------------------------------------------
@@ -326,7 +332,11 @@ out:
     # ---- the loop -----------------------------------------------------------------------------
 
     def _loop(
-        self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]], calls: Sequence[str]
+        self,
+        inputs: Sequence[tuple[int, ...]],
+        outputs: Sequence[tuple[int, ...]],
+        calls: Sequence[str],
+        once: Sequence[str],
     ) -> list[str]:
         shapes = [*inputs, *outputs]
         lines = [
@@ -361,6 +371,7 @@ out:
             "  %some = icmp sgt i64 %count, 0",
             "  br i1 %some, label %first, label %done",
             "first:",
+            *once,
             "  br label %block",
             "block:",
             "  %i = phi i64 [ 0, %first ], [ %i1, %after ]",

@@ -55,7 +55,7 @@ def llvm_binding() -> Any:
 @functools.cache
 def host() -> Target:
     """The target of this process: the host's, or the level that NEULER_CPU forces."""
-    forced = os.environ.get("NEULER_CPU", "")
+    forced = os.environ.get("NEULER_CPU", "").strip().lower()
     return level(forced) if forced else _detect()
 
 

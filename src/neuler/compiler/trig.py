@@ -148,8 +148,8 @@ class _Writer:
         ]
         r, n, lost = self.reduce()
         self.lines += [
-            f"  store {v} {r}, ptr %pr",
-            f"  store {i} {n}, ptr %pn",
+            f"  store {v} {r}, ptr %pr, align 64",
+            f"  store {i} {n}, ptr %pn, align 64",
             "  br label %lane",
             "lane:",
             "  %j = phi i64 [ 0, %0 ], [ %j1, %next ]",
@@ -169,8 +169,8 @@ class _Writer:
             f"  %end = icmp eq i64 %j1, {self.lanes}",
             "  br i1 %end, label %back, label %lane",
             "back:",
-            f"  %hr = load {v}, ptr %pr",
-            f"  %hn = load {i}, ptr %pn",
+            f"  %hr = load {v}, ptr %pr, align 64",
+            f"  %hn = load {i}, ptr %pn, align 64",
         ]
         if lost:
             self.lines.append(f"  %hl = select <{self.lanes} x i1> %far, {v} zeroinitializer, {v} {lost}")

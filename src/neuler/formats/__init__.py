@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from typing import Any
 
@@ -29,6 +30,11 @@ def load(source: Source, **options: Any) -> Robot:
         raise FormatError(f"expected the path or the text of a robot file, got {type(source).__name__}")
     suffix = ".xml" if is_text(source) else os.path.splitext(os.fsdecode(source))[1].lower()
     if suffix in (".urdf", ".xml"):
+        known = inspect.signature(load_urdf).parameters
+        for name in options:
+            if name not in known or name == "source":
+                takes = ", ".join(key for key in known if key != "source")
+                raise FormatError(f"load: unknown option {name!r}; URDF files take {takes}")
         return load_urdf(source, **options)
     if suffix == ".xacro":
         raise FormatError(f"{_shown(source)}: is a xacro file; run xacro first and load the URDF that it prints")

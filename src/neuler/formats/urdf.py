@@ -199,8 +199,7 @@ class _Reader:
         if kind == "floating":
             if not self.weld_floating:
                 raise element.error(
-                    f"{owner}: floating joints are not supported; a free base comes with floating_base, not with a "
-                    'joint; floating="fixed" loads this joint as a fixed one'
+                    f'{owner}: floating joints are not supported yet; floating="fixed" loads this joint as a fixed one'
                 )
             self.welded.append(name)
         if kind in ("fixed", "floating"):

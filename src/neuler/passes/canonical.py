@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,11 @@ class _Chooser:
         self.reach = [0] * len(robot.links)
         for number in range(len(robot.links) - 1, 0, -1):
             self.reach[self.above[number - 1]] += self.reach[number] + self.joint(number).moves
+        self.main: list[int | None] = [None] * len(robot.links)
+        for number in range(len(robot.links) - 1, -1, -1):
+            through = [kid if self.joint(kid).moves else self.main[kid] for kid in self.kids[number]]
+            movers = [kid for kid in through if kid is not None]
+            self.main[number] = max(movers, key=lambda kid: self.reach[kid], default=None)
         # in each link's own frame: the canonical axes as columns, and the canonical origin
         self.axes: list[Array] = [np.eye(3)] * len(robot.links)
         self.origin: list[Array] = [np.zeros(3)] * len(robot.links)
@@ -117,19 +123,13 @@ class _Chooser:
 
     def _described(self, body: Body, number: int) -> Body:
         link = self.robot.links[number].seen_from(self._user_frame(number))
-        noise = 1e-16 * max(abs(x) for x in (link.mass, *link.first_moment, *link.inertia))
-        mx, my, mz = (0.0 if abs(x) < noise else x for x in link.first_moment)
-        xx, yy, zz, xy, xz, yz = (0.0 if abs(x) < noise else x for x in link.inertia)
+        mx, my, mz = _without_noise(link.first_moment)
+        xx, yy, zz, xy, xz, yz = _without_noise(link.inertia)
         return dataclasses.replace(body, mass=link.mass, first_moment=(mx, my, mz), inertia=(xx, yy, zz, xy, xz, yz))
 
     def _main_child(self, number: int) -> int | None:
         """The moving child, seen through fixed joints, that carries most."""
-        best, most = None, -1
-        for kid in self.kids[number]:
-            through = kid if self.joint(kid).moves else self._main_child(kid)
-            if through is not None and self.reach[through] > most:
-                best, most = through, self.reach[through]
-        return best
+        return self.main[number]
 
     def _axis_of(self, number: int, above: int = 0) -> tuple[Array, Array]:
         """Direction and a point of a joint's axis, in the frame of the link ``above`` it."""
@@ -195,6 +195,12 @@ def _offset(angle: float) -> tuple[int, float]:
     quarters = round(angle / (math.pi / 2))
     rest = angle - quarters * (math.pi / 2)
     return quarters % 4, 0.0 if abs(rest) < _EXACT else rest
+
+
+def _without_noise(values: Sequence[float]) -> list[float]:
+    """Zeros that a turn of the axes left as rounding errors, relative to the largest of their kind."""
+    noise = 1e-16 * max(abs(x) for x in values)
+    return [0.0 if abs(x) < noise else x for x in values]
 
 
 def _snap(x: float) -> float:

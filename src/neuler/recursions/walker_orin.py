@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from neuler.algebra import vector as vec
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import Tree
-from neuler.recursions.hybrid import Wrench, hybrid, reciprocal
+from neuler.recursions.factor import Factor
+from neuler.recursions.hybrid import Wrench, hybrid
 
 
 def inertia_matrix_and_bias(
@@ -32,34 +33,6 @@ def inertia_matrix_and_bias(
     return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)], bias
 
 
-def solve(tree: Tree, matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar]) -> list[Scalar]:
-    """x of A x = b for a symmetric positive definite A, by A = L^T D L from the last row up.
-
-    In this order the zeros that a tree leaves in A stay zeros in L.
-    """
-    n = len(right)
-    movers = [body for body in tree.bodies if body.coordinate is not None]
-    a = [list(row) for row in matrix]
-    b = list(right)
-    inverse: list[Scalar] = [0.0] * n
-    factor: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
-    for k in range(n - 1, -1, -1):
-        inverse[k] = reciprocal(a[k][k], movers[k])
-        for i in range(k):
-            factor[k][i] = a[k][i] * inverse[k]
-        for i in range(k):
-            for j in range(i + 1):
-                a[i][j] = a[i][j] - factor[k][i] * a[k][j]
-            b[i] = b[i] - factor[k][i] * b[k]
-    x: list[Scalar] = [0.0] * n
-    for k in range(n):
-        value = b[k] * inverse[k]
-        for i in range(k):
-            value = value - factor[k][i] * x[i]
-        x[k] = value
-    return x
-
-
 def forward_dynamics(
     tree: Tree,
     q: Sequence[Scalar],
@@ -69,4 +42,4 @@ def forward_dynamics(
 ) -> list[Scalar]:
     """qdd = A^-1 (tau - H), (8) with its sign put right."""
     matrix, bias = inertia_matrix_and_bias(tree, q, qd, external)
-    return solve(tree, matrix, [t - h for t, h in zip(tau, bias, strict=True)])
+    return Factor(tree, matrix).solve([t - h for t, h in zip(tau, bias, strict=True)])

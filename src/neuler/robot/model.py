@@ -52,7 +52,7 @@ def inertia6(value: ArrayLike, owner: str = "inertia") -> Inertia6:
     if a.shape == (3,):
         a = np.concatenate([a, np.zeros(3)])
     elif a.shape == (3, 3):
-        if not np.allclose(a, a.T, rtol=1e-9, atol=1e-12 * max(1.0, float(np.abs(a).max()))):
+        if not np.allclose(a, a.T, rtol=1e-9, atol=1e-12 * float(np.abs(a).max())):
             raise RobotError(f"{owner}: the inertia matrix is not symmetric: {a.tolist()}")
         a = np.array([a[0, 0], a[1, 1], a[2, 2], a[0, 1], a[0, 2], a[1, 2]])
     return _vector(owner, "inertia (xx, yy, zz, xy, xz, yz)", a, 6)  # type: ignore[return-value]
@@ -259,10 +259,14 @@ class Robot(Verbs):
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
+        if isinstance(notes, str) or not all(isinstance(note, str) for note in self.notes):
+            raise RobotError(f"{owner}: notes must be a list of texts, got {notes!r}")
         names = set(self.link_names)
         for frame in self.frames:
             if not isinstance(frame, Frame) or not isinstance(frame.name, str) or not frame.name:
                 raise RobotError(f"{owner}: expected a Frame with a name, got {frame!r}")
+            if not isinstance(frame.placement, Transform):
+                raise RobotError(f"frame {frame.name!r}: placement must be a Transform, got {frame.placement!r}")
             if frame.link not in names:
                 raise RobotError(f"frame {frame.name!r}: there is no link {frame.link!r} in {owner}")
             if frame.name in names:

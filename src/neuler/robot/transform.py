@@ -62,10 +62,13 @@ class Transform:
         if not (np.isfinite(r).all() and np.isfinite(p).all()):
             raise RobotError("a placement has a number that is not finite")
         error = float(np.abs(r @ r.T - np.eye(3)).max())
-        if error > _ORTHOGONALITY or np.linalg.det(r) < 0:
-            raise RobotError(
-                f"a placement's rotation is not a right-handed rotation matrix (R R^T differs from 1 by {error:.1e})"
-            )
+        if error > _ORTHOGONALITY:
+            raise RobotError(f"a placement's rotation is not a rotation matrix: R R^T differs from 1 by {error:.1e}")
+        if np.linalg.det(r) < 0:
+            raise RobotError("a placement's rotation is a reflection: its determinant is -1, not 1")
+        if error > 1e-14:  # rounded to a few digits: the nearest rotation
+            u, _, vt = np.linalg.svd(r)
+            r = u @ vt + 0.0
         object.__setattr__(self, "rotation", _matrix3(r.tolist()))
         object.__setattr__(self, "translation", tuple(p.tolist()))
 

@@ -50,6 +50,12 @@ class Verbs:
     energy = Verb("(q, qd) -> (kinetic, potential), in joule")
     momentum = Verb("Linear and angular momentum in the base frame, about its origin. (q, qd) -> (6)")
 
+    inverse_dynamics_rate = Verb("Torques and their time derivatives, Guarino. (q, qd, qdd, qddd) -> (tau, tau_rate)")
+    link_motions = Verb("(q, qd, qdd, qddd) -> (velocities, accelerations, jerks) of all links, (links, 6) each")
+    inverse_dynamics_sensitivities = Verb("(q, qd, qdd) -> (dtau_dq, dtau_dqd, dtau_dqdd), (nv, nv) each. Barman 3")
+    forward_dynamics_sensitivities = Verb("(q, qd, tau) -> (dqdd_dq, dqdd_dqd, dqdd_dtau), (nv, nv) each")
+    reaction_sensitivities = Verb("Of the reaction wrenches. (q, qd, qdd) -> to q, qd, qdd: (links, 6, nv) each")
+
     def compile(self, quantity: str, **options: Any) -> Kernel:
         """A variant of a verb: ``external=("tool",)``, ``method="nasser"``, ``dtype="float32"``, ``frame="tool"``."""
         return _makers[0](self, quantity, **options)

@@ -1,0 +1,130 @@
+"""Differentiation as a pass: a graph to the graph of its tangents, its sparse Jacobian, its gradient.
+
+Every traced quantity gets exact derivatives this way, friction, motors and all later kernels
+included. New nodes grow in the same graph, so that values and derivatives share what they can.
+
+>>> from neuler.compiler.graph import Graph, sin
+>>> x, y = Graph().inputs("x", 2)
+>>> jacobian([sin(x) * y, y], [x, y])[1, 1]
+1.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from neuler.compiler.graph import ADD, COS, DIV, INPUT, MUL, NEG, SIGN, SIN, SQRT, SUB, Graph, Node, Scalar, cos, sin
+
+Sparse = dict[tuple[int, int], Scalar]
+"""Entries (row, column) that are not structurally zero."""
+
+
+def partials(node: Node) -> list[tuple[Node, Scalar]]:
+    """Of a node with respect to its operands. The sign of a number has derivative zero (it is not defined at 0)."""
+    a, b, op = node.a, node.b, node.op
+    found: list[tuple[Scalar, Scalar]]
+    if op is ADD or op is SUB:
+        found = [(a, 1.0), (b, 1.0 if op is ADD else -1.0)]
+    elif op is MUL:
+        found = [(a, b), (b, a)]
+    elif op is DIV:
+        inverse = 1.0 / b
+        found = [(a, inverse), (b, -(node * inverse))]
+    elif op is NEG:
+        found = [(a, -1.0)]
+    elif op is SIN:
+        found = [(a, cos(a))]
+    elif op is COS:
+        found = [(a, -sin(a))]
+    elif op is SQRT:
+        found = [(a, 0.5 / node)]
+    elif op is SIGN or op is INPUT:
+        found = []
+    else:
+        raise AssertionError(f"no derivative of {op}")
+    return [(x, weight) for x, weight in found if isinstance(x, Node)]
+
+
+def tangents(outputs: Sequence[Scalar], seeds: Mapping[Node, Scalar]) -> list[Scalar]:
+    """Derivatives of the outputs along a direction: ``seeds`` gives each input's rate (absent: zero)."""
+    graph = _graph(outputs)
+    rates: dict[Node, Scalar] = dict(seeds)
+    for node in graph.live(outputs) if graph else ():
+        if node in rates or node.op is INPUT:
+            continue
+        total: Scalar = 0.0
+        for operand, weight in partials(node):
+            rate = rates.get(operand, 0.0)
+            if isinstance(rate, Node) or rate != 0.0:
+                total = weight * rate + total
+        if isinstance(total, Node) or total != 0.0:
+            rates[node] = total
+    return [rates.get(out, 0.0) if isinstance(out, Node) else 0.0 for out in outputs]
+
+
+def gradient(output: Scalar, inputs: Sequence[Node], weight: Scalar = 1.0) -> list[Scalar]:
+    """Derivatives of one output with respect to the inputs, times ``weight``: from the output back."""
+    if not isinstance(output, Node):
+        return [0.0] * len(inputs)
+    return _pull_back([output], [weight], inputs)
+
+
+def _pull_back(outputs: Sequence[Node], weights: Sequence[Scalar], inputs: Sequence[Node]) -> list[Scalar]:
+    live = outputs[0].graph.live(outputs)
+    leads = set(inputs)
+    for node in live:
+        if any(x in leads for x in node.operands):
+            leads.add(node)
+    pulls: dict[Node, Scalar] = {}
+    for output, weight in zip(outputs, weights, strict=True):
+        pulls[output] = pulls.get(output, 0.0) + weight
+    for node in reversed(live):
+        pull = pulls.get(node, 0.0)
+        if node.op is INPUT or node not in leads or (not isinstance(pull, Node) and pull == 0.0):
+            continue
+        for operand, weight in partials(node):
+            if operand in leads:
+                pulls[operand] = pulls.get(operand, 0.0) + weight * pull
+    return [pulls.get(x, 0.0) for x in inputs]
+
+
+def jacobian(outputs: Sequence[Scalar], inputs: Sequence[Node], *, backward: bool = False) -> Sparse:
+    """All derivatives that are not structurally zero: column by column, or (``backward``) row by row."""
+    found: Sparse = {}
+    if backward:
+        for i, out in enumerate(outputs):
+            for j, entry in enumerate(gradient(out, inputs)):
+                if isinstance(entry, Node) or entry != 0.0:
+                    found[i, j] = entry
+        return found
+    for j, x in enumerate(inputs):
+        for i, entry in enumerate(tangents(outputs, {x: 1.0})):
+            if isinstance(entry, Node) or entry != 0.0:
+                found[i, j] = entry
+    return found
+
+
+def hessian(outputs: Sequence[Scalar], weights: Sequence[Scalar], inputs: Sequence[Node]) -> Sparse:
+    """Second derivatives of the weighted sum of outputs: its gradient by pulling back, then column by column.
+
+    Symmetric: the lower triangle is computed, the upper one is the same nodes.
+    """
+    pairs = [(out, w) for out, w in zip(outputs, weights, strict=True) if isinstance(out, Node)]
+    if not pairs:
+        return {}
+    slope = _pull_back([out for out, _ in pairs], [w for _, w in pairs], inputs)
+    found: Sparse = {}
+    for j, x in enumerate(inputs):
+        for i, entry in enumerate(tangents(slope[j:], {x: 1.0}), start=j):
+            if isinstance(entry, Node) or entry != 0.0:
+                found[i, j] = found[j, i] = entry
+    return found
+
+
+def dense(entries: Sparse, rows: int, columns: int) -> list[Scalar]:
+    """Row by row, structural zeros filled in."""
+    return [entries.get((i, j), 0.0) for i in range(rows) for j in range(columns)]
+
+
+def _graph(values: Sequence[Scalar]) -> Graph | None:
+    return next((x.graph for x in values if isinstance(x, Node)), None)

@@ -1,0 +1,63 @@
+"""A = L^T D L of a tree's inertia matrix, from the tips to the base (Featherstone 2005).
+
+In this order the zeros that a tree leaves in A stay zeros in L, and D_j is the articulated inertia
+H_j of Khalil (36): it is the articulated-body elimination, written in joint space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from neuler.compiler.graph import Node, Scalar
+from neuler.passes.tree import Tree
+from neuler.recursions.hybrid import reciprocal
+
+
+def _zero(x: Scalar) -> bool:
+    return not isinstance(x, Node) and x == 0.0
+
+
+class Factor:
+    """Solves A x = b for as many b as there are."""
+
+    def __init__(self, tree: Tree, matrix: Sequence[Sequence[Scalar]]) -> None:
+        movers = [body for body in tree.bodies if body.coordinate is not None]
+        n = len(movers)
+        a = [list(row) for row in matrix]
+        self.inverse: list[Scalar] = [0.0] * n
+        self.below: list[list[tuple[int, Scalar]]] = [[] for _ in range(n)]
+        """Row k of L left of its diagonal: the joints between joint k and the base."""
+        for k in range(n - 1, -1, -1):
+            self.inverse[k] = reciprocal(a[k][k], movers[k])
+            self.below[k] = [(i, a[k][i] * self.inverse[k]) for i in range(k) if not _zero(a[k][i])]
+            for i, factor in self.below[k]:
+                for j, _ in self.below[k]:
+                    if j <= i:
+                        a[i][j] = a[i][j] - factor * a[k][j]
+
+    def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
+        """A^-1 b: inward with L^T, then D, then outward with L."""
+        x = list(right)
+        for k in range(len(x) - 1, -1, -1):
+            if not _zero(x[k]):
+                for i, factor in self.below[k]:
+                    x[i] = x[i] - factor * x[k]
+        for k, inverse in enumerate(self.inverse):
+            value = x[k] * inverse
+            for i, factor in self.below[k]:
+                if not _zero(x[i]):
+                    value = value - factor * x[i]
+            x[k] = value
+        return x
+
+    def inverse_matrix(self) -> list[list[Scalar]]:
+        """A^-1, row by row; symmetric, so that one triangle is computed."""
+        n = len(self.inverse)
+        rows: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+        for k in range(n):
+            unit: list[Scalar] = [0.0] * n
+            unit[k] = 1.0
+            for i, value in enumerate(self.solve(unit)):
+                if i <= k:
+                    rows[i][k] = rows[k][i] = value
+        return rows

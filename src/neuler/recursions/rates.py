@@ -1,0 +1,220 @@
+"""Joint forces and their rates: the jerk of all links outward, rates of wrenches inward, Guarino (3)-(21).
+
+The paper carries inertial derivatives. Here the *components* in the link's frame are
+differentiated; for any vector v of link i
+
+    rate of the components of v = (dv/dt in inertial space) - omega_i x v.
+
+Nothing is lost by it, and much is saved: a revolute joint turns a vector by R, so its rate by
+R^T (v' - thetad z x v), two products; the rate of omega is gamma; (20), (21) lose n x omega and
+f x omega, the rate of a joint's force is a component of the wrench's rate; and the force and moment
+of a link are linear in the entries of its motion, so that (12), (13) are (10), (11) of their rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from neuler.algebra import vector as vec
+from neuler.algebra.placement import Placement
+from neuler.algebra.vector import Vector
+from neuler.compiler.graph import Scalar
+from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
+from neuler.recursions.hybrid import Wrench, flat, friction, plus, rotor
+from neuler.recursions.kinematics import Motion, Turning, coordinate, motions, newton_euler, placements, velocities
+from neuler.robot import Transform
+
+Loads = Mapping[int, Sequence[Wrench]]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Joint forces and reaction wrenches with their rates.
+
+    Reactions are of the antecedent on each body, in its canonical frame at its origin, as in ``hybrid``;
+    their rates are those of these components, what a sensor in the joint would see. The inertial rate
+    of the force is that plus omega x f; of the moment, plus omega x n.
+    """
+
+    tau: list[Scalar]
+    tau_rate: list[Scalar]
+    reactions: list[Wrench]
+    reaction_rates: list[Wrench]
+
+
+@dataclass(frozen=True)
+class Point:
+    """Inertial derivatives of a point's position, in the axes of the link that carries it."""
+
+    velocity: Vector
+    acceleration: Vector
+    jerk: Vector
+
+
+@dataclass(frozen=True)
+class LinkMotion:
+    """A link's motion in the axes of its canonical frame; all derivatives are inertial, gravity is not in them."""
+
+    origin: Point
+    """(23), (6), (8)."""
+    mass_centre: Point
+    """(7), (9). A link without mass has none: that of the origin."""
+    velocity: Vector
+    """omega, (3)."""
+    acceleration: Vector
+    """gamma, (4)."""
+    jerk: Vector
+    """iota, (5)."""
+
+    def at(self, placement: Transform) -> list[tuple[Vector, Vector]]:
+        """(linear; angular) velocity, acceleration and jerk of a frame on the link, in its own axes: (7), (9)."""
+        p, w, wd, wdd = placement.translation, self.velocity, self.acceleration, self.jerk
+        turn = vec.cross(w, p)
+        pull = vec.add(vec.cross(wd, p), vec.cross(w, turn))
+        yank = vec.add(vec.cross(wdd, p), vec.add(vec.scale(2.0, vec.cross(wd, turn)), vec.cross(w, pull)))
+        o = self.origin
+        linear = (vec.add(o.velocity, turn), vec.add(o.acceleration, pull), vec.add(o.jerk, yank))
+        r = placement.rotation
+        angular = (w, wd, wdd)
+        return [(vec.apply_transposed(r, a), vec.apply_transposed(r, b)) for a, b in zip(linear, angular, strict=True)]
+
+
+def torque_rates(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    qdd: Sequence[Scalar],
+    qddd: Sequence[Scalar],
+    external: Loads | None = None,
+    external_rates: Loads | None = None,
+) -> Rates:
+    """tau(q, qd, qdd) and its rate along q(t), Guarino (3)-(21), with rotor inertia and friction.
+
+    ``external`` holds wrenches applied TO a body, in its canonical frame at its origin, and
+    ``external_rates`` the rates of their components in that frame, by default zero: wrenches that
+    turn with the link. (An inertial rate f', as the paper has it, is given as f' - omega x f.)
+
+    Coulomb friction has the rate zero. It jumps where a joint reverses: there, at qd = 0, the rate is
+    not defined and the result is that of the smooth part.
+    """
+    places = placements(tree, q)
+    moving = motions(tree, places, qd, qdd, tree.gravity)  # (3), (4), (6)
+    changing = motion_rates(tree, places, moving, qd, qdd, qddd)  # (5), (8)
+    wrench = [newton_euler(*each) for each in zip(tree.bodies, moving, strict=True)]  # (10), (11)
+    rate = [newton_euler(*each) for each in zip(tree.bodies, changing, strict=True)]  # (12), (13)
+    _relieve(wrench, external)
+    _relieve(rate, external_rates)
+
+    tau: list[Scalar] = [0.0] * tree.dof
+    tau_rate: list[Scalar] = [0.0] * tree.dof
+    for i in range(len(tree.bodies) - 1, 0, -1):
+        body, place, j = tree.bodies[i], places[i], tree.bodies[i].antecedent
+        speed, push, jerk = (coordinate(body, x) for x in (qd, qdd, qddd))
+        for column in body.columns:
+            assert body.coordinate is not None
+            own = flat(wrench[i])[column], flat(rate[i])[column]
+            tau[body.coordinate] = own[0] + rotor(body) * push + friction(body, speed)  # (18), (19)
+            tau_rate[body.coordinate] = own[1] + rotor(body) * jerk + _viscous(body) * push  # (20), (21)
+        wrench[j] = plus(wrench[j], place.wrench_up(*wrench[i]))  # (14), (15)
+        rate[j] = plus(rate[j], place.wrench_up(*_carried(body, speed, wrench[i], rate[i])))  # (16), (17)
+    return Rates(tau, tau_rate, wrench, rate)
+
+
+def motion_rates(
+    tree: Tree,
+    places: Sequence[Placement],
+    moving: Sequence[Motion],
+    qd: Sequence[Scalar],
+    qdd: Sequence[Scalar],
+    qddd: Sequence[Scalar],
+) -> list[Motion]:
+    """The rate of every entry of ``moving``, Guarino (5) and (8) less omega x gamma and omega x a.
+
+    v x z = (vy, -vx, 0) throughout.
+    """
+    found = [Motion(vec.ZERO, Turning.of(vec.ZERO, vec.ZERO))]
+    for body, place, motion in zip(tree.bodies[1:], places[1:], moving[1:], strict=True):
+        above, change = moving[body.antecedent].turning, found[body.antecedent]
+        speed, push, jerk = (coordinate(body, x) for x in (qd, qdd, qddd))
+        w, wd = place.down(above.w), place.down(above.wd)  # i+1Ri omega_i, i+1Ri gamma_i
+        wdd = place.down(change.turning.wd)
+        vdd = place.down(vec.add(change.vd, vec.apply(change.turning.u, place.position)))
+        if body.sigma == REVOLUTE:
+            x, y = wd[0] + motion.turning.wd[0], wd[1] + motion.turning.wd[1]
+            wdd = (wdd[0] + speed * y + push * w[1], wdd[1] - speed * x - push * w[0], wdd[2] + jerk)  # (5)
+            vdd = (vdd[0] + speed * motion.vd[1], vdd[1] - speed * motion.vd[0], vdd[2])  # (8)
+        elif body.sigma == PRISMATIC:
+            u, twice = motion.turning.u, push + push
+            x, y = u[0][2] + (wd[1] + wd[1]), u[1][2] - (wd[0] + wd[0])
+            vdd = (vdd[0] + speed * x + twice * w[1], vdd[1] + speed * y - twice * w[0], vdd[2])
+            vdd = (vdd[0], vdd[1], vdd[2] + speed * u[2][2] + jerk)  # (8)
+        found.append(Motion(vdd, turning_rate(motion.turning, wdd)))
+    return found
+
+
+def turning_rate(turning: Turning, wdd: Vector) -> Turning:
+    """The rate of every entry of ``turning``: nine products of omega and gamma."""
+    w, wd = turning.w, turning.wd
+    xx, yy, zz = (w[0] + w[0]) * wd[0], (w[1] + w[1]) * wd[1], (w[2] + w[2]) * wd[2]
+    yz, xz, xy = w[1] * wd[2] + w[2] * wd[1], w[0] * wd[2] + w[2] * wd[0], w[0] * wd[1] + w[1] * wd[0]
+    u = (
+        (-(yy + zz), xy - wdd[2], xz + wdd[1]),
+        (xy + wdd[2], -(xx + zz), yz - wdd[0]),
+        (xz - wdd[1], yz + wdd[0], -(xx + yy)),
+    )
+    return Turning(wd, wdd, (xx, yy, zz), (yz, xz, xy), u)
+
+
+def link_motion(
+    tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar], qddd: Sequence[Scalar]
+) -> list[LinkMotion]:
+    """Velocity, acceleration and jerk of every body, its origin and its mass centre, Guarino (3)-(9)."""
+    places = placements(tree, q)
+    moving = motions(tree, places, qd, qdd, vec.ZERO)
+    changing = motion_rates(tree, places, moving, qd, qdd, qddd)
+    found = []
+    for body, (v, w), motion, change in zip(tree.bodies, velocities(tree, places, qd), moving, changing, strict=True):
+        centre = vec.scale(1.0 / body.mass, body.first_moment) if body.mass else vec.ZERO
+        origin, mass_centre = (
+            _point(w, vec.add(v, vec.cross(w, p)), _at(motion, p), _at(change, p)) for p in (vec.ZERO, centre)
+        )
+        wd, wdd = motion.turning.wd, change.turning.wd
+        found.append(LinkMotion(origin, mass_centre, w, wd, vec.add(wdd, vec.cross(w, wd))))
+    return found
+
+
+def _at(motion: Motion, p: Vector) -> Vector:
+    """a + gamma x p + omega x (omega x p), (7)."""
+    return vec.add(motion.vd, vec.apply(motion.turning.u, p))
+
+
+def _point(w: Vector, velocity: Vector, acceleration: Vector, rate: Vector) -> Point:
+    return Point(velocity, acceleration, vec.add(rate, vec.cross(w, acceleration)))
+
+
+def _relieve(wrench: list[Wrench], external: Loads | None) -> None:
+    """What is applied to a link its joint need not give."""
+    for number, loads in (external or {}).items():
+        for push, twist in loads:
+            f, m = wrench[number]
+            wrench[number] = (vec.subtract(f, push), vec.subtract(m, twist))
+
+
+def _carried(body: Body, speed: Scalar, wrench: Wrench, rate: Wrench) -> Wrench:
+    """The rate of a link's wrench as seen from its joint's seat on the antecedent.
+
+    A revolute joint turns force and moment, a prismatic one moves the force: dd z x f of (17).
+    """
+    (f, n), (fd, nd) = wrench, rate
+    if body.sigma == REVOLUTE:
+        fd = (fd[0] - speed * f[1], fd[1] + speed * f[0], fd[2])
+        nd = (nd[0] - speed * n[1], nd[1] + speed * n[0], nd[2])
+    elif body.sigma == PRISMATIC:
+        nd = (nd[0] - speed * f[1], nd[1] + speed * f[0], nd[2])
+    return fd, nd
+
+
+def _viscous(body: Body) -> float:
+    """Fv: all of the friction of Khalil (31) that has a rate."""
+    return body.joint.viscous if body.joint else 0.0
