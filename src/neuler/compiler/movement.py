@@ -270,7 +270,7 @@ out:
             "  %whole = icmp ule i64 %j1, %n",
             "  br i1 %whole, label %full, label %part",
             "full:",
-            *(f"  store {v} {row}, ptr %p{k}, align 1" for k, row in enumerate(rows)),
+            *(line for k, row in enumerate(rows) for line in self._store_row(k, row)),
             "  br label %kept",
             "part:",
             "  %left = sub i64 %n, %j",
@@ -306,6 +306,22 @@ out:
             f"declare void {self._masked}({v}, ptr, i32, <{n} x i1>)",
         ]
         return "\n".join(lines)
+
+    def _store_row(self, k: int, row: str) -> list[str]:
+        """In two halves where a vector is as long as a cache line: rows seldom begin on one, and a half crosses less."""
+        v, half = self.vector, self.lanes // 2
+        if self.lanes * self.bytes < 64:
+            return [f"  store {v} {row}, ptr %p{k}, align 1"]
+        part = f"<{half} x {self.scalar}>"
+        lines = []
+        for k2, start in enumerate((0, half)):
+            index = ", ".join(f"i32 {j}" for j in range(start, start + half))
+            lines += [
+                f"  %h{k}_{k2} = shufflevector {v} {row}, {v} poison, <{half} x i32> <{index}>",
+                f"  %ph{k}_{k2} = getelementptr {self.scalar}, ptr %p{k}, i64 {start}",
+                f"  store {part} %h{k}_{k2}, ptr %ph{k}_{k2}, align 1",
+            ]
+        return lines
 
     @property
     def _masked(self) -> str:

@@ -43,7 +43,6 @@ class Plan:
     stages: list[Chunk | list[Trig]]
     slot: dict[Node, int]
     slots: int
-    first_output: int
     constants: list[tuple[int, float]]
     sums: Sums
 
@@ -66,7 +65,7 @@ def plan(inputs: Sequence[Node], outputs: Sequence[Scalar], *, fma: bool, chunk:
             constants.append((first_output + k, float(out)))
     spare = first_output + len(outputs)
     slots, stages_out = _place(stages, slot, goals, sums, spare)
-    return Plan(stages_out, slot, slots, first_output, constants, sums)
+    return Plan(stages_out, slot, slots, constants, sums)
 
 
 def _stages(live: list[Node], chunk: int) -> list[list[Node]]:
