@@ -17,11 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuler import Robot, robots
-from neuler.compiler.build import Compiled, Recipe, compile_recipe
-from neuler.compiler.llvm import Operand
-from neuler.quantities import grouped_tree
-from neuler.recursions.rates import torque_rates
+from neuler import robots
 
 START = np.array([pi / 2, 0, 0, pi / 2, pi / 4, pi / 2])
 """Table III; joint 3 slides, in metres."""
@@ -45,19 +41,6 @@ def quintic(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarr
     )
     q, qd, qdd, qddd = ((END - START) * shape / DURATION**k for k, shape in enumerate(shapes))
     return START + q, qd, qdd, qddd
-
-
-def compiled(robot: Robot) -> Compiled:
-    """The gufunc (q, qd, qdd, qddd) -> (tau, tau_rate)."""
-    inputs = tuple(Operand(name, (robot.nv,)) for name in ("q", "qd", "qdd", "qddd"))
-    outputs = tuple(Operand(name, (robot.nv,)) for name in ("tau", "tau_rate"))
-
-    def trace(values):
-        found = torque_rates(grouped_tree(robot), *(values[operand.name] for operand in inputs))
-        return [found.tau, found.tau_rate]
-
-    identity = (robot.content_hash, "torque_rates of an example")
-    return compile_recipe(Recipe(inputs, outputs, trace), "torque_rates", "tau and its rate", "float64", identity)
 
 
 def times(sampling: float) -> np.ndarray:
@@ -120,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     output = parser.parse_args(arguments).output
 
     robot = robots.stanford()
-    both = compiled(robot)
+    both = robot.inverse_dynamics_rate
     print("Largest |exact rate - backward difference|, joints 1 to 6")
     for sampling in SAMPLING:
         row = "  ".join(f"{x:.3e}" for x in deviations(both.ufunc, sampling))

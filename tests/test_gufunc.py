@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuler
+from neuler.compiler.build import Recipe, compile_recipe
 from neuler.compiler.gufunc import signature
+from neuler.compiler.llvm import Operand
 from neuler.setup import fused_tree, whole_tree
 
 ROBOT = neuler.robots.stanford()
@@ -452,3 +454,22 @@ def test_a_thousand_fixed_links_in_a_row():
     assert robot.inverse_dynamics([0.0], [0.0], [0.0])[0] == pytest.approx(9.81)
     assert len(fused_tree(robot).bodies) == 2
     assert len(whole_tree(robot).bodies) == 1200
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7, 8, 9, 23, 24, 25, 31, 32, 63, 71])
+def test_rows_that_begin_anywhere(columns):
+    """Outputs of every width, at every offset to a cache line, packed or with a gap between rows: nothing beyond."""
+    outputs = (Operand("y", (columns,)),)
+    recipe = Recipe((Operand("x", (2,)),), outputs, lambda v: [[v["x"][k % 2] * float(k + 1) for k in range(columns)]])
+    kernel = compile_recipe(recipe, "wide", "", "float64", ("rows", columns)).ufunc
+    for offset in range(9):
+        for gap in (0, 1, 3):
+            for rows in (1, 8, 17):
+                x = np.random.default_rng(rows).normal(size=(rows, 2))
+                memory = np.full(offset + rows * (columns + gap) + 40, 7.0)
+                grid = memory[offset : offset + rows * (columns + gap)].reshape(rows, columns + gap)
+                kernel(x, grid[:, :columns])
+                expected = x[:, np.arange(columns) % 2] * (np.arange(columns) + 1.0)
+                np.testing.assert_array_equal(grid[:, :columns], expected)
+                grid[:, :columns] = 7.0
+                assert (memory == 7.0).all(), "a kernel wrote outside its output"

@@ -236,12 +236,12 @@ TABLE = {
 
 @pytest.mark.parametrize("sampling", TABLE)
 def test_stanford_deviations(sampling):
-    found = example().deviations(example().compiled(robots.stanford()).ufunc, sampling)
+    found = example().deviations(robots.stanford().inverse_dynamics_rate, sampling)
     np.testing.assert_allclose(found, TABLE[sampling], rtol=6e-4)
 
 
 def test_the_paper_prints_nearly_this_deviation():
-    found = example().deviations(example().compiled(robots.stanford()).ufunc, 1e-4)
+    found = example().deviations(robots.stanford().inverse_dynamics_rate, 1e-4)
     assert found[0] == pytest.approx(float(example().PRINTED), rel=0.03)
 
 

@@ -113,7 +113,10 @@ def mujoco_model(robot: Robot) -> Any:
 
 
 class MuJoCo:
-    """MuJoCo, constraints and contacts off. It has no batch call for these: measured per call."""
+    """MuJoCo, constraints and contacts off. It has no batch call for these: measured per call.
+
+    Sensitivities have no counterpart: MuJoCo's are finite differences (``mjd_inverseFD``, ``mjd_transitionFD``).
+    """
 
     name = "mujoco"
     model_from = "the robot's data, converted"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,17 @@ def _pinocchio_reads(pin: Any, robot: Robot, urdf: str) -> Any | None:
     return model
 
 
+@dataclass(frozen=True)
+class Derivatives(Task):
+    """Several matrices a state, made by a call from Python each; axis 1 of the results counts the matrices.
+
+    ``overhead`` makes as many calls of the same function for a robot of one joint: nearly all of it is the way
+    from Python into the library and back.
+    """
+
+    overhead: Callable[[], Any]
+
+
 class Pinocchio:
     """Pinocchio: its own reading of a URDF file where there is one, else the converted robot."""
 
@@ -117,6 +129,9 @@ class Pinocchio:
             return self._batched(
                 pin.aba if direct else pin.rnea, pin.abaInParallel if direct else pin.rneaInParallel, arguments
             )
+        if quantity in ("inverse_dynamics_sensitivities", "forward_dynamics_sensitivities"):
+            inverse = quantity == "inverse_dynamics_sensitivities"
+            return self._derivatives(pin.computeRNEADerivatives if inverse else pin.computeABADerivatives, arguments)
         data = model.createData()
         tip, links, order = self.tip, self.links, self.order
         calls: dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
@@ -134,7 +149,7 @@ class Pinocchio:
         if quantity not in calls:
             return None
         call, read = calls[quantity]
-        rows = [tuple(np.ascontiguousarray(x[k]) for x in arguments) for k in range(min(LOOPED, len(arguments[0])))]
+        rows = _rows(arguments)
 
         def result(k: int) -> Array:
             return np.array(read(call(model, data, *rows[k])))
@@ -174,6 +189,36 @@ class Pinocchio:
             results,
             first_output,
         )
+
+    def _derivatives(self, call: Callable[..., Any], arguments: list[Array]) -> Derivatives:
+        """d/dq, d/d(qd), and the symmetric third matrix, of which the upper triangle is taken."""
+        pin, model, pick = self.pin, self.model, np.ix_(self.order, self.order)
+        data, rows = model.createData(), _rows(arguments)
+        single = pin.Model()
+        single.addJoint(0, pin.JointModelRZ(), pin.SE3.Identity(), "joint")
+        single.appendBodyToJoint(1, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+        small, still = single.createData(), (np.zeros(1),) * 3
+
+        def matrices(k: int) -> list[Array]:
+            dq, dqd, symmetric = call(model, data, *rows[k])
+            whole = np.triu(symmetric) + np.triu(symmetric, 1).T
+            return [np.array(x)[pick] for x in (dq, dqd, whole)]
+
+        return Derivatives(
+            lambda: call(model, data, *rows[0]),
+            looped(lambda k: call(model, data, *rows[k]), len(rows)),
+            len(rows),
+            False,
+            lambda: np.array([matrices(k) for k in range(len(rows))]),
+            lambda outputs: np.stack(outputs, axis=1),
+            looped(lambda _: call(single, small, *still), len(rows)),
+        )
+
+
+def _rows(arguments: list[Array]) -> list[tuple[Array, ...]]:
+    """Arguments state by state, as many states as are looped over."""
+    count = min(LOOPED, len(arguments[0]))
+    return [tuple(np.ascontiguousarray(x[k]) for x in arguments) for k in range(count)]
 
 
 def _times_velocity(matrices: Array, qd: Array) -> Array:

@@ -187,6 +187,37 @@ def force_figure(times: Array, force: Array, gravity: Array, unit: str) -> Any:
     return figure
 
 
+NAMED = 40
+"""Joints up to which a map of a matrix names them."""
+
+
+def matrix_figure(matrix: Array, names: Sequence[str], rows: str, columns: str) -> Any:
+    """A square matrix as a map of colours: white is zero, red positive, blue as much negative."""
+    n = len(matrix)
+    room = max((len(name) for name in names), default=0) if n <= NAMED else 0
+    side = min(max(0.3 * n, 2.2), 8.0) + 0.05 * min(room, 24)
+    figure = plotting()(figsize=(side + 1.0, side), layout="constrained")
+    ax = figure.add_subplot()
+    most = float(np.abs(matrix).max(initial=0.0)) or 1.0
+    image = ax.imshow(np.ma.masked_equal(matrix, 0.0), cmap="RdBu_r", vmin=-most, vmax=most, interpolation="nearest")
+    bar = figure.colorbar(image, ax=ax, shrink=0.8, pad=0.02)
+    bar.ax.tick_params(labelsize=7.5, colors="#5b6876")
+    bar.outline.set_visible(False)
+    if n <= NAMED:
+        labels = [name if len(name) <= 24 else f"{name[:23]}\N{HORIZONTAL ELLIPSIS}" for name in names]
+        ax.set_xticks(range(n), labels, rotation=90, parse_math=False)
+        ax.set_yticks(range(n), labels, parse_math=False)
+        ax.set_xticks(np.arange(n + 1) - 0.5, minor=True)
+        ax.set_yticks(np.arange(n + 1) - 0.5, minor=True)
+        ax.grid(which="minor", color="#e3e7ec", linewidth=0.5)
+        ax.tick_params(which="minor", length=0)
+    ax.tick_params(labelsize=7.5, colors="#5b6876", length=2)
+    ax.spines[:].set_color("#e3e7ec")
+    ax.set_xlabel(columns, fontsize=8, color=INK)
+    ax.set_ylabel(rows, fontsize=8, color=INK)
+    return figure
+
+
 def svg(figure: Any, box: Any = None) -> bytes:
     """The figure (or a box of it) as SVG, the same bytes for the same figure; letters are shapes, it needs no font."""
     import matplotlib

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.bench import VERBS, Bench, machine, run
+from neuler.compiler.build import evaluate
+from neuler.derivatives import inverse_dynamics_sensitivities
 from neuler.robot.doctor import Finding
 from neuler.robot.model import Joint, Robot
 from neuler.view import text
-from neuler.view.draw import HINGE, INK, MASS, SLIDE, STEEL, force_figure, pose_pictures, svg
+from neuler.view.draw import HINGE, INK, MASS, SLIDE, STEEL, force_figure, matrix_figure, pose_pictures, svg
 from neuler.view.html import Markup, escape, join, page, pictures, table, tag
 
 Array = NDArray[np.float64]
@@ -167,6 +169,27 @@ def _forces(robot: Robot, start: Array, bent: Array) -> Markup:
     )
 
 
+def _sensitivities(robot: Robot, bent: Array) -> Markup:
+    still = np.zeros(robot.nv)
+    recipe = inverse_dynamics_sensitivities(robot)
+    matrix = evaluate(recipe, {"q": bent, "qd": still, "qdd": still})[0]  # one state: not worth compiling
+    most = float(np.abs(matrix).max())
+    told = "How the forces that hold the robot still in the bent pose change with its positions, d(tau)/dq"
+    told += " (rad, m, N, N m): a row is the joint whose force changes, a column the joint that is moved. "
+    told += "At rest it is symmetric, the second derivative of the potential energy. "
+    if most < 1e-12:
+        told += "Here all of it is zero: gravity asks nothing of these joints."
+        return join([tag("h2", "Sensitivities"), tag("p", told)])
+    i, j = np.unravel_index(int(np.abs(matrix).argmax()), matrix.shape)
+    told += "White: no effect. Red: the force grows as the position grows, as of a spring; blue: it falls. "
+    names = [text.shown(name) for name in robot.joint_names]
+    told += f"The largest, {text.number(float(matrix[i, j]), 4)}, is that of {names[i]} "
+    told += "to its own position." if i == j else f"to the position of {names[j]}."
+    figure = matrix_figure(matrix, names, "force of", "position of")
+    size = "poses" if robot.nv <= 16 else "map"  # the width of the page for more
+    return join([tag("h2", "Sensitivities"), tag("p", told), pictures([("d(tau)/dq, bent pose", svg(figure))], size)])
+
+
 def _speed(bench: Bench) -> Markup:
     head = ("quantity", "mul", "add", "div", "trig", "compile, s", "one call, µs", f"batch of {bench.batch}, ns/state")
     rows = []
@@ -214,7 +237,7 @@ def report(
         lambda: _parameters(robot),
     ]
     if robot.nv:
-        sections.append(lambda: _forces(robot, start, bent))
+        sections += [lambda: _forces(robot, start, bent), lambda: _sensitivities(robot, bent)]
     chosen = list(verbs) if robot.nv else []
     jobs: list[Callable[[], Markup] | str] = [*sections, *chosen]
     parts: list[Markup] = []
