@@ -143,6 +143,23 @@ class Emitter:
             total = target
         return lines.pop()
 
+    def constants(self, body: list[str]) -> list[str]:
+        """Outputs that are constant: written before the first block, they stay in the scratch.
+
+        Nearly all are structural zeros: all outputs are cleared at once, and the other constants follow.
+        """
+        once: list[str] = []
+        zeros = [slot for slot, value in self.plan.constants if value == 0.0]
+        if zeros:
+            body.append(movement.clear(self.vector))
+            once.append(f"  %zeros = getelementptr i8, ptr %m, i64 {self.offset(min(zeros))}")
+            once.append(f"  call void @clear(ptr %zeros, i64 {max(zeros) - min(zeros) + 1})")
+        for slot, value in self.plan.constants:
+            if value != 0.0:
+                once.append(f"  %k{slot} = getelementptr i8, ptr %m, i64 {self.offset(slot)}")
+                once.append(f"  store {self.vector} {self.constant(value)}, ptr %k{slot}, align 8")
+        return once
+
     # ---- the module ------------------------------------------------------------------------
 
     def module(self, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> str:
@@ -159,10 +176,7 @@ class Emitter:
             rows = [(self.offset(x.argument), self.offset(x.sine), self.offset(x.cosine)) for x in stage]
             body.append(trig.table(f"table{number}", rows))
             calls.append(f"  call void @{self.sincos}(ptr %m, ptr @table{number}, i64 {len(rows)})")
-        once: list[str] = []
-        for slot, value in self.plan.constants:
-            once.append(f"  %k{slot} = getelementptr i8, ptr %m, i64 {self.offset(slot)}")
-            once.append(f"  store {self.vector} {self.constant(value)}, ptr %k{slot}, align 8")
+        once = self.constants(body)
         if has_trig:
             body.append(trig.emit(self.lanes, self.target.fma))
             if self.target.fma:

@@ -57,6 +57,22 @@ out:
 }}"""
 
 
+def clear(vector: str) -> str:
+    """A function that sets as many vectors to zero."""
+    return f"""define internal void @clear(ptr %p, i64 %n) #1 {{
+  br label %next
+next:
+  %k = phi i64 [ 0, %0 ], [ %k1, %next ]
+  %cell = getelementptr {vector}, ptr %p, i64 %k
+  store {vector} zeroinitializer, ptr %cell, align 8
+  %k1 = add i64 %k, 1
+  %end = icmp eq i64 %k1, %n
+  br i1 %end, label %out, label %next
+out:
+  ret void
+}}"""
+
+
 ON_STACK = 16 * 1024
 """Bytes of scratch up to which it lives on the stack; a larger one comes from a pool of buffers."""
 POOL = 64
