@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from neuler.compiler.build import Recipe
-from neuler.compiler.differentiate import jacobian
+from neuler.compiler.differentiate import dense, hessian, jacobian
 from neuler.compiler.graph import Node, Scalar, count
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
@@ -166,6 +166,27 @@ def forward_dynamics_sensitivities(robot: Robot, *, external: str | Iterable[str
         return _picked(robot, results, sparse=False)
 
     return Recipe(coordinates(robot, "q", "qd", "tau") + wrench_inputs(chosen), outputs, trace)
+
+
+def inverse_dynamics_hessian(robot: Robot, *, external: str | Iterable[str] = ()) -> Recipe:
+    """Second derivatives of weights . tau to (q, qd, qdd), (3 nv, 3 nv), symmetric: for optimisers.
+
+    By the differentiation pass: the weighted sum is pulled back to its gradient, then differentiated again.
+    """
+    chosen = named(robot, external)
+    n = robot.nv
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        tree = grouped_tree(robot)
+        q, qd, qdd = (values[name] for name in ("q", "qd", "qdd"))
+        inputs = [x for x in (*q, *qd, *qdd) if isinstance(x, Node)]
+        if len(inputs) < 3 * n:
+            raise InputError("inverse_dynamics_hessian is made by differentiating a graph: it runs compiled only")
+        tau = hybrid(tree, q, qd, qdd, [True] * n, loads(tree, chosen, values)).coordinates
+        return [dense(hessian(tau, values["weights"], inputs), 3 * n, 3 * n)]
+
+    operands = coordinates(robot, "q", "qd", "qdd", "weights") + wrench_inputs(chosen)
+    return Recipe(operands, (Operand("hessian", (3 * n, 3 * n)),), trace)
 
 
 def reaction_sensitivities_of(robot: Robot, *, external: str | Iterable[str] = (), sparse: bool = False) -> Recipe:

@@ -10,6 +10,7 @@ from neuler.compiler.graph import Scalar
 from neuler.compiler.llvm import Operand
 from neuler.derivatives import (
     forward_dynamics_sensitivities,
+    inverse_dynamics_hessian,
     inverse_dynamics_sensitivities,
     reaction_sensitivities_of,
 )
@@ -253,6 +254,7 @@ QUANTITIES: dict[str, Callable[..., Recipe]] = {
     "link_motions": link_motions,
     "inverse_dynamics_sensitivities": inverse_dynamics_sensitivities,
     "forward_dynamics_sensitivities": forward_dynamics_sensitivities,
+    "inverse_dynamics_hessian": inverse_dynamics_hessian,
     "reaction_sensitivities": reaction_sensitivities_of,
 }
 

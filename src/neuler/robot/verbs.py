@@ -54,6 +54,7 @@ class Verbs:
     link_motions = Verb("(q, qd, qdd, qddd) -> (velocities, accelerations, jerks) of all links, (links, 6) each")
     inverse_dynamics_sensitivities = Verb("(q, qd, qdd) -> (dtau_dq, dtau_dqd, dtau_dqdd), (nv, nv) each. Barman 3")
     forward_dynamics_sensitivities = Verb("(q, qd, tau) -> (dqdd_dq, dqdd_dqd, dqdd_dtau), (nv, nv) each")
+    inverse_dynamics_hessian = Verb("Of weights . tau to (q, qd, qdd). (q, qd, qdd, weights) -> (3 nv, 3 nv)")
     reaction_sensitivities = Verb("Of the reaction wrenches. (q, qd, qdd) -> to q, qd, qdd: (links, 6, nv) each")
 
     def compile(self, quantity: str, **options: Any) -> Kernel:
