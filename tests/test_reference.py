@@ -27,7 +27,9 @@ VARIANTS = {
     "link_velocities": [{}, {"frame": "tool"}],
     "jacobian": [{}, {"frame": "tool", "reference": "world"}],
 }
-CASES = [(name, options) for name in QUANTITIES for options in VARIANTS.get(name, [{}])]
+COMPILED_ONLY = ("inverse_dynamics_hessian",)
+"""Made by differentiating a graph: tests/test_hessian.py compares it with differences."""
+CASES = [(name, options) for name in QUANTITIES if name not in COMPILED_ONLY for options in VARIANTS.get(name, [{}])]
 every_case = pytest.mark.parametrize(
     ("quantity", "options"), CASES, ids=[f"{name}-{'-'.join(map(str, options)) or 'plain'}" for name, options in CASES]
 )

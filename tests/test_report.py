@@ -70,7 +70,7 @@ def test_report_from_the_command_line(capsys, tmp_path):
     assert str(target) in capsys.readouterr().out
     page = target.read_text(encoding="utf-8")
     self_contained(page)
-    assert len(images(page)) == 2 + 6  # two poses, six joints
+    assert len(images(page)) == 2 + 6 + 1  # two poses, six joints
     for expected in ("stanford", "Kinematic tree", "joint3: prismatic q[2]", "Nothing to report", "inverse_dynamics"):
         assert expected in page
     operations = neuler.robots.stanford().inverse_dynamics.operations

@@ -150,6 +150,8 @@ def _option(text: str) -> tuple[str, Any]:
     key, value = key.strip(), value.strip()
     if value.lower() in ("true", "false"):
         return key, value.lower() == "true"
+    if value.isdecimal():
+        return key, int(value)
     if key in ("external", "motion"):
         return key, tuple(part for part in value.split(",") if part)
     return key, value

@@ -275,4 +275,9 @@ def recipe(robot: Robot, quantity: str, **options: object) -> Recipe:
             raise InputError(f"{quantity}: option {name!r} must be a name, got {value!r}")
         if isinstance(known[name], tuple) and not isinstance(value, str | tuple | list):
             raise InputError(f"{quantity}: option {name!r} must be a name or a list of names, got {value!r}")
-    return make(robot, **options)
+    made = make(robot, **options)
+    names = [operand.name for operand in made.inputs]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{quantity}: two inputs would be named {name!r}; rename one of the external frames")
+    return made
