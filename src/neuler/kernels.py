@@ -103,6 +103,7 @@ class Kernel:
         self.ufunc = self._compiled.ufunc
         work = self.operations.mul + self.operations.add + 20 * self.operations.trig + 10 * self.operations.div
         self._takes = len(self.inputs)
+        self._one_array = len(self.outputs) == 1 and bool(self.outputs[0].shape)
         self._rows_per_thread = max(64, _WORK_PER_THREAD // max(work, 1))
         self.threads = None
 
@@ -138,6 +139,17 @@ class Kernel:
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         """The quantity for every state of the batch."""
+        if out is None and self._one_array:
+            try:  # the way of a controller's one state: as little as possible besides NumPy's own call
+                if arrays[0].size < self._split_size and len(arrays) == self._takes:
+                    found = self.ufunc(*arrays)
+                    if type(found) is np.ndarray:  # a masked array or a matrix went in otherwise
+                        return found
+            except (AttributeError, IndexError, TypeError, ValueError):
+                pass  # looked at closely below
+        return self._checked(arrays, out)
+
+    def _checked(self, arrays: Sequence[Any], out: Any) -> Any:
         size = 0
         for x in arrays:
             if type(x) is not np.ndarray:  # lists, numbers, matrices, masked arrays: looked at one by one
