@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from neuler import Robot, robots
+from neuler.algebra.screw import pair
 from neuler.compiler.graph import Graph, Scalar, count
 from neuler.passes.tree import Tree
 from neuler.quantities import fused_tree, grouped_tree
 from neuler.recursions.composite import mass_matrix
-from neuler.recursions.hybrid import forward_dynamics, hybrid, inverse_dynamics, pair
+from neuler.recursions.hybrid import forward_dynamics, hybrid, inverse_dynamics
 from neuler.recursions.nasser import nasser
 from neuler.recursions.rates import torque_rates
 

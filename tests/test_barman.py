@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import neuler
+from neuler.algebra.screw import flat
 from neuler.compiler.graph import Graph, Node, count
 from neuler.quantities import grouped_tree, whole_tree
 from neuler.recursions import composite
 from neuler.recursions.barman import GlobalLoad, sensitivities
-from neuler.recursions.hybrid import flat, hybrid
+from neuler.recursions.hybrid import hybrid
 from neuler.recursions.kinematics import placements, world_poses
 from random_robots import close, random_robot, random_states
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from neuler import InputError, Joint, Link, Robot, RobotError, Transform, robots
+from neuler.algebra.screw import flat, pair
 from neuler.compiler.build import evaluate
 from neuler.derivatives import related, touched
 from neuler.recursions import barman
 from neuler.recursions.frames import wrench_at
-from neuler.recursions.hybrid import flat, hybrid, pair
+from neuler.recursions.hybrid import hybrid
 from neuler.setup import fused_tree, grouped_tree, loads, whole_tree
 from random_robots import along, close, random_robot, random_states
 

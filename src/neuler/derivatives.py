@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from neuler.algebra.screw import Wrench
 from neuler.compiler.build import Recipe
 from neuler.compiler.differentiate import dense, hessian, jacobian
 from neuler.compiler.graph import Node, Scalar, count
@@ -12,7 +13,7 @@ from neuler.errors import InputError
 from neuler.passes.tree import Tree
 from neuler.recursions import frames
 from neuler.recursions.factor import Factor
-from neuler.recursions.hybrid import Wrench, hybrid
+from neuler.recursions.hybrid import hybrid
 from neuler.recursions.sensitivities import ReactionSensitivities, reaction_sensitivities, sensitivities
 from neuler.robot import Robot
 from neuler.setup import Values, coordinates, fused_tree, grouped_tree, loads, named, whole_tree, wrench_inputs

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
+from neuler.algebra.screw import Wrench, pair
 from neuler.compiler.build import Recipe
 from neuler.compiler.differentiate import tangents
 from neuler.compiler.graph import Node, Scalar
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
 from neuler.recursions.frames import wrench_from
-from neuler.recursions.hybrid import Wrench, pair
 from neuler.recursions.rates import LinkMotion, link_motion, torque_rates
 from neuler.robot import Robot, Transform
 from neuler.setup import Values, coordinates, fused_tree, grouped_tree, loads, named, wrench_inputs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 
+from neuler.algebra.screw import Wrench, flat
 from neuler.compiler.build import Recipe
 from neuler.compiler.graph import Scalar
 from neuler.compiler.llvm import Operand
@@ -18,7 +19,7 @@ from neuler.errors import InputError
 from neuler.motion_rates import inverse_dynamics_rate, link_motions
 from neuler.passes.tree import Tree
 from neuler.recursions import composite, coriolis, energy, frames, nasser, walker_orin
-from neuler.recursions.hybrid import Wrench, flat, hybrid
+from neuler.recursions.hybrid import hybrid
 from neuler.recursions.kinematics import placements, velocities
 from neuler.robot import Robot
 from neuler.setup import Values, coordinates, fused_tree, grouped_tree, loads, named, whole_tree, wrench_inputs

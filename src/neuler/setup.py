@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 
+from neuler.algebra.screw import Wrench, pair
 from neuler.compiler.graph import Scalar
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError, RobotError
@@ -13,7 +14,6 @@ from neuler.passes.fuse import fuse
 from neuler.passes.regroup import regroup
 from neuler.passes.tree import Tree
 from neuler.recursions import frames
-from neuler.recursions.hybrid import Wrench, pair
 from neuler.robot import Robot
 
 Values = Mapping[str, list[Scalar]]

@@ -21,10 +21,11 @@ from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
 from neuler.algebra.placement import Placement
+from neuler.algebra.screw import Wrench, flat, plus
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
-from neuler.recursions.hybrid import Wrench, flat, hybrid, plus, rotor
+from neuler.recursions.hybrid import hybrid, rotor
 from neuler.recursions.kinematics import Motion, Turning, coordinate, motions, newton_euler, placements
 
 EZ: Vector = (0.0, 0.0, 1.0)

@@ -16,11 +16,11 @@ from neuler.algebra import turns
 from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
 from neuler.algebra.placement import Placement
+from neuler.algebra.screw import Wrench, flat
 from neuler.algebra.vector import Matrix, Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
 from neuler.recursions.composite import composite_inertias
-from neuler.recursions.hybrid import Wrench, flat
 from neuler.recursions.kinematics import angular_velocities, coordinate, placements
 
 Z: Vector = (0.0, 0.0, 1.0)

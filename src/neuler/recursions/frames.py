@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuler.algebra import vector as vec
+from neuler.algebra.screw import Wrench
 from neuler.algebra.vector import Matrix, Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import Tree
 from neuler.recursions.kinematics import placements, world_poses
 from neuler.robot import Transform
 
-Screw = tuple[Vector, Vector]
 
-
-def motion_at(placement: Transform, screw: Screw) -> Screw:
+def motion_at(placement: Transform, screw: Wrench) -> Wrench:
     """The screw of a frame placed on a body, in its own axes at its own origin."""
     v, w = screw
     r: Matrix = placement.rotation
@@ -22,7 +21,7 @@ def motion_at(placement: Transform, screw: Screw) -> Screw:
     return vec.apply_transposed(r, at), vec.apply_transposed(r, w)
 
 
-def wrench_at(placement: Transform, wrench: Screw) -> Screw:
+def wrench_at(placement: Transform, wrench: Wrench) -> Wrench:
     """A wrench at the body's origin, in the axes and at the origin of a frame placed on it."""
     f, m = wrench
     r: Matrix = placement.rotation
@@ -30,7 +29,7 @@ def wrench_at(placement: Transform, wrench: Screw) -> Screw:
     return vec.apply_transposed(r, f), vec.apply_transposed(r, moved)
 
 
-def wrench_from(placement: Transform, wrench: Screw) -> Screw:
+def wrench_from(placement: Transform, wrench: Wrench) -> Wrench:
     """A wrench given in a frame placed on a body, at the body's origin in its canonical axes."""
     r: Matrix = placement.rotation
     f = vec.apply(r, wrench[0])
@@ -72,7 +71,7 @@ def jacobian(tree: Tree, q: Sequence[Scalar], frame: str, *, world: bool) -> lis
     places = placements(tree, q)
     number, placement = tree.frames[frame]
     pose: tuple[Matrix, Vector] = (placement.rotation, placement.translation)
-    columns: list[Screw] = [(vec.ZERO, vec.ZERO)] * tree.dof
+    columns: list[Wrench] = [(vec.ZERO, vec.ZERO)] * tree.dof
     while number:
         body = tree.bodies[number]
         for k in body.columns:
@@ -86,7 +85,7 @@ def jacobian(tree: Tree, q: Sequence[Scalar], frame: str, *, world: bool) -> lis
     return [[(*v, *w)[row] for v, w in columns] for row in range(6)]
 
 
-def _column(k: int, rotation: Matrix, position: Vector) -> Screw:
+def _column(k: int, rotation: Matrix, position: Vector) -> Wrench:
     """R^T (e_k x P) and R^T e_k for a turn about z, R^T e_k for a slide along it."""
     axis = rotation[2]
     if k == 2:

@@ -18,13 +18,12 @@ from dataclasses import dataclass, field
 from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
 from neuler.algebra.placement import Placement
+from neuler.algebra.screw import Wrench, flat, pair
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Node, Scalar, sign
 from neuler.errors import RobotError
 from neuler.passes.tree import Body, Tree
 from neuler.recursions.kinematics import coordinate, motions, newton_euler, placements
-
-Wrench = tuple[Vector, Vector]
 
 
 @dataclass
@@ -148,22 +147,6 @@ def _settled(tree: Tree, motion_given: Sequence[bool]) -> list[bool]:
         told = body.coordinate is None or motion_given[body.coordinate]
         settled.append(settled[body.antecedent] and told)
     return settled
-
-
-def flat(wrench: Wrench) -> tuple[Scalar, ...]:
-    """Six numbers, linear first."""
-    return (*wrench[0], *wrench[1])
-
-
-def plus(a: Wrench, b: Wrench) -> Wrench:
-    """Sum of two screws or wrenches."""
-    return vec.add(a[0], b[0]), vec.add(a[1], b[1])
-
-
-def pair(values: Sequence[Scalar]) -> Wrench:
-    """Linear and angular part of six numbers."""
-    x = tuple(values)
-    return x[:3], x[3:]  # type: ignore[return-value]
 
 
 def _eliminate(

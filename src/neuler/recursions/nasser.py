@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
 from neuler.algebra.placement import Placement
+from neuler.algebra.screw import Wrench, flat, pair, plus
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
-from neuler.recursions.hybrid import Found, Wrench, flat, friction, pair, plus, reciprocal, rotor
+from neuler.recursions.hybrid import Found, friction, reciprocal, rotor
 from neuler.recursions.kinematics import angular_velocities, coordinate, placements
 
 

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
 from neuler.algebra.placement import Placement
+from neuler.algebra.screw import Wrench, flat, plus
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
-from neuler.recursions.hybrid import Wrench, flat, friction, plus, rotor
+from neuler.recursions.hybrid import friction, rotor
 from neuler.recursions.kinematics import Motion, Turning, coordinate, motions, newton_euler, placements, velocities
 from neuler.robot import Transform
 

@@ -20,11 +20,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
+from neuler.algebra.screw import Wrench, flat
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import PRISMATIC, Body, Tree
 from neuler.recursions.coriolis import Composite, Z, axis_rate, column, composite, row_entry, row_up
-from neuler.recursions.hybrid import Wrench, flat, hybrid, rotor
+from neuler.recursions.hybrid import hybrid, rotor
 from neuler.recursions.kinematics import Motion, coordinate, motions
 
 Matrix = list[list[Scalar]]
