@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from neuler.compiler.graph import COS, INPUT, SIN, Node, Scalar
 from neuler.compiler.sums import Sums
 
-CHUNK = 1500
-"""Operations in one function of the emitted code."""
+WHOLE = 1500
+"""Operations up to which all arithmetic between sines is one function of the emitted code."""
+CHUNK = 200
+"""Operations in one function where there are more: few enough for LLVM to keep most values in registers."""
 
 
 @dataclass
@@ -47,12 +49,12 @@ class Plan:
     sums: Sums
 
 
-def plan(inputs: Sequence[Node], outputs: Sequence[Scalar], *, fma: bool, chunk: int = CHUNK) -> Plan:
+def plan(inputs: Sequence[Node], outputs: Sequence[Scalar], *, fma: bool, chunk: int | None = None) -> Plan:
     """Order the live part of a graph and give every value that crosses a stage a slot."""
     graph = inputs[0].graph if inputs else next((o.graph for o in outputs if isinstance(o, Node)), None)
     live = graph.live(outputs) if graph else []
     sums = Sums(live, outputs, fma=fma)
-    stages = _stages(live, chunk)
+    stages = _stages(live, chunk or (WHOLE if len(live) <= WHOLE else CHUNK))
 
     slot: dict[Node, int] = {node: k for k, node in enumerate(inputs)}
     first_output = len(inputs)
