@@ -153,6 +153,14 @@ def test_overlap_in_a_threaded_call(eager):
     np.testing.assert_array_equal(kernel(q, qd, qdd, out=q), expected)
 
 
+def _in_four_threads(work):
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
 def test_many_python_threads_share_a_kernel():
     q, qd, qdd = _states((3_000,))
     expected = ROBOT.inverse_dynamics(q, qd, qdd)
@@ -163,11 +171,7 @@ def test_many_python_threads_share_a_kernel():
             if not np.array_equal(ROBOT.inverse_dynamics(q, qd, qdd), expected):
                 wrong.append(1)
 
-    workers = [threading.Thread(target=work) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    _in_four_threads(work)
     assert not wrong
 
 
@@ -321,11 +325,7 @@ def test_scratch_too_large_for_a_stack_comes_from_a_pool(eager):
             if not np.array_equal(kernel(q, qd), one):
                 wrong.append(1)
 
-    workers = [threading.Thread(target=work) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    _in_four_threads(work)
     assert not wrong
 
 

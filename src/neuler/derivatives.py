@@ -54,9 +54,7 @@ def touched(tree: Tree) -> list[tuple[int, int]]:
     return sorted((number, k) for number, mine in reach.items() for k in mine)
 
 
-def _outputs(
-    robot: Robot, names: Sequence[str], sparse: bool
-) -> tuple[tuple[Operand, ...], dict[str, tuple[tuple[int, ...], ...]]]:
+def _outputs(robot: Robot, names: Sequence[str], sparse: bool) -> tuple[tuple[Operand, ...], Structure]:
     n = robot.nv
     if not sparse:
         return tuple(Operand(name, (n, n)) for name in names), {}

@@ -12,8 +12,6 @@ Symmetric = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
 Matrix = tuple[Vector, Vector, Vector]
 
 ZERO: Vector = (0.0, 0.0, 0.0)
-NO_INERTIA: Symmetric = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-NO_MATRIX: Matrix = (ZERO, ZERO, ZERO)
 
 
 def add(a: Vector, b: Vector) -> Vector:

@@ -96,9 +96,7 @@ class Emitter:
         v, op, a, b = self.vector, node.op, node.a, node.b
         if node in self.plan.sums.terms:
             return self.sum(name, self.plan.sums.terms[node], value, lines)
-        if op is ADD or op is SUB:
-            return f"  {name} = f{op} {v} {value(a)}, {value(b)}"
-        if op is MUL or op is DIV:
+        if op in (ADD, SUB, MUL, DIV):
             return f"  {name} = f{op} {v} {value(a)}, {value(b)}"
         if op is NEG:
             return f"  {name} = fneg {v} {value(a)}"
