@@ -402,18 +402,33 @@ def test_errstate_reaches_the_threads(eager):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_does_not_wait_for_a_lock_nobody_holds():
     code = """
-import os, threading, time
-import neuler
-robot = neuler.robots.general_chain(14)
-thread = threading.Thread(target=lambda: robot.compile("forward_dynamics"))
+import os, threading
+from neuler.compiler.build import Recipe, compile_recipe
+from neuler.compiler.llvm import Operand
+
+tracing, forked = threading.Event(), threading.Event()
+parent = os.getpid()
+
+def trace(values):
+    tracing.set()  # the lock of this recipe is held from here on
+    if os.getpid() == parent:
+        forked.wait()
+    return [[values["x"][0] * 2.0]]
+
+def compiled():
+    recipe = Recipe((Operand("x", (1,)),), (Operand("y", (1,)),), trace)
+    return compile_recipe(recipe, "twice", "", "float64", "twice").ufunc
+
+thread = threading.Thread(target=compiled)
 thread.start()
-time.sleep(0.05)
+tracing.wait()
 child = os.fork()
 if child == 0:
-    robot.compile("forward_dynamics")([0.1] * 14, [0.0] * 14, [0.0] * 14)
-    os._exit(7)
+    os._exit(7 if compiled()([3.0])[0] == 6.0 else 1)
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+forked.set()
 thread.join()
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(code)
 """
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "7", done.stderr
