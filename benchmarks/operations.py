@@ -14,12 +14,15 @@ from collections.abc import Callable, Sequence
 from neuler import Robot, robots
 from neuler.algebra.screw import pair
 from neuler.compiler.graph import Graph, Scalar, count
+from neuler.compiler.build import traced
 from neuler.passes.tree import Tree
-from neuler.quantities import fused_tree, grouped_tree
+from neuler.quantities import recipe
+from neuler.recursions import barman
 from neuler.recursions.composite import mass_matrix
 from neuler.recursions.hybrid import forward_dynamics, hybrid, inverse_dynamics
 from neuler.recursions.nasser import nasser
 from neuler.recursions.rates import torque_rates
+from neuler.setup import fused_tree, grouped_tree, whole_tree
 
 Trace = Callable[[Tree, list[Scalar], list[Scalar], list[Scalar]], Sequence[Scalar]]
 Bound = Callable[[int], tuple[int, int]]
@@ -86,6 +89,34 @@ def rates(largest: int = 12) -> list[str]:
     return [*lines, ""]
 
 
+def stanford_sensitivities() -> list[str]:
+    """All sensitivities of the Stanford arm to q, qd, qdd: by the kernels' recursions and by Barman's own."""
+    robot = robots.stanford()
+    lines = [
+        "### Stanford arm, sensitivities to q, qd and qdd",
+        "",
+        "| | mul/add |",
+        "|---|---|",
+    ]
+    for title, quantity in (
+        ("torques", "inverse_dynamics_sensitivities"),
+        ("reaction wrenches of all links, in the frames of the links", "reaction_sensitivities"),
+    ):
+        total = count(traced(recipe(robot, quantity))[1])
+        lines.append(f"| {title}: kernel | {total['mul']}/{total['add']} |")
+    tree = whole_tree(robot)
+    graph = Graph()
+    found = barman.sensitivities(tree, *(list(graph.inputs(name, tree.dof)) for name in ("q", "qd", "qdd")))
+    torques = [x for name in ("q", "qd", "qdd") for row in getattr(found, f"dtau_d{name}") for x in row]
+    wrenches = [
+        x for name in ("q", "qd", "qdd") for body in getattr(found, f"dreaction_d{name}") for row in body for x in row
+    ]
+    for title, outputs in (("torques", torques), ("reaction wrenches, in canonical frames", wrenches)):
+        total = count(outputs)
+        lines.append(f"| {title}: Barman's recursion | {total['mul']}/{total['add']} |")
+    return [*lines, ""]
+
+
 def rx90() -> list[str]:
     """RX-90 with full inertial parameters and rotor inertia, no friction."""
     robot: Robot = full_parameters(robots.rx90()).without_friction()
@@ -121,7 +152,7 @@ def full_parameters(robot: Robot) -> Robot:
 def report() -> str:
     """All tables as Markdown."""
     lines = [line for name in METHODS for line in table(name)]
-    return "\n".join([*lines, *rates(), *rx90()])
+    return "\n".join([*lines, *rates(), *stanford_sensitivities(), *rx90()])
 
 
 if __name__ == "__main__":

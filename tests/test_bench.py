@@ -55,12 +55,17 @@ MUJOCO_VERBS = {
 }  # fmt: skip
 
 
+PINOCCHIO_VERBS = MUJOCO_VERBS | {
+    "coriolis_matrix", "inverse_dynamics_sensitivities", "forward_dynamics_sensitivities",
+}  # fmt: skip
+
+
 def test_pinocchio_reads_the_file_itself_and_agrees(capsys, ur5):
     pytest.importorskip("pinocchio")
     data = measured(capsys, ur5, "--peer", "pinocchio")
     assert data["peer"] == "pinocchio"
     assert "own reading" in data["peer_model"]
-    agrees(data, MUJOCO_VERBS | {"coriolis_matrix"})
+    agrees(data, PINOCCHIO_VERBS)
     batched = {one["quantity"] for one in data["measurements"] if one["peer"] and one["peer"]["batched"]}
     assert batched == {"inverse_dynamics", "forward_dynamics"}
 
@@ -70,7 +75,7 @@ def test_pinocchio_agrees_on_a_converted_robot(capsys):
     data = measured(capsys, "puma560", "--peer", "pinocchio")
     assert data["without_friction"] is True
     assert "converted" in data["peer_model"]
-    agrees(data, MUJOCO_VERBS | {"coriolis_matrix"})
+    agrees(data, PINOCCHIO_VERBS)
 
 
 @pytest.mark.parametrize("source", ["puma560", "ur5"])

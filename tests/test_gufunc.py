@@ -488,3 +488,18 @@ def test_rows_that_begin_anywhere(columns):
                 np.testing.assert_array_equal(grid[:, :columns], expected)
                 grid[:, :columns] = 7.0
                 assert (memory == 7.0).all(), "a kernel wrote outside its output"
+
+
+def test_results_beyond_the_caches():
+    """Streamed results are those of small batches, also where rows begin anywhere, and nothing beside them is hit."""
+    robot = neuler.robots.general_chain(7)  # 49 numbers a row: every row begins elsewhere on a line
+    kernel = robot.mass_matrix
+    count = 32 * 1024 * 1024 // (49 * 8) + 13
+    q = np.random.default_rng(0).normal(size=(997, 7))
+    small = kernel(q)
+    for shift in (0, 1, 5):
+        room = np.full(count * 49 + 16, np.nan)
+        out = room[shift : shift + count * 49].reshape(count, 7, 7)
+        kernel.ufunc(np.resize(q, (count, 7)), out=out)
+        np.testing.assert_array_equal(out, np.resize(small, out.shape))
+        assert np.isnan(room[:shift]).all() and np.isnan(room[shift + count * 49 :]).all()

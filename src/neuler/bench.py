@@ -29,15 +29,10 @@ Array = NDArray[np.float64]
 
 VERBS = (
     "inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_force", "gravity_force", "coriolis_matrix",
-    "jacobian", "link_poses", "energy",
+    "jacobian", "link_poses", "energy", "inverse_dynamics_rate", "link_motions", "inverse_dynamics_sensitivities",
+    "forward_dynamics_sensitivities", "reaction_sensitivities",
 )  # fmt: skip
-"""What is measured unless told otherwise."""
-
-DERIVATIVES = (
-    "inverse_dynamics_rate", "link_motions", "inverse_dynamics_sensitivities", "forward_dynamics_sensitivities",
-    "reaction_sensitivities",
-)  # fmt: skip
-"""Measured when asked for: of robots with many joints they take long to compile."""
+"""What is measured unless told otherwise; a Hessian takes long to compile and is measured when asked for."""
 
 REPEATS = 5
 SHORTEST = 0.01

@@ -195,6 +195,7 @@ class Emitter:
             'attributes #1 = { nounwind noinline "no-stack-arg-probe" }',
             'attributes #2 = { nounwind noinline cold "no-stack-arg-probe" }',
             '!0 = !{!"branch_weights", i32 1, i32 1000000}',
+            "!1 = !{i32 1}",
         ]
         return "\n".join(head + body) + "\n"
 

@@ -79,6 +79,10 @@ POOL = 64
 """Buffers in the pool: calls of one kernel that can be under way at once before one has to wait."""
 
 
+STREAMED = 32 * 1024 * 1024
+"""Bytes of results beyond which they bypass the caches: nothing of them would be left there."""
+
+
 def pool_stride(scratch: int) -> int:
     """Bytes from one buffer of the pool to the next."""
     return -(-scratch // 4096) * 4096 + 64  # not a multiple of a page: buffers must not share cache sets
@@ -139,6 +143,8 @@ class Loop(Lanes):
             lines.append(f"  %m{k} = getelementptr i8, ptr %m, i64 {at * self.lanes * self.bytes}")
             at += prod(shape)
         lines += [
+            f"  %results = mul i64 %count, {self.bytes * sum(prod(shape) for shape in outputs)}",
+            f"  %stream = icmp ugt i64 %results, {STREAMED}",
             "  %some = icmp sgt i64 %count, 0",
             "  br i1 %some, label %first, label %done",
             "first:",
@@ -164,6 +170,11 @@ class Loop(Lanes):
             "  %again = icmp slt i64 %i1, %count",
             "  br i1 %again, label %block, label %done",
             "done:",
+            "  br i1 %stream, label %drain, label %leave",
+            "drain:",
+            "  fence seq_cst",  # what bypassed the caches is seen by whoever sees this call's end
+            "  br label %leave",
+            "leave:",
             *(["  store atomic i64 0, ptr %lock release, align 8"] if self.pooled else []),
             "  ret void",
             "}",
@@ -213,7 +224,9 @@ class Loop(Lanes):
         walk = (
             f"  call void @{'gather' if inward else 'scatter'}(ptr %at{k}, i64 %step{k}, i64 %rows, ptr %m{k}, {axes})"
         )
-        packed = f"  call void @{'load' if inward else 'save'}(ptr %at{k}, i64 %step{k}, ptr %m{k}, i64 {n})"
+        packed = f"  call void @load(ptr %at{k}, i64 %step{k}, ptr %m{k}, i64 {n})"
+        if not inward:
+            packed = f"  call void @save(ptr %at{k}, i64 %step{k}, ptr %m{k}, i64 {n}, i1 %stream)"
         lines += [
             f"  %move{k} = mul i64 %i, %step{k}",
             f"  %at{k} = getelementptr i8, ptr %base{k}, i64 %move{k}",

@@ -20,9 +20,11 @@ class Saving(Lanes):
         """
         n, s, v = self.lanes, self.scalar, self.vector
         count = ", ".join(f"i64 {k}" for k in range(n))
-        name = "save_anywhere" if self._by_lines else "save"
+        head = "@save_anywhere(ptr %base, i64 %step, ptr %m, i64 %n)"
+        if not self._by_lines:
+            head = "@save(ptr %base, i64 %step, ptr %m, i64 %n, i1 %stream)"
         lines = [
-            f"define internal void @{name}(ptr %base, i64 %step, ptr %m, i64 %n) #1 {{",
+            f"define internal void {head} #1 {{",
             *self.rows(),
             "  %alone = icmp eq i64 %n, 1",
             "  br i1 %alone, label %single, label %tile",
@@ -86,13 +88,14 @@ class Saving(Lanes):
         """The same with every store on whole cache lines, for rows that begin anywhere on a number.
 
         A row's line s takes the end of tile s - 1 and the beginning of tile s; how much of each depends on
-        where the row begins. Lanes outside the row are masked. It pays for long rows that cross lines.
+        where the row begins. Lanes outside the row are masked. It pays for long rows that cross lines, and
+        for results larger than the caches: whole lines can go to memory without being read first.
         """
         n, v, w = self.lanes, self.vector, f"<{self.lanes} x i64>"
         lane = ", ".join(f"i64 {k}" for k in range(n))
         same = ", ".join(f"i32 {k}" for k in range(n))
         lines = [
-            "define internal void @save(ptr %base, i64 %step, ptr %m, i64 %n) #1 {",
+            "define internal void @save(ptr %base, i64 %step, ptr %m, i64 %n, i1 %stream) #1 {",
             "  %place = ptrtoint ptr %base to i64",
             "  %mixed = or i64 %place, %step",
             "  %odd = and i64 %mixed, 7",
@@ -100,7 +103,8 @@ class Saving(Lanes):
             "  %shift = and i64 %mixed, 63",
             "  %crosses = icmp ne i64 %shift, 0",
             f"  %long = icmp uge i64 %n, {3 * n}",
-            "  %pays = and i1 %crosses, %long",
+            "  %gains = or i1 %crosses, %stream",
+            "  %pays = and i1 %gains, %long",
             "  %fit = and i1 %even, %pays",
             "  br i1 %fit, label %go, label %fall",
             "fall:",
@@ -122,9 +126,9 @@ class Saving(Lanes):
                 f"  %col{k} = add {w} %first{k}, <{lane}>",
                 f"  %pick{k} = add {w} %col{k}, splat (i64 {n})",
             ]
-        lines += ["  br label %tile", "tile:", "  %j = phi i64 [ 0, %go ], [ %j1, %tile ]"]
+        lines += ["  br label %tile", "tile:", "  %j = phi i64 [ 0, %go ], [ %j1, %kept ]"]
         for k in range(n):
-            lines.append(f"  %old{k} = phi {v} [ zeroinitializer, %go ], [ %R{k}, %tile ]")
+            lines.append(f"  %old{k} = phi {v} [ zeroinitializer, %go ], [ %R{k}, %kept ]")
         lines += self._spread_number("jj", "%j")
         for k in range(n):
             lines.append(f"  %at{k} = add i64 %j, {k}")
@@ -135,14 +139,30 @@ class Saving(Lanes):
             lines += [
                 f"  %R{k} = shufflevector {v} {row}, {v} poison, <{n} x i32> <{same}>",
                 f"  %d{k} = call {v} @llvm.x86.avx512.vpermi2var.pd.512({v} %old{k}, {w} %pick{k}, {v} %R{k})",
+                f"  %p{k} = getelementptr {self.scalar}, ptr %line{k}, i64 %j",
+            ]
+        lines += [
+            f"  %j1 = add i64 %j, {n}",
+            "  %begun = icmp ne i64 %j, 0",
+            "  %inside = icmp ule i64 %j1, %n",
+            "  %middle = and i1 %begun, %inside",
+            "  %past_caches = and i1 %middle, %stream",
+            "  br i1 %past_caches, label %whole, label %part",
+            "whole:",
+            *(f"  store {v} %d{k}, ptr %p{k}, align 64, !nontemporal !1" for k in range(n)),
+            "  br label %kept",
+            "part:",
+        ]
+        for k in range(n):
+            lines += [
                 f"  %here{k} = add {w} %col{k}, %jj",
                 f"  %mask{k} = icmp ult {w} %here{k}, %top",
-                f"  %p{k} = getelementptr {self.scalar}, ptr %line{k}, i64 %j",
                 f"  call void {self._masked}({v} %d{k}, ptr %p{k}, i32 64, <{n} x i1> %mask{k})",
             ]
         return [
             *lines,
-            f"  %j1 = add i64 %j, {n}",
+            "  br label %kept",
+            "kept:",
             f"  %past = add i64 %n, {n - 1}",  # the last row may begin at the end of a line
             "  %more = icmp ule i64 %j1, %past",
             "  br i1 %more, label %tile, label %out",
