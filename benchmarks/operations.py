@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 from neuler import Robot, robots
 from neuler.algebra.screw import pair
-from neuler.compiler.graph import Graph, Scalar, count
 from neuler.compiler.build import traced
+from neuler.compiler.graph import Graph, Scalar, count
 from neuler.passes.tree import Tree
 from neuler.quantities import recipe
 from neuler.recursions import barman
