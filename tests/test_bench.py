@@ -13,7 +13,7 @@ import neuler
 from neuler import bench
 from neuler.cli import main
 from neuler.peers import mjcf, peer
-from neuler.robot.model import Joint, Link, Robot
+from neuler.robot import Joint, Link, Robot
 from neuler.robot.transform import Transform
 
 TOLERANCE = 1e-11

@@ -38,8 +38,8 @@ def test_readme_examples(tmp_path, monkeypatch):
 
 def test_public_names():
     assert set(neuler.__all__) == {
-        "CompileError", "FormatError", "Frame", "InputError", "Joint", "Kernel", "Limits", "Link", "NeulerError",
-        "Robot", "RobotError", "Transform", "from_dh", "load", "robots", "threads",
+        "CompileError", "Coupling", "FormatError", "Frame", "InputError", "Joint", "Kernel", "Limits", "Link", "Loop",
+        "Mechanism", "NeulerError", "Robot", "RobotError", "Transform", "from_dh", "load", "robots", "threads",
     }  # fmt: skip
     for name in neuler.__all__:
         assert getattr(neuler, name).__doc__, f"{name} has no docstring"

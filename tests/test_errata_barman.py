@@ -17,6 +17,7 @@ from neuler.formats.dh import from_dh
 from neuler.quantities import whole_tree
 from neuler.recursions import barman
 from neuler.recursions.hybrid import hybrid
+from neuler.recursions.loads import in_link_axes
 from random_robots import close, error
 
 N = 5
@@ -261,8 +262,8 @@ def loaded(sign):
 def library_torques(load=None):
     found = None
     if load:
-        (number, (one,)), places = *load.items(), barman.placements(TREE, STATE[0])
-        found = {number: [barman._at_origin(x) for x in barman._turned_loads(TREE, places, {number: [one]})[number]]}
+        seen = in_link_axes(TREE, barman.placements(TREE, STATE[0]), load)
+        found = {number: [one.wrench for one in some] for number, some in seen.items()}
     return np.array(hybrid(TREE, *STATE, [True] * N, found).coordinates)
 
 

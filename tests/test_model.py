@@ -137,7 +137,7 @@ def test_axes_are_normalised():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kind": "ball"}, "joint 'j': kind must be one of revolute, prismatic, fixed, got 'ball'"),
+        ({"kind": "ball"}, "joint 'j': kind must be one of revolute, prismatic, fixed, free, got 'ball'"),
         ({"axis": (0, 0, 0)}, "the axis has no direction"),
         ({"axis": (0, 0, math.nan)}, "axis must be finite"),
         ({"axis": (0, 1)}, "axis must be 3 numbers"),

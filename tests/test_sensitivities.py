@@ -13,7 +13,7 @@ from neuler.derivatives import related, touched
 from neuler.recursions import barman
 from neuler.recursions.frames import wrench_at
 from neuler.recursions.hybrid import hybrid
-from neuler.setup import fused_tree, grouped_tree, loads, whole_tree
+from neuler.setup import External, fused_tree, grouped_tree, whole_tree
 from random_robots import along, close, random_robot, random_states
 
 EXACT = 1e-12
@@ -137,10 +137,10 @@ def test_external_wrenches(seed):
     felt = robot.compile("reaction_sensitivities", external=names)(*states, *wrenches)
     for k, state in enumerate(rows(*states)):
         values = {f"wrench_{name}": w[k].tolist() for name, w in zip(names, wrenches, strict=True)}
-        tree = grouped_tree(robot)
-        agree([m[k] for m in found], by_complex_step(torques, tree, state, loads(tree, names, values)))
+        outside, tree = External(names, ()), grouped_tree(robot)
+        agree([m[k] for m in found], by_complex_step(torques, tree, state, outside.fixed(tree, values)))
         tree = whole_tree(robot)
-        agree([m[k] for m in felt], by_complex_step(reactions, tree, state, loads(tree, names, values)))
+        agree([m[k] for m in felt], by_complex_step(reactions, tree, state, outside.fixed(tree, values)))
 
 
 # ---- of accelerations ------------------------------------------------------------------------------------
@@ -459,3 +459,14 @@ def test_frames_whose_names_collide_are_refused():
     robot = robots.two_link().with_frame("tool_rate", "link1")
     with pytest.raises(InputError, match="two inputs would be named 'wrench_tool_rate'"):
         robot.compile("inverse_dynamics_rate", external=("tool", "tool_rate"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_cheaper_way_to_reactions(seed):
+    robot = random_robot(seed)
+    state = np.random.default_rng(seed).normal(size=(3, 5, robot.nv))
+    ways = {name: robot.compile("reaction_sensitivities", method=name) for name in ("composite", "barman", "cheapest")}
+    work = {name: kernel.operations.mul + kernel.operations.add for name, kernel in ways.items()}
+    assert work["cheapest"] == min(work.values())
+    for ours, theirs in zip(ways["composite"](*state), ways["barman"](*state), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * max(1.0, abs(theirs).max()))

@@ -5,11 +5,11 @@ from neuler.errors import CompileError, FormatError, InputError, NeulerError, Ro
 from neuler.formats import load
 from neuler.formats.dh import from_dh
 from neuler.kernels import Kernel, threads
-from neuler.robot import Frame, Joint, Limits, Link, Robot, Transform
+from neuler.robot import Coupling, Frame, Joint, Limits, Link, Loop, Mechanism, Robot, Transform
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "CompileError", "FormatError", "Frame", "InputError", "Joint", "Kernel", "Limits", "Link", "NeulerError", "Robot",
-    "RobotError", "Transform", "from_dh", "load", "robots", "threads",
+    "CompileError", "Coupling", "FormatError", "Frame", "InputError", "Joint", "Kernel", "Limits", "Link", "Loop",
+    "Mechanism", "NeulerError", "Robot", "RobotError", "Transform", "from_dh", "load", "robots", "threads",
 ]  # fmt: skip

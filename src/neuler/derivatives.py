@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from neuler.algebra.screw import Wrench
+from neuler.algebra.screw import pair
 from neuler.compiler.build import Recipe
 from neuler.compiler.differentiate import dense, hessian, jacobian
 from neuler.compiler.graph import Node, Scalar, count
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
 from neuler.passes.tree import Tree
-from neuler.recursions import frames
+from neuler.recursions import barman, frames
+from neuler.recursions.configuration import along_tangents
 from neuler.recursions.factor import Factor
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.sensitivities import ReactionSensitivities, reaction_sensitivities, sensitivities
 from neuler.robot import Robot
-from neuler.setup import Values, coordinates, fused_tree, grouped_tree, loads, named, whole_tree, wrench_inputs
+from neuler.setup import External, Values, coordinates, fused_tree, grouped_tree, whole_tree
 
 Rows = list[list[Scalar]]
 Structure = dict[str, tuple[tuple[int, ...], ...]]
 METHODS = ("cheapest", "recursion", "pass")
+REACTION_METHODS = ("cheapest", "composite", "barman")
 _FORWARD_PAYS = 12
 """Coordinates up to which differentiating column by column is tried too."""
 
@@ -31,10 +33,10 @@ def related(tree: Tree) -> list[tuple[int, int]]:
     pairs: set[tuple[int, int]] = set()
     for number, body in enumerate(tree.bodies):
         mine = set(up[body.antecedent]) if number else set()
-        if body.coordinate is not None:
-            mine.add(body.coordinate)
-            pairs.update((body.coordinate, k) for k in mine)
-            pairs.update((k, body.coordinate) for k in mine)
+        own = {index for index, _ in body.freedoms}
+        mine |= own
+        pairs.update((i, k) for i in own for k in mine)
+        pairs.update((k, i) for i in own for k in mine)
         up[number] = mine
     return sorted(pairs)
 
@@ -44,13 +46,12 @@ def touched(tree: Tree) -> list[tuple[int, int]]:
     carried: dict[int, set[int]] = {}
     for number, body in enumerate(tree.bodies):
         below = set(carried[body.antecedent]) if number else set()
-        carried[number] = below | ({body.coordinate} if body.coordinate is not None else set())
+        carried[number] = below | {index for index, _ in body.freedoms}
     reach: dict[int, set[int]] = {number: set(mine) for number, mine in carried.items()}
     for number in range(len(tree.bodies) - 1, 0, -1):
         body = tree.bodies[number]
         behind = reach[number] - carried[number]
-        own = {body.coordinate} if body.coordinate is not None else set()
-        reach[body.antecedent] |= behind | own
+        reach[body.antecedent] |= behind | {index for index, _ in body.freedoms}
     return sorted((number, k) for number, mine in reach.items() for k in mine)
 
 
@@ -70,48 +71,36 @@ def _picked(robot: Robot, matrices: Sequence[Rows], sparse: bool) -> list[list[S
     return [[matrix[i][j] for i, j in pattern] for matrix in matrices]
 
 
-def _work(matrices: Sequence[Rows]) -> int:
-    total = count([x for matrix in matrices for row in matrix for x in row])
+def _work(results: Sequence[Sequence[Scalar]]) -> int:
+    total = count([x for result in results for x in result])
     return total["mul"] + total["add"]
 
 
-def _by_pass(outputs: Sequence[Scalar], blocks: Sequence[Sequence[Scalar]], *, backward: bool) -> list[Rows]:
-    """Jacobians of the outputs with respect to blocks of inputs."""
-    inputs = [x for block in blocks for x in block]
+def _by_pass(
+    tree: Tree, outputs: Sequence[Scalar], q: Sequence[Scalar], blocks: Sequence[Sequence[Scalar]], *, backward: bool
+) -> list[Rows]:
+    """Jacobians of the outputs to q (along the velocities' directions) and to other blocks of inputs."""
+    inputs = [*q, *(x for block in blocks for x in block)]
     assert all(isinstance(x, Node) for x in inputs)
     entries = jacobian(outputs, inputs, backward=backward)  # type: ignore[arg-type]
-    found, start = [], 0
+    found, start = [along_tangents(tree, q, entries, len(outputs))], len(q)
     for block in blocks:
         found.append([[entries.get((i, start + j), 0.0) for j in range(len(block))] for i in range(len(outputs))])
         start += len(block)
     return found
 
 
-def _cheapest(candidates: Sequence[Callable[[], list[Rows]]]) -> list[Rows]:
-    """All are equal; the one that needs the fewest operations."""
-    return min((candidate() for candidate in candidates), key=_work)
-
-
-def _torque_sensitivities(
-    tree: Tree, values: Values, qdd: Sequence[Scalar], chosen: Mapping[int, Sequence[Wrench]], method: str
-) -> list[Rows]:
-    q, qd = values["q"], values["qd"]
-
-    def recursion() -> list[Rows]:
-        found = sensitivities(tree, q, qd, qdd, chosen)
-        return [found.dq, found.dqd, found.dqdd]
-
-    def differentiated(backward: bool) -> Callable[[], list[Rows]]:
-        def run() -> list[Rows]:
-            tau = hybrid(tree, q, qd, qdd, [True] * tree.dof, chosen).coordinates
-            return _by_pass(tau, [q, qd, qdd], backward=backward)
-
-        return run
-
-    if not isinstance(q[0], Node) or method == "recursion":
-        return recursion()
-    ways = [differentiated(True)] + ([differentiated(False)] if tree.dof <= _FORWARD_PAYS else [])
-    return _cheapest(ways if method == "pass" else [recursion, *ways])
+def _torque_sensitivities(tree: Tree, values: Values, outside: External, method: str) -> list[Rows]:
+    q, qd, qdd = values["q"], values["qd"], values["qdd"]
+    ways: list[list[Rows]] = []
+    if method != "pass" or not isinstance(q[0], Node):
+        found = sensitivities(tree, q, qd, qdd, outside.fixed(tree, values), outside.turned(tree, values))
+        ways.append([found.dq, found.dqd, found.dqdd])
+    if method != "recursion" and isinstance(q[0], Node):
+        for backward in (True, False) if tree.dof <= _FORWARD_PAYS else (True,):
+            tau = hybrid(tree, q, qd, qdd, [True] * tree.dof, outside.applied(tree, values)).coordinates
+            ways.append(_by_pass(tree, tau, q, [qd, qdd], backward=backward))
+    return min(ways, key=lambda way: _work([row for rows in way for row in rows])) if len(ways) > 1 else ways[0]
 
 
 def _check_method(quantity: str, method: str) -> None:
@@ -120,42 +109,48 @@ def _check_method(quantity: str, method: str) -> None:
 
 
 def inverse_dynamics_sensitivities(
-    robot: Robot, *, external: str | Iterable[str] = (), sparse: bool = False, method: str = "cheapest"
+    robot: Robot,
+    *,
+    external: str | Iterable[str] = (),
+    loads: str | Iterable[str] = (),
+    sparse: bool = False,
+    method: str = "cheapest",
 ) -> Recipe:
     """d(tau)/dq, d(tau)/d(qd), d(tau)/d(qdd): Barman 3, by composite links or by the differentiation pass.
 
     ``sparse`` gives the entries of joints on one path to the base only; ``kernel.structure`` says where they
-    belong. External wrenches are fixed to their frames.
+    belong. External wrenches are fixed to their frames; loads are constant in the base frame.
     """
     _check_method("inverse_dynamics_sensitivities", method)
-    chosen = named(robot, external)
+    outside = External.of(robot, external, loads)
     outputs, structure = _outputs(robot, ("dtau_dq", "dtau_dqd", "dtau_dqdd"), sparse)
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = grouped_tree(robot)
-        found = _torque_sensitivities(tree, values, values["qdd"], loads(tree, chosen, values), method)
+        found = _torque_sensitivities(tree, values, outside, method)
         return _picked(robot, found, sparse)
 
-    inputs = coordinates(robot, "q", "qd", "qdd") + wrench_inputs(chosen)
+    inputs = coordinates(robot, "q", "qd", "qdd") + outside.inputs()
     return Recipe(inputs, outputs, trace, structure)
 
 
-def forward_dynamics_sensitivities(robot: Robot, *, external: str | Iterable[str] = ()) -> Recipe:
+def forward_dynamics_sensitivities(
+    robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = ()
+) -> Recipe:
     """d(qdd)/dq = -A^-1 d(tau)/dq, d(qdd)/d(qd) = -A^-1 d(tau)/d(qd), d(qdd)/d(tau) = A^-1, at the found qdd.
 
     A is never inverted as a matrix of numbers: it is eliminated joint by joint from the tips inward, as
     the articulated-body recursion does, and every column goes through that elimination.
     """
-    chosen = named(robot, external)
+    outside = External.of(robot, external, loads)
     outputs, _ = _outputs(robot, ("dqdd_dq", "dqdd_dqd", "dqdd_dtau"), sparse=False)
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = grouped_tree(robot)
         n = tree.dof
-        wrenches = loads(tree, chosen, values)
         q, qd = values["q"], values["qd"]
-        qdd = hybrid(tree, q, qd, values["tau"], [False] * n, wrenches).coordinates
-        found = sensitivities(tree, q, qd, qdd, wrenches)
+        qdd = hybrid(tree, q, qd, values["tau"], [False] * n, outside.applied(tree, values)).coordinates
+        found = sensitivities(tree, q, qd, qdd, outside.fixed(tree, values), outside.turned(tree, values))
         factor = Factor(tree, found.dqdd)
         results: list[Rows] = []
         for matrix in (found.dq, found.dqd):
@@ -164,16 +159,20 @@ def forward_dynamics_sensitivities(robot: Robot, *, external: str | Iterable[str
         results.append(factor.inverse_matrix())
         return _picked(robot, results, sparse=False)
 
-    return Recipe(coordinates(robot, "q", "qd", "tau") + wrench_inputs(chosen), outputs, trace)
+    return Recipe(coordinates(robot, "q", "qd", "tau") + outside.inputs(), outputs, trace)
 
 
-def inverse_dynamics_hessian(robot: Robot, *, external: str | Iterable[str] = ()) -> Recipe:
+def inverse_dynamics_hessian(
+    robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = ()
+) -> Recipe:
     """Second derivatives of weights . tau to (q, qd, qdd), (3 nv, 3 nv), symmetric: for optimisers.
 
     By the differentiation pass: the weighted sum is pulled back to its gradient, then differentiated again.
     """
-    chosen = named(robot, external)
+    outside = External.of(robot, external, loads)
     n = robot.nv
+    if robot.nq != n:
+        raise InputError("inverse_dynamics_hessian: a free joint has no second derivatives that would be symmetric")
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = grouped_tree(robot)
@@ -181,20 +180,33 @@ def inverse_dynamics_hessian(robot: Robot, *, external: str | Iterable[str] = ()
         inputs = [x for x in (*q, *qd, *qdd) if isinstance(x, Node)]
         if len(inputs) < 3 * n:
             raise InputError("inverse_dynamics_hessian is made by differentiating a graph: it runs compiled only")
-        tau = hybrid(tree, q, qd, qdd, [True] * n, loads(tree, chosen, values)).coordinates
+        tau = hybrid(tree, q, qd, qdd, [True] * n, outside.applied(tree, values)).coordinates
         return [dense(hessian(tau, values["weights"], inputs), 3 * n, 3 * n)]
 
-    operands = coordinates(robot, "q", "qd", "qdd", "weights") + wrench_inputs(chosen)
+    operands = coordinates(robot, "q", "qd", "qdd", "weights") + outside.inputs()
     return Recipe(operands, (Operand("hessian", (3 * n, 3 * n)),), trace)
 
 
-def reaction_sensitivities_of(robot: Robot, *, external: str | Iterable[str] = (), sparse: bool = False) -> Recipe:
+def reaction_sensitivities_of(
+    robot: Robot,
+    *,
+    external: str | Iterable[str] = (),
+    loads: str | Iterable[str] = (),
+    sparse: bool = False,
+    method: str = "cheapest",
+) -> Recipe:
     """Of the reaction wrenches (rows as in reaction_wrenches) to q, qd, qdd: (links, 6, nv) each.
 
     Components are those in the link's own frame. ``sparse`` gives the wrenches of links that a coordinate can
-    reach only, (entries, 6); ``kernel.structure`` holds link and coordinate of each.
+    reach only, (entries, 6); ``kernel.structure`` holds link and coordinate of each. ``method`` is "composite"
+    (by composite links), "barman" (his recursion, without free joints) or the cheaper one of both.
     """
-    chosen = named(robot, external)
+    if method not in REACTION_METHODS:
+        known = ", ".join(REACTION_METHODS)
+        raise InputError(f"reaction_sensitivities: method must be one of {known}, got {method!r}")
+    if method == "barman" and robot.nq != robot.nv:
+        raise InputError("reaction_sensitivities: Barman's recursion has no free joints; use method='composite'")
+    outside = External.of(robot, external, loads)
     names = ("dreaction_dq", "dreaction_dqd", "dreaction_dqdd")
     tree = whole_tree(robot)
     pattern = touched(tree) if sparse else []
@@ -203,12 +215,31 @@ def reaction_sensitivities_of(robot: Robot, *, external: str | Iterable[str] = (
     structure = dict.fromkeys(names, axes) if sparse else {}
 
     def trace(values: Values) -> list[list[Scalar]]:
-        wrenches = loads(tree, chosen, values)
-        found = reaction_sensitivities(tree, values["q"], values["qd"], values["qdd"], wrenches)
-        return _seen_by_user(robot, tree, found, pattern)
+        state = (values["q"], values["qd"], values["qdd"])
+        fixed = outside.fixed(tree, values)
+        ways = []
+        if method != "barman":
+            found = reaction_sensitivities(tree, *state, fixed, outside.turned(tree, values))
+            ways.append(_seen_by_user(robot, tree, found, pattern))
+        if method != "composite" and robot.nq == robot.nv:
+            found = _as_entries(barman.sensitivities(tree, *state, fixed, outside.still(tree, values)))
+            ways.append(_seen_by_user(robot, tree, found, pattern))
+        return min(ways, key=_work) if len(ways) > 1 and isinstance(values["q"][0], Node) else ways[0]
 
-    inputs = coordinates(robot, "q", "qd", "qdd") + wrench_inputs(chosen)
+    inputs = coordinates(robot, "q", "qd", "qdd") + outside.inputs()
     return Recipe(inputs, tuple(Operand(name, shape) for name in names), trace, structure)
+
+
+def _as_entries(found: barman.Sensitivities) -> ReactionSensitivities:
+    """Barman's tables, by body and coordinate."""
+    tables = []
+    for bodies in (found.dreaction_dq, found.dreaction_dqd, found.dreaction_dqdd):
+        entries = {}
+        for number, rows in enumerate(bodies):
+            for column, wrench in enumerate(zip(*rows, strict=True)):
+                entries[number, column] = pair(wrench)
+        tables.append(entries)
+    return ReactionSensitivities(*tables)
 
 
 def _seen_by_user(

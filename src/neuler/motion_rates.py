@@ -3,65 +3,66 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from neuler.algebra.screw import Wrench, pair
 from neuler.compiler.build import Recipe
 from neuler.compiler.differentiate import tangents
 from neuler.compiler.graph import Node, Scalar
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
-from neuler.recursions.frames import wrench_from
+from neuler.passes.tree import Tree
+from neuler.recursions.configuration import position_rates
+from neuler.recursions.loads import load_rates, together
 from neuler.recursions.rates import LinkMotion, link_motion, torque_rates
 from neuler.robot import Robot, Transform
-from neuler.setup import Values, coordinates, fused_tree, grouped_tree, loads, named, wrench_inputs
+from neuler.setup import External, Values, coordinates, fused_tree, grouped_tree
 
 POSITIONS = ("q", "qd", "qdd", "qddd", "qdddd")
 """The motion and its derivatives: position, velocity, acceleration, jerk, snap."""
+RATES = ("", "_rate", "_rate2")
+"""What comes after the name of a wrench or a load, and of its derivatives."""
 
 
-def inverse_dynamics_rate(robot: Robot, *, external: str | Iterable[str] = (), order: int = 1) -> Recipe:
+def inverse_dynamics_rate(
+    robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = (), order: int = 1
+) -> Recipe:
     """tau and d(tau)/dt, Guarino (3)-(21); with ``order=2`` snap too, and the second derivative.
 
-    Each external wrench comes with its rate: components in its frame, and their time derivatives.
+    Each external wrench comes with its rate: components in its frame, and their time derivatives; each load
+    with the time derivatives of its components in the base frame.
     Coulomb friction adds nothing to a rate: it jumps at rest, and is constant elsewhere.
     """
     if isinstance(order, bool) or order not in (1, 2):
         raise InputError(f"inverse_dynamics_rate: order must be 1 or 2, got {order!r}")
-    chosen = named(robot, external)
-    inputs = coordinates(robot, *POSITIONS[: order + 3]) + wrench_inputs(chosen)
-    for k in range(1, order + 1):
-        inputs += tuple(Operand(f"wrench_{name}_rate{k if k > 1 else ''}", (6,)) for name in chosen)
+    outside = External.of(robot, external, loads)
+    inputs = coordinates(robot, *POSITIONS[: order + 3])
+    for suffix in RATES[: order + 1]:
+        inputs += outside.inputs(suffix)
     names = ("tau", "tau_rate", "tau_rate2")[: order + 1]
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = grouped_tree(robot)
         q, qd, qdd, qddd = (values[name] for name in POSITIONS[:4])
-        rates = _load_rates(tree.frames, chosen, values)
-        found = torque_rates(tree, q, qd, qdd, qddd, loads(tree, chosen, values), rates)
+        (fixed, turned), (fixed_rates, changing) = (
+            (outside.fixed(tree, values, suffix), outside.turned(tree, values, suffix)) for suffix in RATES[:2]
+        )
+        wrenches = together(fixed, turned)
+        rates = together(fixed_rates, load_rates(tree, q, qd, turned, changing))
+        found = torque_rates(tree, q, qd, qdd, qddd, wrenches, rates)
         results = [found.tau, found.tau_rate]
-        return results if order == 1 else [*results, _second(results[1], chosen, values)]
+        return results if order == 1 else [*results, _second(tree, results[1], outside, values)]
 
     return Recipe(inputs, tuple(Operand(name, (robot.nv,)) for name in names), trace)
 
 
-def _load_rates(
-    frames: Mapping[str, tuple[int, Transform]], chosen: Sequence[str], values: Values
-) -> dict[int, list[Wrench]]:
-    found: dict[int, list[Wrench]] = {}
-    for name in chosen:
-        number, placement = frames[name]
-        found.setdefault(number, []).append(wrench_from(placement, pair(values[f"wrench_{name}_rate"])))
-    return found
-
-
-def _second(rates: Sequence[Scalar], chosen: Sequence[str], values: Values) -> list[Scalar]:
+def _second(tree: Tree, rates: Sequence[Scalar], outside: External, values: Values) -> list[Scalar]:
     """The rate of the rate, by the differentiation pass along the motion."""
     seeds: dict[Node, Scalar] = {}
-    chains = [POSITIONS] + [(f"wrench_{n}", f"wrench_{n}_rate", f"wrench_{n}_rate2") for n in chosen]
+    chains = [POSITIONS, *([name + suffix for suffix in RATES] for name in outside.names)]
+    changes = {**values, "positions": position_rates(tree, values["q"], values["qd"])}
     for chain in chains:
         for now, then in itertools.pairwise(chain):
-            for x, rate in zip(values[now], values[then], strict=True):
+            for x, rate in zip(values[now], changes["positions" if now == "q" else then], strict=True):
                 if not isinstance(x, Node):
                     raise InputError("order=2 is made by differentiating a graph: it runs compiled only")
                 seeds[x] = rate

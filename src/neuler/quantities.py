@@ -22,7 +22,15 @@ from neuler.recursions import composite, coriolis, energy, frames, nasser, walke
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.kinematics import placements, velocities
 from neuler.robot import Robot
-from neuler.setup import Values, coordinates, fused_tree, grouped_tree, loads, named, whole_tree, wrench_inputs
+from neuler.setup import External, Values, coordinates, fused_tree, grouped_tree, whole_tree
+from neuler.whole_body import (
+    center_of_mass,
+    center_of_mass_jacobian,
+    centroidal_matrix,
+    centroidal_momentum,
+    centroidal_momentum_rate,
+    integrate,
+)
 
 FORWARD_METHODS = ("articulated", "nasser", "walker_orin")
 
@@ -31,15 +39,14 @@ FORWARD_METHODS = ("articulated", "nasser", "walker_orin")
 
 
 def _hybrid_recipe(
-    robot: Robot, names: tuple[str, str], told: Sequence[bool], external: str | Iterable[str], reactions: bool
+    robot: Robot, names: tuple[str, str], told: Sequence[bool], outside: External, reactions: bool
 ) -> Recipe:
     """Hybrid dynamics with some joints' motion given; ``reactions`` adds the reaction wrenches."""
     given, found = names
-    chosen = named(robot, external)
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = whole_tree(robot) if reactions else grouped_tree(robot)
-        solved = hybrid(tree, values["q"], values["qd"], values[given], told, loads(tree, chosen, values))
+        solved = hybrid(tree, values["q"], values["qd"], values[given], told, outside.applied(tree, values))
         results = [solved.coordinates]
         if reactions:
             results.append(_reactions(tree, solved.reactions))
@@ -48,7 +55,7 @@ def _hybrid_recipe(
     outputs = [Operand(found, (robot.nv,))]
     if reactions:
         outputs.append(Operand("reactions", (len(robot.links), 6)))
-    return Recipe(coordinates(robot, "q", "qd", given) + wrench_inputs(chosen), tuple(outputs), trace)
+    return Recipe(coordinates(robot, "q", "qd", given) + outside.inputs(), tuple(outputs), trace)
 
 
 def _reactions(tree: Tree, reactions: Sequence[Wrench]) -> list[Scalar]:
@@ -60,26 +67,43 @@ def _reactions(tree: Tree, reactions: Sequence[Wrench]) -> list[Scalar]:
     return rows
 
 
-def inverse_dynamics(robot: Robot, *, external: str | Iterable[str] = (), reactions: bool = False) -> Recipe:
-    """tau = M(q) qdd + h(q, qd) - J^T wrench, Khalil (12)."""
-    return _hybrid_recipe(robot, ("qdd", "tau"), [True] * robot.nv, external, reactions)
+def inverse_dynamics(
+    robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = (), reactions: bool = False
+) -> Recipe:
+    """tau = M(q) qdd + h(q, qd) - J^T wrench, Khalil (12).
+
+    ``external`` names frames with a wrench in their own axes, ``loads`` frames with one in the base's axes.
+    """
+    outside = External.of(robot, external, loads)
+    return _hybrid_recipe(robot, ("qdd", "tau"), [True] * robot.nv, outside, reactions)
 
 
 def forward_dynamics(
-    robot: Robot, *, method: str = "articulated", external: str | Iterable[str] = (), reactions: bool = False
+    robot: Robot,
+    *,
+    method: str = "articulated",
+    external: str | Iterable[str] = (),
+    loads: str | Iterable[str] = (),
+    reactions: bool = False,
 ) -> Recipe:
     """qdd = M(q)^-1 (tau + J^T wrench - h(q, qd)), Khalil (41)."""
     if method not in FORWARD_METHODS:
         raise InputError(f"forward_dynamics: method must be one of {', '.join(FORWARD_METHODS)}, got {method!r}")
+    outside = External.of(robot, external, loads)
     if method == "articulated":
-        return _hybrid_recipe(robot, ("tau", "qdd"), [False] * robot.nv, external, reactions)
+        return _hybrid_recipe(robot, ("tau", "qdd"), [False] * robot.nv, outside, reactions)
+    if method == "nasser" and robot.nq != robot.nv:
+        free = next(joint.name for joint in robot.moving_joints if joint.kind == "free")
+        raise InputError(
+            f"forward_dynamics: method 'nasser' knows no free joints, and robot {robot.name!r} has {free!r}; "
+            "use 'articulated' or 'walker_orin'"
+        )
     if method == "walker_orin" and reactions:
         raise InputError("forward_dynamics: method 'walker_orin' has no reactions; use 'articulated' or 'nasser'")
-    chosen = named(robot, external)
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = whole_tree(robot) if reactions else grouped_tree(robot)
-        arguments = (tree, values["q"], values["qd"], values["tau"], loads(tree, chosen, values))
+        arguments = (tree, values["q"], values["qd"], values["tau"], outside.applied(tree, values))
         if method == "walker_orin":
             return [walker_orin.forward_dynamics(*arguments)]
         solved = nasser.nasser(*arguments)
@@ -88,7 +112,7 @@ def forward_dynamics(
     outputs = [Operand("qdd", (robot.nv,))]
     if reactions:
         outputs.append(Operand("reactions", (len(robot.links), 6)))
-    return Recipe(coordinates(robot, "q", "qd", "tau") + wrench_inputs(chosen), tuple(outputs), trace)
+    return Recipe(coordinates(robot, "q", "qd", "tau") + outside.inputs(), tuple(outputs), trace)
 
 
 def hybrid_dynamics(
@@ -96,29 +120,35 @@ def hybrid_dynamics(
     *,
     motion: str | Iterable[str] | None = None,
     external: str | Iterable[str] = (),
+    loads: str | Iterable[str] = (),
     reactions: bool = False,
 ) -> Recipe:
-    """Joints named in ``motion`` (default: all) are given accelerations, the others forces; the rest is found."""
-    chosen = robot.joint_names if motion is None else (motion,) if isinstance(motion, str) else tuple(motion)
+    """Joints named in ``motion`` are given accelerations, the others forces; the rest is found.
+
+    By default the driven joints are given their motion: then it finds their forces, and the accelerations of
+    elastic and passive joints, Khalil (72)-(82), and of free links, (89)-(100).
+    """
+    driven = tuple(joint.name for joint in robot.moving_joints if joint.role == "driven")
+    chosen = driven if motion is None else (motion,) if isinstance(motion, str) else tuple(motion)
     for name in chosen:
         if name not in robot.joint_names:
             raise InputError(
                 f"hybrid_dynamics: robot {robot.name!r} has no moving joint {name!r}; "
                 f"it has {', '.join(robot.joint_names)}"
             )
-    told = [name in chosen for name in robot.joint_names]
-    return _hybrid_recipe(robot, ("given", "found"), told, external, reactions)
+    told = [joint.name in chosen for joint in robot.moving_joints for _ in range(joint.nv)]
+    return _hybrid_recipe(robot, ("given", "found"), told, External.of(robot, external, loads), reactions)
 
 
-def reaction_wrenches(robot: Robot, *, external: str | Iterable[str] = ()) -> Recipe:
+def reaction_wrenches(robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = ()) -> Recipe:
     """Khalil (26)-(30): of the antecedent on each link, of the ground on the base (row 0)."""
-    whole = inverse_dynamics(robot, external=external, reactions=True)
+    whole = inverse_dynamics(robot, external=external, loads=loads, reactions=True)
     return Recipe(whole.inputs, whole.outputs[1:], lambda values: whole.trace(values)[1:])
 
 
-def bias_force(robot: Robot, *, external: str | Iterable[str] = ()) -> Recipe:
+def bias_force(robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = ()) -> Recipe:
     """H(q, qd) of Khalil (7): tau at qdd = 0."""
-    whole = inverse_dynamics(robot, external=external)
+    whole = inverse_dynamics(robot, external=external, loads=loads)
     still = [0.0] * robot.nv
     inputs = tuple(operand for operand in whole.inputs if operand.name != "qdd")
     outputs = (Operand("bias", (robot.nv,)),)
@@ -251,6 +281,12 @@ QUANTITIES: dict[str, Callable[..., Recipe]] = {
     "jacobian": jacobian,
     "energy": energy_of,
     "momentum": momentum,
+    "integrate": integrate,
+    "center_of_mass": center_of_mass,
+    "center_of_mass_jacobian": center_of_mass_jacobian,
+    "centroidal_momentum": centroidal_momentum,
+    "centroidal_momentum_rate": centroidal_momentum_rate,
+    "centroidal_matrix": centroidal_matrix,
     "inverse_dynamics_rate": inverse_dynamics_rate,
     "link_motions": link_motions,
     "inverse_dynamics_sensitivities": inverse_dynamics_sensitivities,

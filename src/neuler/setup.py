@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
+from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench, pair
+from neuler.algebra.vector import Matrix
 from neuler.compiler.graph import Scalar
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError, RobotError
@@ -14,6 +17,8 @@ from neuler.passes.fuse import fuse
 from neuler.passes.regroup import regroup
 from neuler.passes.tree import Tree
 from neuler.recursions import frames
+from neuler.recursions.kinematics import placements
+from neuler.recursions.loads import GlobalLoad, in_link_axes, together
 from neuler.robot import Robot
 
 Values = Mapping[str, list[Scalar]]
@@ -41,28 +46,70 @@ def coordinates(robot: Robot, *names: str) -> tuple[Operand, ...]:
     """An operand a name, one number a coordinate."""
     if not robot.nv:
         raise RobotError(f"robot {robot.name!r} has no joint that moves: it has no coordinates to compute with")
-    return tuple(Operand(name, (robot.nv,)) for name in names)
+    return tuple(Operand(name, (robot.nq if name == "q" else robot.nv,)) for name in names)
 
 
-def named(robot: Robot, external: str | Iterable[str]) -> tuple[str, ...]:
-    """The frames that external wrenches act on; unknown names and repetitions are refused."""
-    chosen = (external,) if isinstance(external, str) else tuple(external)
+def named(robot: Robot, option: str, names: str | Iterable[str]) -> tuple[str, ...]:
+    """The frames that an option names; unknown names and repetitions are refused."""
+    chosen = (names,) if isinstance(names, str) else tuple(names)
     for name in chosen:
-        robot.locate(name)
+        try:
+            robot.locate(name)
+        except RobotError as error:
+            raise RobotError(f"{option}: {error}") from None
     if len(set(chosen)) != len(chosen):
-        raise InputError(f"external: a frame is named twice in {chosen}")
+        raise InputError(f"{option}: a frame is named twice in {chosen}")
     return chosen
 
 
-def wrench_inputs(chosen: Sequence[str]) -> tuple[Operand, ...]:
-    """An operand a frame: (force; moment) in the frame's axes at its origin."""
-    return tuple(Operand(f"wrench_{name}", (6,)) for name in chosen)
+@dataclass(frozen=True)
+class External:
+    """What acts on a robot from outside, by the names of frames: (force; moment) at a frame's origin.
 
+    ``wrenches`` have the frame's own axes and turn with it; ``loads`` have the base's axes.
+    """
 
-def loads(tree: Tree, chosen: Sequence[str], values: Values) -> dict[int, list[Wrench]]:
-    """The wrenches by body, in canonical frames."""
-    found: dict[int, list[Wrench]] = {}
-    for name in chosen:
-        number, placement = tree.frames[name]
-        found.setdefault(number, []).append(frames.wrench_from(placement, pair(values[f"wrench_{name}"])))
-    return found
+    wrenches: tuple[str, ...]
+    loads: tuple[str, ...]
+
+    @classmethod
+    def of(cls, robot: Robot, external: str | Iterable[str], loads: str | Iterable[str]) -> External:
+        """From the options ``external`` and ``loads``."""
+        return cls(named(robot, "external", external), named(robot, "loads", loads))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the inputs: wrench_tool, load_tool."""
+        return (*(f"wrench_{name}" for name in self.wrenches), *(f"load_{name}" for name in self.loads))
+
+    def inputs(self, suffix: str = "") -> tuple[Operand, ...]:
+        """An operand a name."""
+        return tuple(Operand(name + suffix, (6,)) for name in self.names)
+
+    def fixed(self, tree: Tree, values: Values, suffix: str = "") -> dict[int, list[Wrench]]:
+        """The wrenches that turn with their frames, by body, in canonical frames."""
+        found: dict[int, list[Wrench]] = {}
+        for name in self.wrenches:
+            number, placement = tree.frames[name]
+            wrench = frames.wrench_from(placement, pair(values[f"wrench_{name}{suffix}"]))
+            found.setdefault(number, []).append(wrench)
+        return found
+
+    def still(self, tree: Tree, values: Values, suffix: str = "") -> dict[int, list[GlobalLoad]]:
+        """The loads that keep their direction, by body, in the axes of the base's canonical frame."""
+        found: dict[int, list[GlobalLoad]] = {}
+        for name in self.loads:
+            number, placement = tree.frames[name]
+            force, moment = pair(values[f"load_{name}{suffix}"])
+            to_base: Matrix = tree.base.rotation
+            load = GlobalLoad(vec.apply(to_base, force), vec.apply(to_base, moment), placement.translation)
+            found.setdefault(number, []).append(load)
+        return found
+
+    def turned(self, tree: Tree, values: Values, suffix: str = "") -> dict[int, list[GlobalLoad]]:
+        """The same in the axes of the canonical frames at q."""
+        return in_link_axes(tree, placements(tree, values["q"]), self.still(tree, values, suffix))
+
+    def applied(self, tree: Tree, values: Values) -> dict[int, list[Wrench]]:
+        """All of them as wrenches by body, in canonical frames."""
+        return together(self.fixed(tree, values), self.turned(tree, values))

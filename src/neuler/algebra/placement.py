@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
-from neuler.algebra.turns import Angle, down_x, down_z, up_x, up_z
+from neuler.algebra.turns import Angle, down_x, down_z, matrix_up_x, matrix_up_z, up_x, up_z
 from neuler.algebra.vector import Matrix, Vector
 from neuler.compiler.graph import Scalar
 
@@ -63,6 +63,10 @@ class Placement:
         j = j.shifted_z(self.r).turned_z(self.theta)
         j = j.shifted_x(self.p[0]).turned_x(self.alpha)  # a shift along x is free to pass a turn about x
         return j.shifted_y(self.p[1]).shifted_z(self.p[2]).turned_z(self.gamma)
+
+    def matrix_up(self, m: Matrix) -> Matrix:
+        """iRj m iRj^T."""
+        return matrix_up_z(self.gamma, matrix_up_x(self.alpha, matrix_up_z(self.theta, m)))
 
     def pose_up(self, rotation: Matrix, position: Vector) -> tuple[Matrix, Vector]:
         """A pose known in this frame, in the reference: columns of the rotation are turned."""

@@ -12,6 +12,7 @@ Symmetric = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
 Matrix = tuple[Vector, Vector, Vector]
 
 ZERO: Vector = (0.0, 0.0, 0.0)
+ONE: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 def add(a: Vector, b: Vector) -> Vector:
@@ -66,3 +67,33 @@ def add_matrix(a: Matrix, b: Matrix) -> Matrix:
 def hat(w: Vector) -> Matrix:
     """The matrix of the vector product with w, Khalil (24)."""
     return ((0.0, -w[2], w[1]), (w[2], 0.0, -w[0]), (-w[1], w[0], 0.0))
+
+
+def hats(a: Vector, b: Vector) -> Matrix:
+    """hat(a) hat(b) = b a^T - (a . b) 1: a x (b x v) for every v."""
+    x, y, z = a[0] * b[0], a[1] * b[1], a[2] * b[2]
+    return (
+        (-(y + z), b[0] * a[1], b[0] * a[2]),
+        (b[1] * a[0], -(x + z), b[1] * a[2]),
+        (b[2] * a[0], b[2] * a[1], -(x + y)),
+    )
+
+
+def transpose(m: Matrix) -> Matrix:
+    return ((m[0][0], m[1][0], m[2][0]), (m[0][1], m[1][1], m[2][1]), (m[0][2], m[1][2], m[2][2]))
+
+
+def product(a: Matrix, b: Matrix) -> Matrix:
+    columns = transpose(b)
+    rows = tuple((dot(row, columns[0]), dot(row, columns[1]), dot(row, columns[2])) for row in a)
+    return (rows[0], rows[1], rows[2])
+
+
+def subtract_matrix(a: Matrix, b: Matrix) -> Matrix:
+    return (subtract(a[0], b[0]), subtract(a[1], b[1]), subtract(a[2], b[2]))
+
+
+def full(j: Symmetric) -> Matrix:
+    """A symmetric matrix with all its entries."""
+    xx, yy, zz, xy, xz, yz = j
+    return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))

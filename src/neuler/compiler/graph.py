@@ -242,10 +242,12 @@ def cos(x: Scalar) -> Scalar:
 
 
 def sqrt(x: Scalar) -> Scalar:
-    """Square root of a number or a node."""
+    """Square root of a number or a node; NaN of a negative number."""
     if isinstance(x, Node):
         return x.graph.node(SQRT, x)
-    return cmath.sqrt(x) if isinstance(x, complex) else math.sqrt(x)  # type: ignore[return-value]
+    if isinstance(x, complex):
+        return cmath.sqrt(x)  # type: ignore[return-value]
+    return math.sqrt(x) if not x < 0 else math.nan
 
 
 def sign(x: Scalar) -> Scalar:

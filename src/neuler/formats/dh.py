@@ -14,10 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.errors import FormatError, RobotError
-from neuler.robot.model import KINDS, Frame, Joint, Limits, Link, Robot, inertia6
+from neuler.robot import Frame, Joint, Limits, Link, Robot
+from neuler.robot.link import inertia6
 from neuler.robot.transform import Transform
 
 CONVENTIONS = ("standard", "khalil")
+KINDS = ("revolute", "prismatic", "fixed")
+"""By Khalil's sigma."""
 
 
 @dataclass(frozen=True, kw_only=True)

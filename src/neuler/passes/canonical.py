@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.algebra.turns import Angle
-from neuler.passes.tree import FIXED, PRISMATIC, REVOLUTE, Body, Tree
+from neuler.passes.tree import FIXED, FREE, PRISMATIC, REVOLUTE, Body, Tree
 from neuler.robot import Joint, Robot, Transform
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ _EXACT = 1e-14
 _OBLIQUE = 0.1
 """Below this sine two axes are nearly parallel: their common normal lies far away and is not used."""
 
-_SIGMA = {"revolute": REVOLUTE, "prismatic": PRISMATIC, "fixed": FIXED}
+_SIGMA = {"revolute": REVOLUTE, "prismatic": PRISMATIC, "fixed": FIXED, "free": FREE}
 
 
 def canonical(robot: Robot) -> Tree:
@@ -58,10 +58,13 @@ class _Chooser:
     def tree(self) -> Tree:
         robot = self.robot
         bodies = [self._base()]
-        moving = 0
+        velocities = positions = 0
         for number in range(1, len(robot.links)):
-            body = self._body(number, moving if self.joint(number).moves else None)
-            moving += self.joint(number).moves
+            joint = self.joint(number)
+            body = self._free(number) if joint.kind == "free" else self._body(number)
+            if joint.moves:
+                body = dataclasses.replace(body, coordinate=velocities, position=positions)
+            velocities, positions = velocities + joint.nv, positions + joint.nq
             bodies.append(body)
         frames: dict[str, tuple[int, Transform]] = {}
         for number, link in enumerate(robot.links):
@@ -83,6 +86,8 @@ class _Chooser:
         """z along the first axis, x along gravity's horizontal part where there is one."""
         first = self._main_child(0)
         z, origin = np.array([0.0, 0.0, 1.0]), np.zeros(3)
+        if first is not None and self.joint(first).kind == "free":
+            return self._described(Body(self.robot.links[0].name, antecedent=0), 0)  # the user's own frame
         if first is not None:
             direction, origin = self._axis_of(first)
             z = _clean(direction)
@@ -93,7 +98,14 @@ class _Chooser:
         self.axes[0], self.origin[0] = _axes(z, across), origin
         return self._described(Body(self.robot.links[0].name, antecedent=0), 0)
 
-    def _body(self, number: int, coordinate: int | None) -> Body:
+    def _free(self, number: int) -> Body:
+        """A free link keeps the user's frame."""
+        joint, parent = self.joint(number), self.above[number - 1]
+        mount = self._user_frame(parent) @ joint.placement
+        body = Body(self.robot.links[number].name, parent, FREE, mount=mount, joint=joint)
+        return self._described(body, number)
+
+    def _body(self, number: int) -> Body:
         joint, parent = self.joint(number), self.above[number - 1]
         sigma = _SIGMA[joint.kind]
         name = self.robot.links[number].name
@@ -116,9 +128,7 @@ class _Chooser:
         self.axes[number] = _axes(z, x)
         rest = before.T @ self.axes[number]
         quarters, offset = _offset(math.atan2(rest[1, 0], rest[0, 0]))
-        body = Body(
-            name, parent, sigma, gamma, tuple(p.tolist()), alpha, quarters, offset, joint=joint, coordinate=coordinate
-        )
+        body = Body(name, parent, sigma, gamma, tuple(p.tolist()), alpha, quarters, offset, joint=joint)
         return self._described(body, number)
 
     def _described(self, body: Body, number: int) -> Body:

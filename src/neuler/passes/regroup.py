@@ -7,9 +7,10 @@ Gautier and Khalil (1990):
   no inertia about it: the mass (put on the axis), the first moment along z, and equal xx and yy;
 - across a prismatic joint: the whole inertia tensor, since both links turn alike.
 
-Afterwards a revolute link has M = MZ = YY = 0 and a prismatic one J = 0. Joint forces, the
-inertia matrix and all that follows from them are unchanged; the reaction wrenches, the potential
-energy and the momentum are not, and are computed from the parameters as they were.
+Afterwards a revolute link has M = MZ = YY = 0 and a prismatic one J = 0; a free link keeps all it
+has. Joint forces, the inertia matrix and all that follows from them are unchanged; the reaction
+wrenches, the potential energy and the momentum are not, and are computed from the parameters as
+they were.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import dataclasses
 
 import numpy as np
 
-from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
+from neuler.passes.tree import FREE, PRISMATIC, REVOLUTE, Body, Tree
 from neuler.robot import Link, Transform
 
 
@@ -27,6 +28,8 @@ def regroup(tree: Tree) -> Tree:
     bodies = list(tree.bodies)
     for number in range(len(bodies) - 1, 0, -1):
         body = bodies[number]
+        if body.sigma == FREE:
+            continue  # it shows all ten
         kept, moved = _split(body)
         bodies[number] = kept
         parent = bodies[body.antecedent]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from neuler.algebra import vector as vec
 from neuler.algebra.placement import STRAIGHT, Placement
+from neuler.algebra.pose import Pose, rotation
 from neuler.algebra.turns import Angle
 from neuler.compiler.graph import Scalar, cos, sin
 from neuler.robot import Joint, Transform
-from neuler.robot.model import Inertia6
+from neuler.robot.link import Inertia6
 from neuler.robot.transform import Vec3, exact_cos_sin
 
-REVOLUTE, PRISMATIC, FIXED = 0, 1, 2
-"""Khalil's sigma."""
+REVOLUTE, PRISMATIC, FIXED, FREE = 0, 1, 2, 3
+"""Khalil's sigma, and a base that moves."""
+
+Place = Placement | Pose
+"""Where a frame is in its antecedent's."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,7 @@ class Body:
 
     ``antecedent`` is the number of its parent, Khalil's a(j). The frame's place in the parent's
     is Rot(z, gamma) Tran(p) Rot(x, alpha) Rot(z, theta) Tran(z, r) with theta = q + offset
-    (revolute) or r = q (prismatic).
+    (revolute) or r = q (prismatic). A free link keeps the user's frame; its seat on the base is ``mount``.
     """
 
     name: str
@@ -37,14 +43,33 @@ class Body:
     inertia: Inertia6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     joint: Joint | None = None
     coordinate: int | None = None
+    """Number of its first velocity."""
+    position: int = 0
+    """Number of its first position."""
+    mount: Transform = field(default_factory=Transform)
 
     @property
     def columns(self) -> tuple[int, ...]:
         """Where the joint moves among (vx, vy, vz, wx, wy, wz): Khalil's a_j, (16)."""
-        return {REVOLUTE: (5,), PRISMATIC: (2,), FIXED: ()}[self.sigma]
+        return {REVOLUTE: (5,), PRISMATIC: (2,), FIXED: (), FREE: (0, 1, 2, 3, 4, 5)}[self.sigma]
+
+    @property
+    def freedoms(self) -> tuple[tuple[int, int], ...]:
+        """(number of the velocity, column) of each."""
+        first = self.coordinate or 0
+        return tuple((first + k, column) for k, column in enumerate(self.columns))
+
+    def place(self, q: Sequence[Scalar]) -> Place:
+        """The body's frame in its antecedent's, at the robot's positions q."""
+        if self.sigma == FREE:
+            x, y, z, *turn = q[self.position : self.position + 7]
+            seat, at = self.mount.rotation, self.mount.translation
+            free = rotation((turn[0], turn[1], turn[2], turn[3]))
+            return Pose(vec.product(seat, free), vec.add(at, vec.apply(seat, (x, y, z))))
+        return self.placement(0.0 if self.coordinate is None else q[self.position])
 
     def placement(self, q: Scalar) -> Placement:
-        """The body's frame in its antecedent's, at position q."""
+        """The frame behind a joint with one coordinate or none, at position q."""
         if self.sigma == REVOLUTE:
             angle = q + self.offset if self.offset else q
             c, s = cos(angle), sin(angle)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError, NeulerError
-from neuler.robot.model import Link
+from neuler.robot import Link
 
 Array = NDArray[np.float64]
 States = Mapping[str, Array]

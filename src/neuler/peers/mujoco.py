@@ -10,7 +10,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from neuler.peers.base import LOOPED, Array, States, Task, first_output, has_centre, library, looped
-from neuler.robot.model import Link, Robot
+from neuler.robot import Link, Robot
 from neuler.robot.transform import Transform
 
 _MUJOCO_LEAST = 1e-10

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuler.peers.base import LOOPED, Array, States, Task, first_output, has_centre, library, looped
-from neuler.robot.model import Link, Robot
+from neuler.robot import Link, Robot
 from neuler.robot.transform import Transform
 
 

@@ -20,13 +20,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
-from neuler.algebra.placement import Placement
 from neuler.algebra.screw import Wrench, flat, plus
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
-from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
+from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Place, Tree
 from neuler.recursions.hybrid import hybrid, rotor
 from neuler.recursions.kinematics import Motion, Turning, coordinate, motions, newton_euler, placements
+from neuler.recursions.loads import GlobalLoad, Loads, in_link_axes, together
 
 EZ: Vector = (0.0, 0.0, 1.0)
 
@@ -37,18 +37,6 @@ Wrenches = tuple[Wrench, Wrench, Wrench]
 """The same of a wrench."""
 
 Table = list[list[Scalar]]
-
-
-@dataclass(frozen=True)
-class GlobalLoad:
-    """A force and a moment applied TO a link, in the canonical frame of the base: 0F_k^e, 0tau_k^e.
-
-    The force acts at ``point``, fixed on the link and given in its canonical frame (Barman's r_k).
-    """
-
-    force: Vector = vec.ZERO
-    moment: Vector = vec.ZERO
-    point: Vector = vec.ZERO
 
 
 @dataclass(frozen=True)
@@ -73,7 +61,7 @@ def sensitivities(
     qd: Sequence[Scalar],
     qdd: Sequence[Scalar],
     external: Mapping[int, Sequence[Wrench]] | None = None,
-    global_external: Mapping[int, Sequence[GlobalLoad]] | None = None,
+    global_external: Loads | None = None,
 ) -> Sensitivities:
     """Barman (3.1)-(3.95) for trees, with rotor inertia and friction.
 
@@ -83,11 +71,8 @@ def sensitivities(
     """
     places = placements(tree, q)
     moving = motions(tree, places, qd, qdd, tree.gravity)
-    turned = _turned_loads(tree, places, global_external or {})
-    loads = {number: list(wrenches) for number, wrenches in (external or {}).items()}
-    for number, found in turned.items():
-        loads.setdefault(number, []).extend(_at_origin(load) for load in found)
-    reactions = hybrid(tree, q, qd, qdd, [True] * tree.dof, loads).reactions
+    turned = in_link_axes(tree, places, global_external or {})
+    reactions = hybrid(tree, q, qd, qdd, [True] * tree.dof, together(external or {}, turned)).reactions
     wrenches = inward(tree, places, reactions, outward(tree, places, moving, qd), turned)
     return _tables(tree, wrenches)
 
@@ -96,7 +81,7 @@ def sensitivities(
 
 
 def outward(
-    tree: Tree, places: Sequence[Placement], moving: Sequence[Motion], qd: Sequence[Scalar]
+    tree: Tree, places: Sequence[Place], moving: Sequence[Motion], qd: Sequence[Scalar]
 ) -> list[dict[int, Three]]:
     """Per body, the sensitivities of its motion to every coordinate between it and the base."""
     found: list[dict[int, Three]] = [{}]
@@ -116,7 +101,7 @@ def outward(
     return found
 
 
-def _carried(body: Body, place: Placement, motion: Motion, double: Vector, rate: Scalar, above: Motion) -> Motion:
+def _carried(body: Body, place: Place, motion: Motion, double: Vector, rate: Scalar, above: Motion) -> Motion:
     """i < j: what joint i does to the antecedent it does to link j; one form for ,i and ,i' and ,i''."""
     u = above.turning.u  # U,i = hat(wd,i) + hat(w,i) hat(w) + hat(w) hat(w,i) of the antecedent
     w = place.down(above.turning.w)  # (3.9), (3.12); prismatic (3.10), (3.13), which passes ,i' on as well
@@ -170,28 +155,9 @@ def _turning(motion: Motion, double: Vector, w: Vector, wd: Vector) -> Turning:
 # ---- external loads that keep their direction ----------------------------------------------------
 
 
-def _turned_loads(
-    tree: Tree, places: Sequence[Placement], given: Mapping[int, Sequence[GlobalLoad]]
-) -> dict[int, list[GlobalLoad]]:
-    """0R_k^T 0F_k^e, 0R_k^T 0tau_k^e of (3.76), (3.88)."""
-
-    def down(number: int, v: Vector) -> Vector:  # (3.62)
-        return places[number].down(down(tree.bodies[number].antecedent, v)) if number else v
-
-    return {
-        k: [GlobalLoad(down(k, load.force), down(k, load.moment), load.point) for load in loads]
-        for k, loads in given.items()
-    }
-
-
-def _at_origin(load: GlobalLoad) -> Wrench:
-    """(3.84), (3.88) for j = k: the force's moment about the origin, and the moment."""
-    return load.force, vec.add(vec.cross(load.point, load.force), load.moment)
-
-
 def _load_sensitivity(load: GlobalLoad, axis: Vector) -> Wrench:
     """(3.77), (3.85), (3.89) for j = k: 0R_k,i^T F = (0R_k^T F) x e_i, e_i the axis of joint i in frame k."""
-    return _at_origin(GlobalLoad(vec.cross(load.force, axis), vec.cross(load.moment, axis), load.point))
+    return GlobalLoad(vec.cross(load.force, axis), vec.cross(load.moment, axis), load.point).wrench
 
 
 # ---- step 9: internal forces and moments, inward -------------------------------------------------
@@ -199,10 +165,10 @@ def _load_sensitivity(load: GlobalLoad, axis: Vector) -> Wrench:
 
 def inward(
     tree: Tree,
-    places: Sequence[Placement],
+    places: Sequence[Place],
     reactions: Sequence[Wrench],
     moved: Sequence[Mapping[int, Three]],
-    loads: Mapping[int, Sequence[GlobalLoad]],
+    loads: Loads,
 ) -> list[dict[int, Wrenches]]:
     """Per body, the sensitivities of its reaction to the coordinates of its ancestors, itself and its descendants."""
     found: list[dict[int, Wrenches]] = []

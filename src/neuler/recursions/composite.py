@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuler.algebra.inertia import Inertia
-from neuler.algebra.placement import Placement
 from neuler.compiler.graph import Scalar
-from neuler.passes.tree import Tree
+from neuler.passes.tree import Place, Tree
 from neuler.recursions.hybrid import rotor
 from neuler.recursions.kinematics import placements
 
 
-def composite_inertias(tree: Tree, places: Sequence[Placement]) -> list[Inertia]:
+def composite_inertias(tree: Tree, places: Sequence[Place]) -> list[Inertia]:
     """Jc_j = J_j + sum_k T_k^T Jc_k T_k, Khalil (95)."""
     inertia = [Inertia.rigid(b.mass, b.first_moment, b.inertia) for b in tree.bodies]
     for number in range(len(tree.bodies) - 1, 0, -1):
@@ -32,18 +31,16 @@ def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
     composite = composite_inertias(tree, places)
     matrix: list[list[Scalar]] = [[0.0] * tree.dof for _ in range(tree.dof)]
     for number, body in enumerate(tree.bodies):
-        for column in body.columns:
-            row = body.coordinate
-            assert row is not None
+        for row, column in body.freedoms:
             f, m = composite[number].column(column)
-            matrix[row][row] = (*f, *m)[column] + rotor(body)
+            for other, k in body.freedoms:
+                matrix[row][other] = (*f, *m)[k]
+            matrix[row][row] = matrix[row][row] + rotor(body)
             at = number
             while tree.bodies[at].antecedent:
                 f, m = places[at].wrench_up(f, m)
                 at = tree.bodies[at].antecedent
                 above = tree.bodies[at]
-                for k in above.columns:
-                    assert above.coordinate is not None
-                    entry = (*f, *m)[k]
-                    matrix[row][above.coordinate] = matrix[above.coordinate][row] = entry
+                for other, k in above.freedoms:
+                    matrix[row][other] = matrix[other][row] = (*f, *m)[k]
     return matrix

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neuler.algebra import turns
 from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
-from neuler.algebra.placement import Placement
 from neuler.algebra.screw import Wrench, flat
 from neuler.algebra.vector import Matrix, Vector
 from neuler.compiler.graph import Scalar
-from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
+from neuler.passes.tree import PRISMATIC, Body, Place, Tree
 from neuler.recursions.composite import composite_inertias
 from neuler.recursions.kinematics import angular_velocities, coordinate, placements
 
@@ -44,14 +42,14 @@ class Flow:
         s = ((half - xx, -xy, -xz), (-xy, half - yy, -yz), (-xz, -yz, half - zz))
         return cls(vec.cross(w, body.first_moment), (vec.cross(w, s[0]), vec.cross(w, s[1]), vec.cross(w, s[2])))
 
-    def up(self, place: Placement, speed: Vector, inertia: Inertia, moved: Inertia) -> Flow:
+    def up(self, place: Place, speed: Vector, inertia: Inertia, moved: Inertia) -> Flow:
         """In the antecedent's frame: x becomes R x + P, u becomes R u + ``speed``, the speed of the origin.
 
         ``inertia`` is the composite's in its own frame, ``moved`` in the antecedent's.
         """
         mass, moment = inertia.a[0], (moved.b[1][2], moved.b[2][0], moved.b[0][1])
         p = place.up(self.p)
-        w = turns.matrix_up_z(place.gamma, turns.matrix_up_x(place.alpha, turns.matrix_up_z(place.theta, self.w)))
+        w = place.matrix_up(self.w)
         shift = place.position
         rows = tuple(vec.add(w[k], vec.add(vec.scale(moment[k], speed), vec.scale(shift[k], p))) for k in range(3))
         return Flow(vec.add(p, vec.scale(mass, speed)), rows)  # type: ignore[arg-type]
@@ -61,12 +59,15 @@ class Flow:
         trace = self.w[0][0] + self.w[1][1] + self.w[2][2]
         return vec.cross(omega, self.p), vec.subtract(vec.scale(trace, omega), vec.apply_transposed(self.w, omega))
 
-    def row(self, body: Body) -> Vector:
-        """g with g . omega = a_j . wrench(omega) for every omega."""
-        if body.sigma == PRISMATIC:
-            return vec.cross(self.p, Z)
-        (xx, _, xz), (_, yy, yz), _ = self.w
-        return (-xz, -yz, xx + yy)
+    def row(self, k: int) -> Vector:
+        """g with g . omega = e_k . wrench(omega) for every omega."""
+        axis = vec.ONE[k % 3]
+        if k < 3:
+            return vec.cross(self.p, axis)
+        w = self.w
+        others = {3: w[1][1] + w[2][2], 4: w[0][0] + w[2][2], 5: w[0][0] + w[1][1]}[k]
+        x, y, z = (others if i == k - 3 else -w[i][k - 3] for i in range(3))
+        return (x, y, z)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Composite:
     ``speed`` is relative to the antecedent's origin, in the antecedent's frame.
     """
 
-    places: list[Placement]
+    places: list[Place]
     w: list[Vector]
     speed: list[Vector]
     inertia: list[Inertia]
@@ -103,14 +104,14 @@ def composite(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Composit
     return Composite(places, w, speed, inertia, flow)
 
 
-def axis_rate(body: Body, w: Vector) -> Vector:
-    """The inertial rate of the joint's axis: w x z."""
-    return (w[1], -w[0], 0.0) if body.sigma in (REVOLUTE, PRISMATIC) else vec.ZERO
+def axis_rate(k: int, w: Vector) -> Vector:
+    """The inertial rate of the axis of column k: w x e_k."""
+    return vec.cross(w, vec.ONE[k % 3])
 
 
-def along(body: Body, direction: Vector) -> Wrench:
-    """A motion of the joint's own kind, turning or sliding, along a direction."""
-    return (direction, vec.ZERO) if body.sigma == PRISMATIC else (vec.ZERO, direction)
+def along(k: int, direction: Vector) -> Wrench:
+    """A motion of column k's kind, sliding or turning, along a direction."""
+    return (direction, vec.ZERO) if k < 3 else (vec.ZERO, direction)
 
 
 def coriolis_matrix(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[list[Scalar]]:
@@ -118,33 +119,28 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> li
     whole = composite(tree, q, qd)
     matrix: list[list[Scalar]] = [[0.0] * tree.dof for _ in range(tree.dof)]
     for number, body in enumerate(tree.bodies):
-        if not body.columns:
-            continue
-        here = body.coordinate
-        assert here is not None
-        push = column(body, whole, number)
-        mass, bent = whole.inertia[number].column(body.columns[0]), whole.flow[number].row(body)
-        matrix[here][here] = flat(push)[body.columns[0]]
-        at = number
-        while tree.bodies[at].antecedent:
-            push = whole.places[at].wrench_up(*push)
-            mass, bent = row_up(whole, at, mass, bent)
-            at = tree.bodies[at].antecedent
-            above = tree.bodies[at]
-            for k in above.columns:
-                there = above.coordinate
-                assert there is not None
-                matrix[there][here] = flat(push)[k]
-                matrix[here][there] = row_entry(above, whole.w[at], mass, bent)
+        for here, k in body.freedoms:
+            push = column(k, whole, number)
+            mass, bent = whole.inertia[number].column(k), whole.flow[number].row(k)
+            for own, j in body.freedoms:
+                matrix[own][here] = flat(push)[j]
+            at = number
+            while tree.bodies[at].antecedent:
+                push = whole.places[at].wrench_up(*push)
+                mass, bent = row_up(whole, at, mass, bent)
+                at = tree.bodies[at].antecedent
+                for there, j in tree.bodies[at].freedoms:
+                    matrix[there][here] = flat(push)[j]
+                    matrix[here][there] = row_entry(j, whole.w[at], mass, bent)
     return matrix
 
 
-def column(body: Body, whole: Composite, number: int) -> Wrench:
-    """The wrench on all that the joint carries behind its column of C."""
-    rate = axis_rate(body, whole.w[number])
-    f, m = whole.inertia[number] @ along(body, rate)
-    if body.sigma == REVOLUTE:
-        bend, twist = whole.flow[number].wrench(Z)
+def column(k: int, whole: Composite, number: int) -> Wrench:
+    """The wrench on all that the joint carries behind the column of C of its column k."""
+    rate = axis_rate(k, whole.w[number])
+    f, m = whole.inertia[number] @ along(k, rate)
+    if k >= 3:
+        bend, twist = whole.flow[number].wrench(vec.ONE[k - 3])
         f, m = vec.add(f, bend), vec.add(m, twist)
     return f, m
 
@@ -159,9 +155,9 @@ def row_up(whole: Composite, number: int, mass: Wrench, bent: Vector, times: flo
     return moved, vec.add(whole.places[number].up(bent), vec.cross(speed, moved[0]))
 
 
-def row_entry(body: Body, w: Vector, mass: Wrench, bent: Vector, times: float = 1.0) -> Scalar:
-    """mass . d/dt(a_i) + bent . z_i for an antecedent joint i, as many ``times`` as ``bent`` is."""
-    rate = vec.scale(times, axis_rate(body, w))
-    if body.sigma == PRISMATIC:
+def row_entry(k: int, w: Vector, mass: Wrench, bent: Vector) -> Scalar:
+    """mass . d/dt(a_i) + bent . z_i for column k of an antecedent joint i."""
+    rate = axis_rate(k, w)
+    if k < 3:
         return vec.dot(mass[0], rate)
-    return vec.dot(mass[1], rate) + bent[2]
+    return vec.dot(mass[1], rate) + bent[k - 3]

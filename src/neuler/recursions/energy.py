@@ -8,7 +8,7 @@ from neuler.algebra import vector as vec
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import Body, Tree
-from neuler.recursions.hybrid import rotor
+from neuler.recursions.hybrid import rotor, spring
 from neuler.recursions.kinematics import coordinate, placements, velocities
 
 
@@ -32,10 +32,19 @@ def kinetic_energy(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Sca
 
 
 def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
-    """-g . sum M_j c_j, zero where the mass centre is level with the robot's base frame.
+    """-g . sum M_j c_j, zero where the mass centre is level with the base frame; and the springs' half K dq^2."""
+    mass, moment = mass_moment(tree, q)
+    start: Vector = tree.base.translation
+    level = vec.subtract(moment, vec.scale(mass, start))
+    energy = -vec.dot(tree.gravity, level)
+    for body in tree.bodies:
+        if body.joint and body.joint.stiffness:
+            energy = energy + 0.5 * (spring(body, q) * (q[body.position] - body.joint.rest))
+    return energy
 
-    Masses and first moments are gathered inward.
-    """
+
+def mass_moment(tree: Tree, q: Sequence[Scalar]) -> tuple[Scalar, Vector]:
+    """Total mass and first moment in the canonical frame of the base, gathered inward."""
     places = placements(tree, q)
     mass: list[Scalar] = [body.mass for body in tree.bodies]
     moment: list[Vector] = [body.first_moment for body in tree.bodies]
@@ -45,9 +54,7 @@ def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
         shifted = vec.add(place.up(moment[number]), vec.scale(mass[number], place.position))
         moment[parent] = vec.add(moment[parent], shifted)
         mass[parent] = mass[parent] + mass[number]
-    start: Vector = tree.base.translation
-    level = vec.subtract(moment[0], vec.scale(mass[0], start))
-    return -vec.dot(tree.gravity, level)
+    return mass[0], moment[0]
 
 
 def momentum(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> tuple[Vector, Vector]:

@@ -21,7 +21,7 @@ class Factor:
     """Solves A x = b for as many b as there are."""
 
     def __init__(self, tree: Tree, matrix: Sequence[Sequence[Scalar]]) -> None:
-        movers = [body for body in tree.bodies if body.coordinate is not None]
+        movers = [body for body in tree.bodies for _ in body.columns]
         n = len(movers)
         a = [list(row) for row in matrix]
         self.inverse: list[Scalar] = [0.0] * n

@@ -43,12 +43,12 @@ def poses(tree: Tree, q: Sequence[Scalar], names: Sequence[str]) -> list[tuple[M
     found = []
     for name in names:
         number, placement = tree.frames[name]
-        rotation, origin = _continued(world[number], placement)
+        rotation, origin = continued(world[number], placement)
         found.append(_seen(to_base, rotation, origin))
     return found
 
 
-def _continued(pose: tuple[Matrix, Vector], placement: Transform) -> tuple[Matrix, Vector]:
+def continued(pose: tuple[Matrix, Vector], placement: Transform) -> tuple[Matrix, Vector]:
     rotation, origin = pose
     columns = list(zip(*placement.rotation, strict=True))
     rows = tuple(tuple(vec.dot(row, column) for column in columns) for row in rotation)
@@ -74,9 +74,8 @@ def jacobian(tree: Tree, q: Sequence[Scalar], frame: str, *, world: bool) -> lis
     columns: list[Wrench] = [(vec.ZERO, vec.ZERO)] * tree.dof
     while number:
         body = tree.bodies[number]
-        for k in body.columns:
-            assert body.coordinate is not None
-            columns[body.coordinate] = _column(k, *pose)
+        for index, k in body.freedoms:
+            columns[index] = column(k, *pose)
         pose = places[number].pose_up(*pose)
         number = body.antecedent
     if world:
@@ -85,10 +84,9 @@ def jacobian(tree: Tree, q: Sequence[Scalar], frame: str, *, world: bool) -> lis
     return [[(*v, *w)[row] for v, w in columns] for row in range(6)]
 
 
-def _column(k: int, rotation: Matrix, position: Vector) -> Wrench:
-    """R^T (e_k x P) and R^T e_k for a turn about z, R^T e_k for a slide along it."""
-    axis = rotation[2]
-    if k == 2:
+def column(k: int, rotation: Matrix, position: Vector) -> Wrench:
+    """R^T (e_k x P) and R^T e_k for a turn about an axis, R^T e_k for a slide along it."""
+    axis = rotation[k % 3]
+    if k < 3:
         return axis, vec.ZERO
-    x, y, _ = position
-    return vec.apply_transposed(rotation, (-y, x, 0.0)), axis
+    return vec.apply_transposed(rotation, vec.cross(vec.ONE[k % 3], position)), axis

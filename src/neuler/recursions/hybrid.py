@@ -1,7 +1,9 @@
 """Hybrid dynamics: every joint is told its acceleration or its force, and the other is found.
 
 All motion given: the inverse dynamics of Khalil (13)-(31). All forces given: the articulated-body
-direct dynamics (34)-(44). Mixed: 6.3, (72)-(82). Which joint is told what is data.
+direct dynamics (34)-(44). Mixed: 6.3, (72)-(82). A free link is a joint of six coordinates: with its
+acceleration given (13)-(31), with its wrench given 7.2, (89)-(100), and 7.3, (101)-(112); they are
+eliminated one by one. Which joint is told what is data.
 
 Accelerations are counted from those the links would have if every unknown joint acceleration
 were zero. These nominal accelerations satisfy (14) with all its velocity terms, so that the
@@ -17,12 +19,11 @@ from dataclasses import dataclass, field
 
 from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
-from neuler.algebra.placement import Placement
 from neuler.algebra.screw import Wrench, flat, pair
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Node, Scalar, sign
 from neuler.errors import RobotError
-from neuler.passes.tree import Body, Tree
+from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Place, Tree
 from neuler.recursions.kinematics import coordinate, motions, newton_euler, placements
 
 
@@ -38,6 +39,8 @@ class Found:
 class Elimination:
     """One joint coordinate whose acceleration was eliminated from its link's equations."""
 
+    index: int
+    """Of the coordinate."""
     column: int
     nominal: Scalar
     """H^-1 (tau - a^T p): its acceleration if the antecedent moves as nominal."""
@@ -50,7 +53,7 @@ class Elimination:
 def friction(body: Body, rate: Scalar) -> Scalar:
     """F_s sign(qd) + F_v qd, Khalil (31); the Coulomb part may differ between the two directions."""
     joint = body.joint
-    if joint is None or not joint.moves:
+    if joint is None or body.sigma not in (REVOLUTE, PRISMATIC):
         return 0.0
     forward = joint.coulomb
     reverse = forward if joint.coulomb_reverse is None else joint.coulomb_reverse
@@ -59,6 +62,19 @@ def friction(body: Body, rate: Scalar) -> Scalar:
         s = sign(rate)
         loss = loss + (forward + reverse) / 2 * s + (forward - reverse) / 2 * (s * s)
     return loss
+
+
+def spring(body: Body, q: Sequence[Scalar]) -> Scalar:
+    """K (q - q0): what it takes to hold the joint's spring, Khalil (69), (70)."""
+    joint = body.joint
+    if joint is None or not joint.stiffness or body.coordinate is None:
+        return 0.0
+    return joint.stiffness * (q[body.position] - joint.rest)
+
+
+def passive(body: Body, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Scalar:
+    """What friction and spring take of the joint's force."""
+    return friction(body, coordinate(body, qd)) + spring(body, q)
 
 
 def rotor(body: Body) -> float:
@@ -114,16 +130,16 @@ def hybrid(
         body = tree.bodies[number]
         parent = body.antecedent
         total[number], plain[number] = wrench[number], inertia[number]
-        for column in body.columns:
-            if not motion_given[_index(body)]:
-                force = given[_index(body)] - friction(body, coordinate(body, qd))  # (44)
-                steps[number].append(_eliminate(body, number, column, force, wrench, inertia))
+        for index, column in body.freedoms:
+            if not motion_given[index]:
+                force = given[index] - passive(body, q, qd)  # (44), (69)
+                steps[number].append(_eliminate(body, number, index, column, force, wrench, inertia))
         f, m = places[number].wrench_up(*wrench[number])  # (39), (77); (28)-(30)
         wrench[parent] = (vec.add(wrench[parent][0], f), vec.add(wrench[parent][1], m))
         below, here = inertia[parent], inertia[number]
         if below is not None and here is not None:
             inertia[parent] = below + places[number].inertia_up(here)  # (40), (78)
-    return _outward(tree, places, qd, given, motion_given, settled, wrench, total, plain, steps)
+    return _outward(tree, places, q, qd, given, motion_given, settled, wrench, total, plain, steps)
 
 
 def inverse_dynamics(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
@@ -136,21 +152,22 @@ def forward_dynamics(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], tau:
     return hybrid(tree, q, qd, tau, [False] * tree.dof).coordinates
 
 
-def _index(body: Body) -> int:
-    assert body.coordinate is not None
-    return body.coordinate
-
-
 def _settled(tree: Tree, motion_given: Sequence[bool]) -> list[bool]:
     settled = [True]
     for body in tree.bodies[1:]:
-        told = body.coordinate is None or motion_given[body.coordinate]
+        told = all(motion_given[index] for index, _ in body.freedoms)
         settled.append(settled[body.antecedent] and told)
     return settled
 
 
 def _eliminate(
-    body: Body, number: int, column: int, force: Scalar, wrench: list[Wrench], inertia: list[Inertia | None]
+    body: Body,
+    number: int,
+    index: int,
+    column: int,
+    force: Scalar,
+    wrench: list[Wrench],
+    inertia: list[Inertia | None],
 ) -> Elimination:
     """Khalil (36)-(38): solve for the joint's acceleration and take it out of the link's equations."""
     j = inertia[number]
@@ -167,12 +184,13 @@ def _eliminate(
     if exact:
         alpha[column] = force
     wrench[number] = pair(alpha)
-    return Elimination(column, nominal, share, exact)
+    return Elimination(index, column, nominal, share, exact)
 
 
 def _outward(
     tree: Tree,
-    places: Sequence[Placement],
+    places: Sequence[Place],
+    q: Sequence[Scalar],
     qd: Sequence[Scalar],
     given: Sequence[Scalar],
     motion_given: Sequence[bool],
@@ -198,10 +216,10 @@ def _outward(
                 for s, x in others:
                     after = after - s * x
                 if step.exact:
-                    found[_index(body)], delta[k] = after - delta[k], after
+                    found[step.index], delta[k] = after - delta[k], after
                 else:
                     push = after - step.share[k] * delta[k]  # (41), (80)
-                    found[_index(body)], delta[k] = push, delta[k] + push  # (43), (81)
+                    found[step.index], delta[k] = push, delta[k] + push  # (43), (81)
             change.append(pair(delta))
         reaction = total[number]
         if not settled[number]:
@@ -210,8 +228,7 @@ def _outward(
             f, m = inertia @ change[number]  # (42), (79)
             reaction = (vec.add(reaction[0], f), vec.add(reaction[1], m))
         felt.append(reaction)
-        for column in body.columns:
-            k = _index(body)
+        for k, column in body.freedoms:
             if motion_given[k]:  # (31), (82)
-                found[k] = flat(reaction)[column] + rotor(body) * given[k] + friction(body, coordinate(body, qd))
+                found[k] = flat(reaction)[column] + rotor(body) * given[k] + passive(body, q, qd)
     return Found(found, felt)

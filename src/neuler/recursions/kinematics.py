@@ -6,35 +6,49 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
-from neuler.algebra.placement import Placement
 from neuler.algebra.vector import Matrix, Vector
 from neuler.compiler.graph import Scalar
-from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
+from neuler.passes.tree import FREE, PRISMATIC, REVOLUTE, Body, Place, Tree
 
 
 def coordinate(body: Body, values: Sequence[Scalar]) -> Scalar:
-    """The body's own entry of a vector of coordinates; zero behind a fixed joint."""
+    """The body's own entry of a vector of velocities or forces; zero behind a fixed joint."""
     return 0.0 if body.coordinate is None else values[body.coordinate]
 
 
-def placements(tree: Tree, q: Sequence[Scalar]) -> list[Placement]:
+def screw(body: Body, values: Sequence[Scalar]) -> tuple[Vector, Vector]:
+    """A free body's six entries of a vector of velocities, (linear; angular)."""
+    first = body.coordinate or 0
+    return (
+        (values[first], values[first + 1], values[first + 2]),
+        (values[first + 3], values[first + 4], values[first + 5]),
+    )
+
+
+def placements(tree: Tree, q: Sequence[Scalar]) -> list[Place]:
     """The frame of every body in its antecedent's."""
-    return [body.placement(coordinate(body, q)) for body in tree.bodies]
+    return [body.place(q) for body in tree.bodies]
 
 
-def angular_velocities(tree: Tree, places: Sequence[Placement], qd: Sequence[Scalar]) -> list[Vector]:
+def angular_velocities(tree: Tree, places: Sequence[Place], qd: Sequence[Scalar]) -> list[Vector]:
     """Khalil (18), (19)."""
     w: list[Vector] = [vec.ZERO]
     for body, place in zip(tree.bodies[1:], places[1:], strict=True):
+        if body.sigma == FREE:
+            w.append(screw(body, qd)[1])
+            continue
         x, y, z = place.down(w[body.antecedent])  # (18)
         w.append((x, y, z + coordinate(body, qd) if body.sigma == REVOLUTE else z))  # (19)
     return w
 
 
-def velocities(tree: Tree, places: Sequence[Placement], qd: Sequence[Scalar]) -> list[tuple[Vector, Vector]]:
+def velocities(tree: Tree, places: Sequence[Place], qd: Sequence[Scalar]) -> list[tuple[Vector, Vector]]:
     """Screws (linear; angular) of all canonical frames, Khalil (13)."""
     screws: list[tuple[Vector, Vector]] = [(vec.ZERO, vec.ZERO)]
     for body, place in zip(tree.bodies[1:], places[1:], strict=True):
+        if body.sigma == FREE:
+            screws.append(screw(body, qd))
+            continue
         screws.append(add_along(body, place.motion_down(*screws[body.antecedent]), coordinate(body, qd)))
     return screws
 
@@ -82,12 +96,15 @@ class Motion:
 
 
 def motions(
-    tree: Tree, places: Sequence[Placement], qd: Sequence[Scalar], qdd: Sequence[Scalar], gravity: Vector
+    tree: Tree, places: Sequence[Place], qd: Sequence[Scalar], qdd: Sequence[Scalar], gravity: Vector
 ) -> list[Motion]:
     """Khalil (18)-(21), started with the base accelerating by -g."""
     found = [Motion(vec.negate(gravity), Turning.of(vec.ZERO, vec.ZERO))]
     for body, place in zip(tree.bodies[1:], places[1:], strict=True):
         above = found[body.antecedent]
+        if body.sigma == FREE:
+            found.append(free_motion(place.down(above.vd), screw(body, qd), screw(body, qdd)))
+            continue
         rate, push = coordinate(body, qd), coordinate(body, qdd)
         w_above = place.down(above.turning.w)  # (18)
         wd = place.down(above.turning.wd)
@@ -101,6 +118,15 @@ def motions(
             vd = (vd[0] + w_above[1] * twice, vd[1] - w_above[0] * twice, vd[2] + push)  # (21)
         found.append(Motion(vd, Turning.of(w, wd)))
     return found
+
+
+def free_motion(fall: Vector, velocity: tuple[Vector, Vector], change: tuple[Vector, Vector]) -> Motion:
+    """Of a free link whose velocity has the components ``velocity`` in its own frame, changing by ``change``.
+
+    The inertial acceleration of its origin is v' + w x v; ``fall`` is minus gravity in its frame.
+    """
+    (v, w), (vd, wd) = velocity, change
+    return Motion(vec.add(fall, vec.add(vd, vec.cross(w, v))), Turning.of(w, wd))
 
 
 def newton_euler(body: Body, motion: Motion) -> tuple[Vector, Vector]:
@@ -120,10 +146,9 @@ def newton_euler(body: Body, motion: Motion) -> tuple[Vector, Vector]:
     return force, vec.add(moment, vec.cross(ms, vd))  # (23)
 
 
-def world_poses(tree: Tree, places: Sequence[Placement]) -> list[tuple[Matrix, Vector]]:
+def world_poses(tree: Tree, places: Sequence[Place]) -> list[tuple[Matrix, Vector]]:
     """Rotation (rows) and origin of every canonical frame in the canonical frame of the base."""
-    one: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    poses: list[tuple[Matrix, Vector]] = [(one, vec.ZERO)]
+    poses: list[tuple[Matrix, Vector]] = [(vec.ONE, vec.ZERO)]
     for body, place in zip(tree.bodies[1:], places[1:], strict=True):
         rotation, origin = poses[body.antecedent]
         poses.append((place.rows_across(rotation), vec.add(origin, vec.apply(rotation, place.position))))

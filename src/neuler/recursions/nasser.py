@@ -19,7 +19,7 @@ from neuler.algebra.screw import Wrench, flat, pair, plus
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
-from neuler.recursions.hybrid import Found, friction, reciprocal, rotor
+from neuler.recursions.hybrid import Found, passive, reciprocal, rotor
 from neuler.recursions.kinematics import angular_velocities, coordinate, placements
 
 
@@ -53,28 +53,30 @@ def nasser(
     w = angular_velocities(tree, places, qd)
     a = [Inertia.rigid(body.mass, body.first_moment, body.inertia) for body in tree.bodies]
     b = [_bias(body, w[k], (external or {}).get(k, ())) for k, body in enumerate(tree.bodies)]
+    drives = [coordinate(body, tau) - passive(body, q, qd) for body in tree.bodies]
     equations: list[Equations | None] = [None] * len(tree.bodies)
     for number in range(len(tree.bodies) - 1, 0, -1):
         body, parent = tree.bodies[number], tree.bodies[number].antecedent
         rate = coordinate(body, qd)
-        one = _equations(body, places[number], w[parent], w[number], rate, a[number], b[number])
+        place = places[number]
+        assert isinstance(place, Placement)  # the paper knows no free links
+        one = _equations(body, place, w[parent], w[number], rate, a[number], b[number])
         equations[number] = one
         passed, through = one.a, one.b
         for k in body.columns:
-            drive = coordinate(body, tau) - friction(body, rate)
             z = one.a.column(k)  # A* Z
             inverse, exact = reciprocal(flat(z)[k] + rotor(body), body), rotor(body) == 0.0
             share = [1.0 if exact and i == k else x * inverse for i, x in enumerate(flat(z))]
             passed = one.a.without(z, pair(share), k if exact else None)  # gamma G A*
-            free = drive - flat(one.b)[k]
+            free = drives[number] - flat(one.b)[k]
             loads = [x + y * free for x, y in zip(flat(one.b), share, strict=True)]  # gamma G B*
             if exact:
-                loads[k] = drive
+                loads[k] = drives[number]
             through = pair(loads)
         if parent:
             a[parent] = a[parent] + one.stand.inertia_up(passed)  # (2.1.19.4), (2.3.3)
             b[parent] = plus(b[parent], one.stand.wrench_up(*through))  # (2.1.19.7), (2.3.4)
-    return _outbound(tree, equations, qd, tau, b[0])
+    return _outbound(tree, equations, drives, b[0])
 
 
 def _bias(body: Body, w: Vector, loads: Sequence[Wrench]) -> Wrench:
@@ -107,8 +109,7 @@ def _equations(
 def _outbound(
     tree: Tree,
     equations: Sequence[Equations | None],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
+    drives: Sequence[Scalar],
     base_load: Wrench,
 ) -> Found:
     """(2.1.20): F_j, then the joint's acceleration, then the acceleration of the link."""
@@ -126,8 +127,7 @@ def _outbound(
         for k in body.columns:
             assert body.coordinate is not None
             z = flat(one.a.column(k))
-            drive = tau[body.coordinate] - friction(body, coordinate(body, qd))
-            push = (drive - load[k]) / (z[k] + rotor(body))  # Z^T G_j F_j
+            push = (drives[number] - load[k]) / (z[k] + rotor(body))  # Z^T G_j F_j
             found[body.coordinate] = push
             move[k] = move[k] + push
             load = [x + y * push for x, y in zip(load, z, strict=True)]  # U_j: the reaction loads

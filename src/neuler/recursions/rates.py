@@ -17,13 +17,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
-from neuler.algebra.placement import Placement
 from neuler.algebra.screw import Wrench, flat, plus
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
-from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
-from neuler.recursions.hybrid import friction, rotor
-from neuler.recursions.kinematics import Motion, Turning, coordinate, motions, newton_euler, placements, velocities
+from neuler.passes.tree import FREE, PRISMATIC, REVOLUTE, Body, Place, Tree
+from neuler.recursions.hybrid import passive, rotor
+from neuler.recursions.kinematics import (
+    Motion,
+    Turning,
+    coordinate,
+    motions,
+    newton_euler,
+    placements,
+    screw,
+    velocities,
+)
 from neuler.robot import Transform
 
 Loads = Mapping[int, Sequence[Wrench]]
@@ -111,20 +119,18 @@ def torque_rates(
     tau_rate: list[Scalar] = [0.0] * tree.dof
     for i in range(len(tree.bodies) - 1, 0, -1):
         body, place, j = tree.bodies[i], places[i], tree.bodies[i].antecedent
-        speed, push, jerk = (coordinate(body, x) for x in (qd, qdd, qddd))
-        for column in body.columns:
-            assert body.coordinate is not None
+        for k, column in body.freedoms:
             own = flat(wrench[i])[column], flat(rate[i])[column]
-            tau[body.coordinate] = own[0] + rotor(body) * push + friction(body, speed)  # (18), (19)
-            tau_rate[body.coordinate] = own[1] + rotor(body) * jerk + _viscous(body) * push  # (20), (21)
+            tau[k] = own[0] + rotor(body) * qdd[k] + passive(body, q, qd)  # (18), (19)
+            tau_rate[k] = own[1] + rotor(body) * qddd[k] + _viscous(body) * qdd[k] + _stiffness(body) * qd[k]  # (20)
         wrench[j] = plus(wrench[j], place.wrench_up(*wrench[i]))  # (14), (15)
-        rate[j] = plus(rate[j], place.wrench_up(*_carried(body, speed, wrench[i], rate[i])))  # (16), (17)
+        rate[j] = plus(rate[j], place.wrench_up(*_carried(body, qd, wrench[i], rate[i])))  # (16), (17)
     return Rates(tau, tau_rate, wrench, rate)
 
 
 def motion_rates(
     tree: Tree,
-    places: Sequence[Placement],
+    places: Sequence[Place],
     moving: Sequence[Motion],
     qd: Sequence[Scalar],
     qdd: Sequence[Scalar],
@@ -137,6 +143,10 @@ def motion_rates(
     found = [Motion(vec.ZERO, Turning.of(vec.ZERO, vec.ZERO))]
     for body, place, motion in zip(tree.bodies[1:], places[1:], moving[1:], strict=True):
         above, change = moving[body.antecedent].turning, found[body.antecedent]
+        if body.sigma == FREE:
+            fall = place.down(moving[body.antecedent].vd)
+            found.append(_free_rate(fall, motion, *(screw(body, x) for x in (qd, qdd, qddd))))
+            continue
         speed, push, jerk = (coordinate(body, x) for x in (qd, qdd, qddd))
         w, wd = place.down(above.w), place.down(above.wd)  # i+1Ri omega_i, i+1Ri gamma_i
         wdd = place.down(change.turning.wd)
@@ -152,6 +162,13 @@ def motion_rates(
             vdd = (vdd[0], vdd[1], vdd[2] + speed * u[2][2] + jerk)  # (8)
         found.append(Motion(vdd, turning_rate(motion.turning, wdd)))
     return found
+
+
+def _free_rate(fall: Vector, motion: Motion, velocity: Wrench, change: Wrench, jerk: Wrench) -> Motion:
+    """The rate of ``free_motion``: v'' + w' x v + w x v', and gravity turns back in the link's frame."""
+    (v, w), (vd, wd), (vdd, wdd) = velocity, change, jerk
+    linear = vec.add(vdd, vec.add(vec.cross(wd, v), vec.cross(w, vec.subtract(vd, fall))))
+    return Motion(linear, turning_rate(motion.turning, wdd))
 
 
 def turning_rate(turning: Turning, wdd: Vector) -> Turning:
@@ -202,12 +219,16 @@ def _relieve(wrench: list[Wrench], external: Loads | None) -> None:
             wrench[number] = (vec.subtract(f, push), vec.subtract(m, twist))
 
 
-def _carried(body: Body, speed: Scalar, wrench: Wrench, rate: Wrench) -> Wrench:
+def _carried(body: Body, qd: Sequence[Scalar], wrench: Wrench, rate: Wrench) -> Wrench:
     """The rate of a link's wrench as seen from its joint's seat on the antecedent.
 
-    A revolute joint turns force and moment, a prismatic one moves the force: dd z x f of (17).
+    A revolute joint turns force and moment, a prismatic one moves the force: dd z x f of (17). A free one does both.
     """
     (f, n), (fd, nd) = wrench, rate
+    if body.sigma == FREE:
+        v, w = screw(body, qd)
+        return vec.add(fd, vec.cross(w, f)), vec.add(nd, vec.add(vec.cross(w, n), vec.cross(v, f)))
+    speed = coordinate(body, qd)
     if body.sigma == REVOLUTE:
         fd = (fd[0] - speed * f[1], fd[1] + speed * f[0], fd[2])
         nd = (nd[0] - speed * n[1], nd[1] + speed * n[0], nd[2])
@@ -219,3 +240,8 @@ def _carried(body: Body, speed: Scalar, wrench: Wrench, rate: Wrench) -> Wrench:
 def _viscous(body: Body) -> float:
     """Fv: all of the friction of Khalil (31) that has a rate."""
     return body.joint.viscous if body.joint else 0.0
+
+
+def _stiffness(body: Body) -> float:
+    """K of the joint's spring, Khalil (69)."""
+    return body.joint.stiffness if body.joint else 0.0

@@ -11,7 +11,8 @@ a particle at x with relative velocity u gains lam + e x x + 2 nu x u (a revolut
 alone (a prismatic one). Summed over composite links these are the columns of d(tau)/dq; a row of
 it contracts the same sums with the joint's own axis. d(tau)/d(qd) is twice the Coriolis matrix,
 d(tau)/d(qdd) the inertia matrix. Only joints on one path to the base act on each other: the work
-grows with the number of such pairs.
+grows with the number of such pairs. Loads that keep their direction in the base do not turn with
+the joint; their share, of d(tau)/dq alone, is a sum of its own: see loads.py.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench, flat
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
-from neuler.passes.tree import PRISMATIC, Body, Tree
-from neuler.recursions.coriolis import Composite, Z, axis_rate, column, composite, row_entry, row_up
+from neuler.passes.tree import FREE, PRISMATIC, Body, Tree
+from neuler.recursions.coriolis import Composite, composite, row_up
 from neuler.recursions.hybrid import hybrid, rotor
-from neuler.recursions.kinematics import Motion, coordinate, motions
+from neuler.recursions.kinematics import Motion, coordinate, motions, screw
+from neuler.recursions.loads import Loads, Pull, pulls
 
 Matrix = list[list[Scalar]]
 
@@ -54,6 +56,10 @@ class Gain:
         bend, twist = whole.flow[number].wrench(vec.scale(2.0, self.nu))
         return vec.add(f, bend), vec.add(m, twist)
 
+    def felt(self, mass: Wrench, bent: Vector) -> Scalar:
+        """What a joint further out feels of it, by its covectors of C (``bent`` twice)."""
+        return vec.dot(mass[0], self.lam) + vec.dot(mass[1], self.e) + vec.dot(bent, self.nu)
+
     def down(self, whole: Composite, number: int) -> Gain:
         """The same gain, about the origin and in the axes of a link further out."""
         place = whole.places[number]
@@ -62,7 +68,39 @@ class Gain:
         return Gain(place.down(lam), place.down(self.e), place.down(self.nu))
 
 
-def gain(body: Body, motion: Motion, rate: Scalar) -> Gain:
+@dataclass(frozen=True)
+class Gains:
+    """Of one column of a joint: to its position, its velocity and its acceleration."""
+
+    dq: Gain
+    dqd: Gain
+    dqdd: Gain
+
+
+def gains_of(body: Body, motion: Motion, qd: Sequence[Scalar], fall: Vector) -> list[Gains]:
+    """Of every column of the joint, from the motion of its link; ``fall`` is minus gravity in its frame.
+
+    Below a free link nothing moves: a turn of it changes the direction of gravity alone.
+    """
+    w = motion.turning.w
+    found = []
+    for _, k in body.freedoms:
+        axis = vec.ONE[k % 3]
+        rate = vec.cross(w, axis)
+        if body.sigma == FREE:
+            v, _ = screw(body, qd)
+            dq = Gain(vec.cross(fall, axis), vec.ZERO, vec.ZERO) if k >= 3 else Gain(vec.ZERO, vec.ZERO, vec.ZERO)
+            dqd = Gain(vec.cross(axis, v), rate, axis) if k >= 3 else Gain(rate, vec.ZERO, vec.ZERO)
+        else:
+            dq = _gain(body, motion, coordinate(body, qd))
+            rate = vec.scale(2.0, rate)
+            dqd = Gain(vec.ZERO, rate, axis) if k >= 3 else Gain(rate, vec.ZERO, vec.ZERO)
+        dqdd = Gain(vec.ZERO, axis, vec.ZERO) if k >= 3 else Gain(axis, vec.ZERO, vec.ZERO)
+        found.append(Gains(dq, dqd, dqdd))
+    return found
+
+
+def _gain(body: Body, motion: Motion, rate: Scalar) -> Gain:
     """nu, e and lam of the joint, from the motion of its own link (whose x and y are the antecedent's, turned)."""
     w, wd = motion.turning.w, motion.turning.wd
     if body.sigma == PRISMATIC:
@@ -74,14 +112,26 @@ def gain(body: Body, motion: Motion, rate: Scalar) -> Gain:
     return Gain((motion.vd[1], -motion.vd[0], 0.0), e, (y, -x, 0.0))
 
 
+def _all_gains(tree: Tree, whole: Composite, moving: Sequence[Motion], qd: Sequence[Scalar]) -> list[list[Gains]]:
+    found = []
+    for body, place, motion in zip(tree.bodies, whole.places, moving, strict=True):
+        fall = place.down(vec.negate(tree.gravity)) if body.sigma == FREE else vec.ZERO
+        found.append(gains_of(body, motion, qd, fall))
+    return found
+
+
 def sensitivities(
     tree: Tree,
     q: Sequence[Scalar],
     qd: Sequence[Scalar],
     qdd: Sequence[Scalar],
     external: Mapping[int, Sequence[Wrench]] | None = None,
+    loads: Loads | None = None,
 ) -> Sensitivities:
-    """d(tau)/dq, d(tau)/d(qd), d(tau)/d(qdd); external wrenches are fixed to their links.
+    """d(tau)/dq, d(tau)/d(qd), d(tau)/d(qdd).
+
+    ``external`` wrenches are fixed to their links; ``loads``, here in the axes of their links, keep their
+    direction in the base.
 
     Viscous friction is on the diagonal of d(tau)/d(qd); Coulomb friction adds nothing (it jumps at
     rest, where its derivative does not exist).
@@ -89,67 +139,70 @@ def sensitivities(
     whole = composite(tree, q, qd)
     moving = motions(tree, whole.places, qd, qdd, tree.gravity)
     felt = hybrid(tree, q, qd, qdd, [True] * tree.dof, external).reactions
-    gains = [gain(body, motion, coordinate(body, qd)) for body, motion in zip(tree.bodies, moving, strict=True)]
+    gains = _all_gains(tree, whole, moving, qd)
+    pulled = pulls(tree, whole.places, loads or {})
     found = Sensitivities(_zeros(tree.dof), _zeros(tree.dof), _zeros(tree.dof))
     for number, body in enumerate(tree.bodies):
-        if body.columns:
-            _path(tree, whole, gains, felt, found, number)
+        for here, k in body.freedoms:
+            _path(tree, whole, gains, felt, pulled, found, number, here, k)
+            if body.joint:
+                found.dq[here][here] = found.dq[here][here] + body.joint.stiffness
+                found.dqd[here][here] = found.dqd[here][here] + body.joint.viscous
+            found.dqdd[here][here] = found.dqdd[here][here] + rotor(body)
     return found
 
 
 def _path(
     tree: Tree,
     whole: Composite,
-    gains: Sequence[Gain],
+    gains: Sequence[Sequence[Gains]],
     felt: Sequence[Wrench],
+    pulled: Sequence[Pull],
     found: Sensitivities,
     number: int,
+    here: int,
+    k: int,
 ) -> None:
-    """One joint against itself and every joint between it and the base."""
+    """One column of a joint against all its columns and every joint between it and the base."""
     body = tree.bodies[number]
-    here, k = body.coordinate, body.columns[0]
-    assert here is not None
-    inertia, flow = whole.inertia[number], whole.flow[number]
-    mine = gains[number]
-    shift = mine.wrench(whole, number)
-    bias = _twice(column(body, whole, number))
-    mass, bent = inertia.column(k), vec.scale(2.0, flow.row(body))
-    viscous = body.joint.viscous if body.joint else 0.0
-    found.dq[here][here] = flat(shift)[k]
-    found.dqd[here][here] = flat(bias)[k] + viscous
-    found.dqdd[here][here] = flat(mass)[k] + rotor(body)
-    shift = _turned(body, felt[number], shift)
+    mine = gains[number][body.columns.index(k)]
+    shift, bias = mine.dq.wrench(whole, number), mine.dqd.wrench(whole, number)
+    mass, bent = whole.inertia[number].column(k), vec.scale(2.0, whole.flow[number].row(k))
+    turn = flat(pulled[number].turned(vec.ONE[k - 3])) if k >= 3 else flat((vec.ZERO, vec.ZERO))
+    for own, j in body.freedoms:
+        found.dq[own][here] = flat(shift)[j] - turn[j]
+        found.dqd[own][here] = flat(bias)[j]
+        found.dqdd[own][here] = flat(mass)[j]
+    row = pulled[number].row(k)
+    shift = _turned(k, felt[number], shift, pulled[number].passed(k))
     at = number
     while tree.bodies[at].antecedent:
         shift, bias = whole.places[at].wrench_up(*shift), whole.places[at].wrench_up(*bias)
         mass, bent = row_up(whole, at, mass, bent, 2.0)
+        row = whole.places[at].up(row)
         at = tree.bodies[at].antecedent
-        above = tree.bodies[at]
-        for j in above.columns:
-            there = above.coordinate
-            assert there is not None
+        for (there, j), theirs in zip(tree.bodies[at].freedoms, gains[at], strict=True):
             found.dq[there][here] = flat(shift)[j]
             found.dqd[there][here] = flat(bias)[j]
             found.dqdd[there][here] = found.dqdd[here][there] = flat(mass)[j]
-            theirs = gains[at]
-            found.dq[here][there] = vec.dot(mass[0], theirs.lam) + vec.dot(mass[1], theirs.e) + vec.dot(bent, theirs.nu)
-            found.dqd[here][there] = row_entry(above, whole.w[at], mass, bent, 2.0)
+            moved = theirs.dq.felt(mass, bent)
+            found.dq[here][there] = moved - row[j - 3] if j >= 3 else moved
+            found.dqd[here][there] = theirs.dqd.felt(mass, bent)
 
 
 def _zeros(n: int) -> Matrix:
     return [[0.0] * n for _ in range(n)]
 
 
-def _twice(wrench: Wrench) -> Wrench:
-    return vec.scale(2.0, wrench[0]), vec.scale(2.0, wrench[1])
+def _turned(k: int, wrench: Wrench, shift: Wrench, push: Vector) -> Wrench:
+    """Seen from below, the wrench that the joint passes on moves along with what it carries.
 
-
-def _turned(body: Body, wrench: Wrench, shift: Wrench) -> Wrench:
-    """Seen from below, the wrench that the joint passes on moves along with what it carries."""
-    f, m = wrench
-    if body.sigma == PRISMATIC:
-        return shift[0], vec.add(shift[1], (-f[1], f[0], 0.0))
-    return vec.add(shift[0], (-f[1], f[0], 0.0)), vec.add(shift[1], (-m[1], m[0], 0.0))
+    Loads that keep their direction are not in ``wrench``: their moment grows by ``push``.
+    """
+    (f, m), moment, axis = wrench, vec.subtract(shift[1], push), vec.ONE[k % 3]
+    if k < 3:
+        return shift[0], vec.add(moment, vec.cross(axis, f))
+    return vec.add(shift[0], vec.cross(axis, f)), vec.add(moment, vec.cross(axis, m))
 
 
 @dataclass(frozen=True)
@@ -167,37 +220,34 @@ def reaction_sensitivities(
     qd: Sequence[Scalar],
     qdd: Sequence[Scalar],
     external: Mapping[int, Sequence[Wrench]] | None = None,
+    loads: Loads | None = None,
 ) -> ReactionSensitivities:
     """Of the wrench of the antecedent on each body, as components in the body's own frame.
 
     A joint changes the reactions on what it carries by its gain, carried outward; and those between
-    it and the base by the wrench that it then asks for, carried inward.
+    it and the base by the wrench that it then asks for, carried inward. ``external`` and ``loads``
+    are those of ``sensitivities``.
     """
     whole = composite(tree, q, qd)
     moving = motions(tree, whole.places, qd, qdd, tree.gravity)
     felt = hybrid(tree, q, qd, qdd, [True] * tree.dof, external).reactions
+    pulled = pulls(tree, whole.places, loads or {})
     found = ReactionSensitivities({}, {}, {})
+    gains = _all_gains(tree, whole, moving, qd)
     for number, body in enumerate(tree.bodies):
-        here = body.coordinate
-        if here is None:
-            continue
-        rate = vec.scale(2.0, axis_rate(body, whole.w[number]))
-        turns_it = body.sigma != PRISMATIC
-        gains = (
-            (found.dq, gain(body, moving[number], coordinate(body, qd)), True),
-            (found.dqd, Gain(vec.ZERO, rate, Z) if turns_it else Gain(rate, vec.ZERO, vec.ZERO), False),
-            (found.dqdd, Gain(vec.ZERO, Z, vec.ZERO) if turns_it else Gain(Z, vec.ZERO, vec.ZERO), False),
-        )
-        for entries, mine, moves in gains:
-            own = mine.wrench(whole, number)
-            _outward(tree, whole, entries, mine, number, here)
-            entries[number, here] = own
-            passed = _turned(body, felt[number], own) if moves else own
-            at = number
-            while at:
-                passed = whole.places[at].wrench_up(*passed)
-                at = tree.bodies[at].antecedent
-                entries[at, here] = passed
+        for (here, k), mine in zip(body.freedoms, gains[number], strict=True):
+            for entries, each in ((found.dq, mine.dq), (found.dqd, mine.dqd), (found.dqdd, mine.dqdd)):
+                own = each.wrench(whole, number)
+                _outward(tree, whole, entries, each, number, here)
+                entries[number, here] = own
+                passed = _turned(k, felt[number], own, pulled[number].passed(k)) if each is mine.dq else own
+                at = number
+                while at:
+                    passed = whole.places[at].wrench_up(*passed)
+                    at = tree.bodies[at].antecedent
+                    entries[at, here] = passed
+            if k >= 3:
+                _turn_loads(tree, whole, pulled, found.dq, number, here, vec.ONE[k - 3])
     return found
 
 
@@ -210,3 +260,23 @@ def _outward(
         if below is not None:
             carried[k] = below.down(whole, k)
             entries[k, here] = carried[k].wrench(whole, k)
+
+
+def _turn_loads(
+    tree: Tree,
+    whole: Composite,
+    pulled: Sequence[Pull],
+    entries: dict[tuple[int, int], Wrench],
+    number: int,
+    here: int,
+    axis: Vector,
+) -> None:
+    """Seen from the links that the joint carries, loads that keep their direction turn back."""
+    axes = {number: axis}
+    for k in range(number, len(tree.bodies)):
+        below = axes.get(tree.bodies[k].antecedent)
+        if below is not None:
+            axes[k] = whole.places[k].down(below)
+        if k in axes:
+            (f, m), (push, twist) = entries[k, here], pulled[k].turned(axes[k])
+            entries[k, here] = (vec.subtract(f, push), vec.subtract(m, twist))

@@ -5,6 +5,7 @@ Independent of the articulated-body recursion: it checks it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from neuler.algebra import vector as vec
@@ -23,6 +24,7 @@ def inertia_matrix_and_bias(
 ) -> tuple[list[list[Scalar]], list[Scalar]]:
     """A and H of (7): H is tau at qdd = 0; column i of A is tau at qdd = u_i, qd = 0, g = 0, no external wrench."""
     n = tree.dof
+    bare = _without_springs(tree)
     told = [True] * n
     still: list[Scalar] = [0.0] * n
     bias = hybrid(tree, q, qd, still, told, external).coordinates
@@ -30,8 +32,18 @@ def inertia_matrix_and_bias(
     for i in range(n):
         unit: list[Scalar] = [0.0] * n
         unit[i] = 1.0
-        columns.append(hybrid(tree, q, still, unit, told, gravity=vec.ZERO).coordinates)
+        columns.append(hybrid(bare, q, still, unit, told, gravity=vec.ZERO).coordinates)
     return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)], bias
+
+
+def _without_springs(tree: Tree) -> Tree:
+    bodies = [
+        dataclasses.replace(body, joint=dataclasses.replace(body.joint, stiffness=0.0, role="passive"))
+        if body.joint and body.joint.stiffness
+        else body
+        for body in tree.bodies
+    ]
+    return dataclasses.replace(tree, bodies=tuple(bodies))
 
 
 def forward_dynamics(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from neuler.robot.model import Joint, Link, Robot
+    from neuler.robot import Joint, Link, Robot
 
 Array = NDArray[np.float64]
 

@@ -6,210 +6,16 @@ import dataclasses
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from neuler.errors import RobotError
+from neuler.robot.joint import Frame, Joint
+from neuler.robot.link import Link
+from neuler.robot.numbers import vector
 from neuler.robot.transform import Transform, Vec3
 from neuler.robot.verbs import Verbs
-
-Inertia6 = tuple[float, float, float, float, float, float]
-"""xx, yy, zz, xy, xz, yz of a symmetric matrix."""
-
-KINDS = ("revolute", "prismatic", "fixed")
-
-
-def _finite(owner: str, what: str, value: float) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise RobotError(f"{owner}: {what} must be a number, got {value!r}") from None
-    if not math.isfinite(number):
-        raise RobotError(f"{owner}: {what} must be finite, got {number}")
-    return number + 0.0  # -0.0 and 0.0 are one value and must hash alike
-
-
-def _vector(owner: str, what: str, value: ArrayLike, length: int) -> tuple[float, ...]:
-    try:
-        items = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise RobotError(f"{owner}: {what} must be {length} numbers, got {value!r}") from None
-    if items.shape != (length,):
-        raise RobotError(f"{owner}: {what} must be {length} numbers, got shape {items.shape}")
-    if not np.isfinite(items).all():
-        raise RobotError(f"{owner}: {what} must be finite, got {items.tolist()}")
-    return tuple((items + 0.0).tolist())
-
-
-def inertia6(value: ArrayLike, owner: str = "inertia") -> Inertia6:
-    """Six numbers (xx, yy, zz, xy, xz, yz) from six, three (a diagonal) or a symmetric 3x3 matrix."""
-    try:
-        a = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise RobotError(f"{owner}: inertia must be 3 or 6 numbers or a 3x3 matrix, got {value!r}") from None
-    if a.shape == (3,):
-        a = np.concatenate([a, np.zeros(3)])
-    elif a.shape == (3, 3):
-        if not np.allclose(a, a.T, rtol=1e-9, atol=1e-12 * float(np.abs(a).max())):
-            raise RobotError(f"{owner}: the inertia matrix is not symmetric: {a.tolist()}")
-        a = np.array([a[0, 0], a[1, 1], a[2, 2], a[0, 1], a[0, 2], a[1, 2]])
-    return _vector(owner, "inertia (xx, yy, zz, xy, xz, yz)", a, 6)  # type: ignore[return-value]
-
-
-@dataclass(frozen=True)
-class Link:
-    """A rigid body with Khalil's ten inertial parameters, all in the link's frame.
-
-    ``mass`` (kg), ``first_moment`` = mass times mass centre (kg m), ``inertia`` about the
-    origin of the link's frame (kg m^2): xx, yy, zz, xy, xz, yz.
-
-    >>> Link.from_com("rod", mass=2.0, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1)).inertia[2]
-    0.6
-    """
-
-    name: str
-    mass: float = 0.0
-    first_moment: Vec3 = (0.0, 0.0, 0.0)
-    inertia: Inertia6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        owner = f"link {self.name!r}"
-        object.__setattr__(self, "mass", _finite(owner, "mass", self.mass))
-        object.__setattr__(self, "first_moment", _vector(owner, "first_moment", self.first_moment, 3))
-        object.__setattr__(self, "inertia", inertia6(self.inertia, owner))
-
-    @classmethod
-    def from_com(cls, name: str, *, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike = (0, 0, 0)) -> Link:
-        """From the mass centre (m) and the inertia about it, both in the axes of the link's frame."""
-        owner = f"link {name!r}"
-        m = _finite(owner, "mass", mass)
-        c = np.array(_vector(owner, "com", com, 3))
-        xx, yy, zz, xy, xz, yz = inertia6(inertia, owner)
-        about_com = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        about_origin = about_com + m * (c @ c * np.eye(3) - np.outer(c, c))
-        return cls(name, m, tuple((m * c).tolist()), inertia6(about_origin, owner))
-
-    @property
-    def com(self) -> Vec3:
-        """Mass centre (m); the origin for a link without mass."""
-        if self.mass == 0:
-            return (0.0, 0.0, 0.0)
-        x, y, z = self.first_moment
-        return (x / self.mass, y / self.mass, z / self.mass)
-
-    @property
-    def inertia_matrix(self) -> NDArray[np.float64]:
-        """3x3 inertia about the link frame's origin."""
-        xx, yy, zz, xy, xz, yz = self.inertia
-        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-
-    @property
-    def inertia_about_com(self) -> NDArray[np.float64]:
-        """3x3 inertia about the mass centre."""
-        c = np.array(self.com)
-        return self.inertia_matrix - self.mass * (c @ c * np.eye(3) - np.outer(c, c))
-
-    def seen_from(self, placement: Transform) -> Link:
-        """The same body described in a frame in which this link's frame has ``placement``."""
-        r = np.asarray(placement.rotation)
-        p = np.asarray(placement.translation)
-        s = r @ np.asarray(self.first_moment)
-        j = r @ self.inertia_matrix @ r.T
-        j += 2 * (s @ p) * np.eye(3) - np.outer(s, p) - np.outer(p, s)
-        j += self.mass * (p @ p * np.eye(3) - np.outer(p, p))
-        moment = tuple((s + self.mass * p).tolist())
-        return Link(self.name, self.mass, moment, inertia6((j + j.T) / 2, self.name))
-
-    def merged(self, other: Link) -> Link:
-        """This link with another one, described in the same frame, rigidly added to it."""
-        moment = tuple(a + b for a, b in zip(self.first_moment, other.first_moment, strict=True))
-        inertia = tuple(a + b for a, b in zip(self.inertia, other.inertia, strict=True))
-        return Link(self.name, self.mass + other.mass, moment, inertia)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Position (rad or m), velocity and effort (N m or N) limits; infinite where there is none."""
-
-    lower: float = -math.inf
-    upper: float = math.inf
-    velocity: float = math.inf
-    effort: float = math.inf
-
-    def __post_init__(self) -> None:
-        for name in ("lower", "upper", "velocity", "effort"):
-            try:
-                value = float(getattr(self, name))
-            except (TypeError, ValueError):
-                value = math.nan
-            if math.isnan(value):
-                raise RobotError(f"limit {name!r} must be a number, got {getattr(self, name)!r}")
-            object.__setattr__(self, name, value + 0.0)
-
-
-@dataclass(frozen=True)
-class Joint:
-    """A joint between two links.
-
-    The child's frame at position zero has ``placement`` in the parent link's frame; the joint
-    then turns about (revolute) or slides along (prismatic) ``axis``, a unit vector of the
-    child's frame. Loss and drive, all on the joint's side of the gear:
-
-    ``tau = ... + rotor_inertia * qdd + viscous * qd + coulomb * sign(qd)``   Khalil (31)
-
-    ``coulomb_reverse`` is the magnitude for negative velocity where it differs.
-    ``gear_ratio`` (motor turns per joint turn) is kept for information.
-    """
-
-    name: str
-    kind: str
-    parent: str
-    child: str
-    placement: Transform = field(default_factory=Transform)
-    axis: Vec3 = (0.0, 0.0, 1.0)
-    limits: Limits = field(default_factory=Limits)
-    viscous: float = 0.0
-    coulomb: float = 0.0
-    coulomb_reverse: float | None = None
-    rotor_inertia: float = 0.0
-    gear_ratio: float = 1.0
-
-    def __post_init__(self) -> None:
-        owner = f"joint {self.name!r}"
-        if self.kind not in KINDS:
-            raise RobotError(f"{owner}: kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
-        for name, kind in (("placement", Transform), ("limits", Limits)):
-            if not isinstance(getattr(self, name), kind):
-                raise RobotError(f"{owner}: {name} must be a {kind.__name__}, got {getattr(self, name)!r}")
-        axis = np.array(_vector(owner, "axis", self.axis, 3))
-        if self.kind != "fixed":
-            largest = float(np.abs(axis).max())
-            axis = axis / largest if largest > 1e100 else axis
-            norm = float(np.linalg.norm(axis))
-            if norm < 1e-9:
-                raise RobotError(f"{owner}: the axis has no direction, got {axis.tolist()}; give a unit vector")
-            axis = axis / norm if abs(norm - 1.0) > 1e-15 else axis
-        object.__setattr__(self, "axis", tuple((axis + 0.0).tolist()))
-        for name in ("viscous", "coulomb", "rotor_inertia", "gear_ratio"):
-            object.__setattr__(self, name, _finite(owner, name, getattr(self, name)))
-        if self.coulomb_reverse is not None:
-            object.__setattr__(self, "coulomb_reverse", _finite(owner, "coulomb_reverse", self.coulomb_reverse))
-
-    @property
-    def moves(self) -> bool:
-        """Whether the joint has a coordinate."""
-        return self.kind != "fixed"
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A named frame fixed to a link: a tool, a sensor, a contact."""
-
-    name: str
-    link: str
-    placement: Transform = field(default_factory=Transform)
 
 
 @dataclass(frozen=True)
@@ -253,7 +59,7 @@ class Robot(Verbs):
             "name": str(name),
             "links": sorted_links,
             "joints": sorted_joints,
-            "gravity": _vector(owner, "gravity", gravity, 3),
+            "gravity": vector(owner, "gravity", gravity, 3),
             "frames": tuple(frames),
             "notes": tuple(notes),
         }
@@ -261,6 +67,7 @@ class Robot(Verbs):
             object.__setattr__(self, key, value)
         if isinstance(notes, str) or not all(isinstance(note, str) for note in self.notes):
             raise RobotError(f"{owner}: notes must be a list of texts, got {notes!r}")
+        self._check_free(owner)
         names = set(self.link_names)
         for frame in self.frames:
             if not isinstance(frame, Frame) or not isinstance(frame.name, str) or not frame.name:
@@ -272,6 +79,17 @@ class Robot(Verbs):
             if frame.name in names:
                 raise RobotError(f"frame {frame.name!r}: another frame or link of {owner} has this name")
             names.add(frame.name)
+
+    def _check_free(self, owner: str) -> None:
+        still = {self.links[0].name}
+        for joint in self.joints:
+            if joint.kind == "free" and joint.parent not in still:
+                raise RobotError(
+                    f"joint {joint.name!r}: a free joint starts at the base {self.links[0].name!r} of {owner}, "
+                    f"not at {joint.parent!r}, which moves; give the free link's pose in the base frame"
+                )
+            if joint.kind == "fixed" and joint.parent in still:
+                still.add(joint.child)
 
     # ---- what it has -------------------------------------------------------------------
 
@@ -298,12 +116,12 @@ class Robot(Verbs):
     @property
     def nq(self) -> int:
         """Number of position coordinates."""
-        return len(self.joint_names)
+        return sum(joint.nq for joint in self.joints)
 
     @property
     def nv(self) -> int:
         """Number of velocity coordinates."""
-        return len(self.joint_names)
+        return sum(joint.nv for joint in self.joints)
 
     @property
     def antecedents(self) -> tuple[int, ...]:
@@ -365,6 +183,40 @@ class Robot(Verbs):
     def with_frame(self, name: str, link: str, placement: Transform | None = None) -> Robot:
         """The same robot with one more named frame."""
         return self.replace(frames=(*self.frames, Frame(name, link, placement or Transform())))
+
+    def with_spring(self, joint: str, stiffness: float, rest: float = 0.0, role: str = "elastic") -> Robot:
+        """The same robot with a spring on a joint, which moves it (``elastic``) or helps its motor (``driven``)."""
+        return self._with_joint(joint, stiffness=stiffness, rest=rest, role=role)
+
+    def with_passive(self, *joints: str) -> Robot:
+        """The same robot with joints that no motor moves."""
+        robot = self
+        for name in joints:
+            robot = robot._with_joint(name, role="passive")
+        return robot
+
+    def _with_joint(self, name: str, **changes: object) -> Robot:
+        if name not in self.joint_names:
+            raise RobotError(f"robot {self.name!r} has no moving joint {name!r}; it has {_shortlist(self.joint_names)}")
+        joints = [dataclasses.replace(j, **changes) if j.name == name else j for j in self.joints]  # type: ignore[arg-type]
+        return self.replace(joints=joints)
+
+    def with_free_base(self, joint: str = "root_joint", world: str = "world") -> Robot:
+        """The same robot with its base free to move: a new base ``world``, and a free joint to the old one."""
+        ground = Link(world)
+        free = Joint(joint, "free", world, self.links[0].name)
+        return self.replace(links=(ground, *self.links), joints=(free, *self.joints))
+
+    def with_planar_base(self, names: Sequence[str] = ("base_x", "base_y", "base_turn"), world: str = "world") -> Robot:
+        """The same robot on a mobile base: two slides along x and y of ``world`` and a turn about its z."""
+        x, y, turn = names
+        links = (Link(world), Link(x + "_slide"), Link(y + "_slide"))
+        joints = (
+            Joint(x, "prismatic", world, links[1].name, axis=(1, 0, 0)),
+            Joint(y, "prismatic", links[1].name, links[2].name, axis=(0, 1, 0)),
+            Joint(turn, "revolute", links[2].name, self.links[0].name),
+        )
+        return self.replace(links=(*links, *self.links), joints=(*joints, *self.joints))
 
     def without_friction(self) -> Robot:
         """The same robot without viscous and Coulomb friction, as many libraries compute it."""

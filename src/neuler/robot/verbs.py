@@ -50,6 +50,13 @@ class Verbs:
     energy = Verb("(q, qd) -> (kinetic, potential), in joule")
     momentum = Verb("Linear and angular momentum in the base frame, about its origin. (q, qd) -> (6)")
 
+    integrate = Verb("Where q is after the velocity qd has lasted dt seconds. (q, qd, dt) -> q")
+    center_of_mass = Verb("Mass centre of all links, base included, in the base frame. (q) -> (3)")
+    center_of_mass_jacobian = Verb("J qd is the velocity of the mass centre. (q) -> (3, nv)")
+    centroidal_momentum = Verb("(linear; angular) momentum about the mass centre, base axes. (q, qd) -> (6)")
+    centroidal_momentum_rate = Verb("Its time derivative along the motion. (q, qd, qdd) -> (6)")
+    centroidal_matrix = Verb("A(q) with A qd the centroidal momentum. (q) -> (6, nv)")
+
     inverse_dynamics_rate = Verb("Torques and their time derivatives, Guarino. (q, qd, qdd, qddd) -> (tau, tau_rate)")
     link_motions = Verb("(q, qd, qdd, qddd) -> (velocities, accelerations, jerks) of all links, (links, 6) each")
     inverse_dynamics_sensitivities = Verb("(q, qd, qdd) -> (dtau_dq, dtau_dqd, dtau_dqdd), (nv, nv) each. Barman 3")
@@ -58,7 +65,11 @@ class Verbs:
     reaction_sensitivities = Verb("Of the reaction wrenches. (q, qd, qdd) -> to q, qd, qdd: (links, 6, nv) each")
 
     def compile(self, quantity: str, **options: Any) -> Kernel:
-        """A variant of a verb: ``external=("tool",)``, ``method="nasser"``, ``dtype="float32"``, ``frame="tool"``."""
+        """A variant of a verb: ``method="nasser"``, ``dtype="float32"``, ``frame="tool"``.
+
+        ``external=("tool",)`` adds an input ``wrench_tool``, (force; moment) in the axes of that frame at its origin;
+        ``loads=("tool",)`` adds ``load_tool``, in the axes of the base frame, the force at the frame's origin.
+        """
         return _makers[0](self, quantity, **options)
 
     def check(self) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, pi
 
 from neuler.formats.dh import from_dh
-from neuler.robot.model import Limits, Robot
+from neuler.robot import Limits, Robot
 from neuler.robot.transform import Transform
 
 _LENGTH = 0.4

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import sqrt
 
-from neuler.robot.model import Frame, Inertia6, Joint, Link, Robot
+from neuler.robot import Frame, Joint, Link, Robot
+from neuler.robot.link import Inertia6
 from neuler.robot.transform import Transform, Vec3
 
 _AXES: tuple[Vec3, ...] = ((0, 0, 1), (0, 1, 0), (0, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0))

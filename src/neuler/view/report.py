@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from neuler.bench import VERBS, Bench, machine, run
 from neuler.compiler.build import evaluate
 from neuler.derivatives import inverse_dynamics_sensitivities
+from neuler.robot import Joint, Robot
 from neuler.robot.doctor import Finding
-from neuler.robot.model import Joint, Robot
 from neuler.view import text
 from neuler.view.draw import HINGE, INK, MASS, SLIDE, STEEL, force_figure, matrix_figure, pose_pictures, svg
 from neuler.view.html import Markup, escape, join, page, pictures, table, tag

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neuler.robot import Joint, Robot
     from neuler.robot.doctor import Finding
-    from neuler.robot.model import Joint, Robot
 
 FANCY = ("├─ ", "└─ ", "│  ")
 PLAIN = ("|- ", "`- ", "|  ")

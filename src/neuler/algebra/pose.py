@@ -1,0 +1,96 @@
+"""A frame anywhere in its reference: a rotation from a quaternion, and a position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from neuler.algebra import vector as vec
+from neuler.algebra.inertia import Inertia
+from neuler.algebra.vector import Matrix, Symmetric, Vector
+from neuler.compiler.graph import Scalar, sqrt
+
+Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
+"""x, y, z, w."""
+
+UNIT = 1e-3
+"""How far the square of a quaternion's length may be from one: more is not rounding but another thing."""
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Does what a Placement does, with a general rotation (rows: the reference's components)."""
+
+    rotation: Matrix
+    position: Vector
+
+    def down(self, v: Vector) -> Vector:
+        """Components of a vector in this frame, from those in the reference."""
+        return vec.apply_transposed(self.rotation, v)
+
+    def up(self, v: Vector) -> Vector:
+        """Components in the reference, from those in this frame."""
+        return vec.apply(self.rotation, v)
+
+    def motion_down(self, v: Vector, w: Vector) -> tuple[Vector, Vector]:
+        """jTi of Khalil (17) on a screw of the reference frame."""
+        return self.down(vec.add(v, vec.cross(w, self.position))), self.down(w)
+
+    def wrench_up(self, f: Vector, m: Vector) -> tuple[Vector, Vector]:
+        """jTi^T: a wrench of this frame at the reference's origin."""
+        f, m = self.up(f), self.up(m)
+        return f, vec.add(m, vec.cross(self.position, f))
+
+    def matrix_up(self, m: Matrix) -> Matrix:
+        """R m R^T."""
+        rows = vec.transpose((self.up(m[0]), self.up(m[1]), self.up(m[2])))  # R m^T, transposed twice
+        return vec.transpose((self.up(rows[0]), self.up(rows[1]), self.up(rows[2])))
+
+    def inertia_up(self, j: Inertia) -> Inertia:
+        """jTi^T J jTi, Khalil (40): turned, then B' = B - A hat(P), C' = C - B^T hat(P) + hat(P) B'."""
+        a, b = self.matrix_up(vec.full(j.a)), self.matrix_up(j.b)
+        c = self.matrix_up(vec.full(j.c))
+        shift = vec.hat(self.position)
+        moved = vec.subtract_matrix(b, vec.product(a, shift))
+        across = vec.product(vec.transpose(b), shift)
+        c = vec.add_matrix(vec.subtract_matrix(c, across), vec.product(shift, moved))
+        return Inertia(_upper(a), moved, _upper(c))
+
+    def pose_up(self, rotation: Matrix, position: Vector) -> tuple[Matrix, Vector]:
+        """A pose known in this frame, in the reference."""
+        return vec.product(self.rotation, rotation), vec.add(self.up(position), self.position)
+
+    def rows_across(self, rotation: Matrix) -> Matrix:
+        """R (iRj): a rotation known to the reference frame, continued to this frame."""
+        return (self.down(rotation[0]), self.down(rotation[1]), self.down(rotation[2]))
+
+
+def _upper(m: Matrix) -> Symmetric:
+    return (m[0][0], m[1][1], m[2][2], m[0][1], m[0][2], m[1][2])
+
+
+def rotation(quaternion: Quaternion) -> Matrix:
+    """Of a quaternion of length one; rounding of its length is taken out.
+
+    Where the square of the length is off by ``UNIT`` or more the result is NaN: that is no rotation.
+    """
+    x, y, z, w = quaternion
+    square = x * x + y * y + z * z + w * w
+    off = square - 1.0
+    valid = sqrt((UNIT - off) * (UNIT + off))  # a number, or NaN
+    s = (valid + valid) / (square * valid)
+    xs, ys, zs = s * x, s * y, s * z
+    xx, yy, zz = xs * x, ys * y, zs * z
+    xy, xz, yz = xs * y, xs * z, ys * z
+    wx, wy, wz = xs * w, ys * w, zs * w
+    return (
+        (1.0 - (yy + zz), xy - wz, xz + wy),
+        (xy + wz, 1.0 - (xx + zz), yz - wx),
+        (xz - wy, yz + wx, 1.0 - (xx + yy)),
+    )
+
+
+def turning(quaternion: Quaternion, w: Vector) -> Quaternion:
+    """The rate of a quaternion whose frame turns by w, in the frame's own components: half q w."""
+    x, y, z, s = quaternion
+    a, b, c = vec.scale(0.5, w)
+    return (s * a + y * c - z * b, s * b + z * a - x * c, s * c + x * b - y * a, -(x * a + y * b + z * c))

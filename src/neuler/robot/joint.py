@@ -1,0 +1,134 @@
+"""Joints, their limits, and frames fixed to links."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from neuler.errors import RobotError
+from neuler.robot.numbers import finite, vector
+from neuler.robot.transform import Transform, Vec3
+
+KINDS = ("revolute", "prismatic", "fixed", "free")
+ROLES = ("driven", "passive", "elastic")
+_COORDINATES = {"revolute": (1, 1), "prismatic": (1, 1), "fixed": (0, 0), "free": (7, 6)}
+"""Of each kind: how many positions, how many velocities."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Position (rad or m), velocity and effort (N m or N) limits; infinite where there is none."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "velocity", "effort"):
+            try:
+                value = float(getattr(self, name))
+            except (TypeError, ValueError):
+                value = math.nan
+            if math.isnan(value):
+                raise RobotError(f"limit {name!r} must be a number, got {getattr(self, name)!r}")
+            object.__setattr__(self, name, value + 0.0)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint between two links.
+
+    The child's frame at position zero has ``placement`` in the parent link's frame; the joint
+    then turns about (revolute) or slides along (prismatic) ``axis``, a unit vector of the
+    child's frame. A ``free`` joint lets its child move anywhere; its parent is the base. Its position is
+    (x, y, z, quaternion x, y, z, w), its velocity the child's screw (linear; angular) in the child's frame.
+
+    Loss, drive and spring, all on the joint's side of the gear:
+
+    ``tau = ... + rotor_inertia * qdd + viscous * qd + coulomb * sign(qd) + stiffness * (q - rest)``
+
+    Khalil (31), (69), (70). ``coulomb_reverse`` is the magnitude for negative velocity where it differs.
+    ``gear_ratio`` (motor turns per joint turn) is kept for information. ``role`` says who moves the joint: a
+    motor (``driven``), nobody (``passive``), or its spring (``elastic``: the default where there is stiffness).
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    placement: Transform = field(default_factory=Transform)
+    axis: Vec3 = (0.0, 0.0, 1.0)
+    limits: Limits = field(default_factory=Limits)
+    viscous: float = 0.0
+    coulomb: float = 0.0
+    coulomb_reverse: float | None = None
+    rotor_inertia: float = 0.0
+    gear_ratio: float = 1.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    role: str = ""
+
+    def __post_init__(self) -> None:
+        owner = f"joint {self.name!r}"
+        if self.kind not in KINDS:
+            raise RobotError(f"{owner}: kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
+        for name, kind in (("placement", Transform), ("limits", Limits)):
+            if not isinstance(getattr(self, name), kind):
+                raise RobotError(f"{owner}: {name} must be a {kind.__name__}, got {getattr(self, name)!r}")
+        axis = np.array(vector(owner, "axis", self.axis, 3))
+        if self.kind in ("revolute", "prismatic"):
+            largest = float(np.abs(axis).max())
+            axis = axis / largest if largest > 1e100 else axis
+            norm = float(np.linalg.norm(axis))
+            if norm < 1e-9:
+                raise RobotError(f"{owner}: the axis has no direction, got {axis.tolist()}; give a unit vector")
+            axis = axis / norm if abs(norm - 1.0) > 1e-15 else axis
+        object.__setattr__(self, "axis", tuple((axis + 0.0).tolist()))
+        for name in ("viscous", "coulomb", "rotor_inertia", "gear_ratio", "stiffness", "rest"):
+            object.__setattr__(self, name, finite(owner, name, getattr(self, name)))
+        if self.stiffness < 0:
+            raise RobotError(f"{owner}: the stiffness must not be negative, got {self.stiffness}")
+        self._check_role(owner)
+        if self.coulomb_reverse is not None:
+            object.__setattr__(self, "coulomb_reverse", finite(owner, "coulomb_reverse", self.coulomb_reverse))
+
+    def _check_role(self, owner: str) -> None:
+        role = self.role or ("passive" if self.kind == "free" else "elastic" if self.stiffness else "driven")
+        if role not in ROLES:
+            raise RobotError(f"{owner}: role must be one of {', '.join(ROLES)}, got {self.role!r}")
+        if role == "elastic" and not self.stiffness:
+            raise RobotError(f"{owner}: an elastic joint needs a stiffness; a joint that nobody moves is passive")
+        object.__setattr__(self, "role", role)
+        if self.kind == "free":
+            for name in ("viscous", "coulomb", "coulomb_reverse", "rotor_inertia", "stiffness"):
+                if getattr(self, name):
+                    raise RobotError(f"{owner}: a free joint has no {name.replace('_', ' ')}; use external wrenches")
+            if role != "passive":
+                raise RobotError(f"{owner}: a free joint is passive, it cannot be {role}")
+
+    @property
+    def moves(self) -> bool:
+        """Whether the joint has a coordinate."""
+        return self.kind != "fixed"
+
+    @property
+    def nq(self) -> int:
+        """Number of position coordinates."""
+        return _COORDINATES[self.kind][0]
+
+    @property
+    def nv(self) -> int:
+        """Number of velocity coordinates."""
+        return _COORDINATES[self.kind][1]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named frame fixed to a link: a tool, a sensor, a contact."""
+
+    name: str
+    link: str
+    placement: Transform = field(default_factory=Transform)
