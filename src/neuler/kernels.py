@@ -15,8 +15,10 @@ import numpy as np
 from neuler.compiler.build import Operations, Recipe, compile_recipe
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
-from neuler.quantities import QUANTITIES, recipe
-from neuler.robot import Robot, verbs
+from neuler.mobility import mobility
+from neuler.quantities import Subject, catalogue, recipe
+from neuler.robot import Mechanism, Robot, verbs
+from neuler.watch import Watch
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -91,13 +93,13 @@ class Kernel:
     '(2),(2),(2)->(2)'
     """
 
-    def __init__(self, robot: Robot, quantity: str, *, dtype: str = "float64", **options: Any) -> None:
+    def __init__(self, robot: Subject, quantity: str, *, dtype: str = "float64", **options: Any) -> None:
         self.robot = robot
         self.quantity = quantity
         self.options = plain_options(quantity, options)
         self.dtype = _precision(quantity, dtype)
         self.recipe: Recipe = recipe(robot, quantity, **self.options)
-        self.__doc__ = QUANTITIES[quantity].__doc__
+        self.__doc__ = catalogue(robot)[quantity].__doc__
         identity = (robot.content_hash, quantity, tuple(sorted(self.options.items())))
         self._compiled = compile_recipe(self.recipe, quantity, self.__doc__ or "", self.dtype.name, identity)
         self.ufunc = self._compiled.ufunc
@@ -105,7 +107,15 @@ class Kernel:
         self._takes = len(self.inputs)
         self._one_array = len(self.outputs) == 1 and bool(self.outputs[0].shape)
         self._rows_per_thread = max(64, _WORK_PER_THREAD // max(work, 1))
+        self._watch = self._watched()
         self.threads = None
+
+    def _watched(self) -> Watch | None:
+        """Who looks for quaternions that are no rotation; None where there are none."""
+        tree = self.robot.tree if isinstance(self.robot, Mechanism) else self.robot
+        if not isinstance(tree, Robot) or tree.nq == tree.nv or Operand("q", (tree.nq,)) not in self.inputs:
+            return None
+        return Watch(tree, self.quantity, self.inputs, self.outputs).find(self.ufunc, self.dtype)
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
@@ -138,16 +148,25 @@ class Kernel:
         return self._compiled.seconds
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
-        """The quantity for every state of the batch."""
+        """The quantity for every state of the batch.
+
+        A quaternion that is no rotation (its length is not one) is an error in one state; in a batch its
+        state gives NaN, and a warning says which.
+        """
+        found = None
         if out is None and self._one_array:
             try:  # the way of a controller's one state: as little as possible besides NumPy's own call
                 if arrays[0].size < self._split_size and len(arrays) == self._takes:
                     found = self.ufunc(*arrays)
-                    if type(found) is np.ndarray:  # a masked array or a matrix went in otherwise
+                    if type(found) is not np.ndarray:
+                        found = None  # a masked array or a matrix went in
+                    elif self._watch is None or self._watch.unseen(found):
                         return found
             except (AttributeError, IndexError, TypeError, ValueError):
                 pass  # looked at closely below
-        return self._checked(arrays, out)
+        if found is None:
+            found = self._checked(arrays, out)
+        return found if self._watch is None else self._watch.named(found, arrays)
 
     def _checked(self, arrays: Sequence[Any], out: Any) -> Any:
         size = 0
@@ -300,8 +319,9 @@ class Kernel:
         return _again, (self.robot, self.quantity, self.dtype.name, self.options)
 
 
-def _again(robot: Robot, quantity: str, dtype: str, options: dict[str, Any]) -> Kernel:
+def _again(robot: Subject, quantity: str, dtype: str, options: dict[str, Any]) -> Kernel:
     return Kernel(robot, quantity, dtype=dtype, **options)
 
 
 verbs.provide(Kernel)
+verbs.provide_analysis(mobility)

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 
 from neuler.algebra.screw import Wrench, flat
+from neuler.closed_loops import CLOSED_LOOPS
 from neuler.compiler.build import Recipe
 from neuler.compiler.graph import Scalar
 from neuler.compiler.llvm import Operand
@@ -17,11 +18,12 @@ from neuler.derivatives import (
 )
 from neuler.errors import InputError
 from neuler.motion_rates import inverse_dynamics_rate, link_motions
+from neuler.parallel_robots import PARALLEL
 from neuler.passes.tree import Tree
 from neuler.recursions import composite, coriolis, energy, frames, nasser, walker_orin
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.kinematics import placements, velocities
-from neuler.robot import Robot
+from neuler.robot import Mechanism, ParallelRobot, Robot
 from neuler.setup import External, Values, coordinates, fused_tree, grouped_tree, whole_tree
 from neuler.whole_body import (
     center_of_mass,
@@ -296,12 +298,24 @@ QUANTITIES: dict[str, Callable[..., Recipe]] = {
 }
 
 
-def recipe(robot: Robot, quantity: str, **options: object) -> Recipe:
+Subject = Robot | Mechanism | ParallelRobot
+"""What kernels are made of."""
+
+
+def catalogue(subject: Subject) -> dict[str, Callable[..., Recipe]]:
+    """What can be computed of it."""
+    if isinstance(subject, Mechanism):
+        return CLOSED_LOOPS
+    return PARALLEL if isinstance(subject, ParallelRobot) else QUANTITIES
+
+
+def recipe(subject: Subject, quantity: str, **options: object) -> Recipe:
     """The recipe of a quantity; unknown quantities and options are refused by name."""
-    if not isinstance(quantity, str) or quantity not in QUANTITIES:
-        raise InputError(f"there is no quantity {quantity!r}; there are: {', '.join(QUANTITIES)}")
-    make = QUANTITIES[quantity]
-    known = {name: p.default for name, p in inspect.signature(make).parameters.items() if name != "robot"}
+    offered = catalogue(subject)
+    if not isinstance(quantity, str) or quantity not in offered:
+        raise InputError(f"there is no quantity {quantity!r}; there are: {', '.join(offered)}")
+    make = offered[quantity]
+    known = {name: p.default for name, p in list(inspect.signature(make).parameters.items())[1:]}
     for name, value in options.items():
         if name not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
@@ -312,7 +326,7 @@ def recipe(robot: Robot, quantity: str, **options: object) -> Recipe:
             raise InputError(f"{quantity}: option {name!r} must be a name, got {value!r}")
         if isinstance(known[name], tuple) and not isinstance(value, str | tuple | list):
             raise InputError(f"{quantity}: option {name!r} must be a name or a list of names, got {value!r}")
-    made = make(robot, **options)
+    made = make(subject, **options)
     names = [operand.name for operand in made.inputs]
     for name in names:
         if names.count(name) > 1:

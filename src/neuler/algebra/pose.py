@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
 from neuler.algebra.vector import Matrix, Symmetric, Vector
-from neuler.compiler.graph import Scalar, sqrt
+from neuler.compiler.graph import Scalar, one_if_positive
 
 Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
 """x, y, z, w."""
@@ -76,8 +76,7 @@ def rotation(quaternion: Quaternion) -> Matrix:
     x, y, z, w = quaternion
     square = x * x + y * y + z * z + w * w
     off = square - 1.0
-    valid = sqrt((UNIT - off) * (UNIT + off))  # a number, or NaN
-    s = (valid + valid) / (square * valid)
+    s = 2.0 / square * one_if_positive((UNIT - off) * (UNIT + off))
     xs, ys, zs = s * x, s * y, s * z
     xx, yy, zz = xs * x, ys * y, zs * z
     xy, xz, yz = xs * y, xs * z, ys * z

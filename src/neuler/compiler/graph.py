@@ -250,6 +250,14 @@ def sqrt(x: Scalar) -> Scalar:
     return math.sqrt(x) if not x < 0 else math.nan
 
 
+def one_if_positive(x: Scalar) -> Scalar:
+    """1 where x > 0, NaN elsewhere: a factor that marks what is not valid."""
+    if not isinstance(x, Node):
+        return 1.0 if (x.real if isinstance(x, complex) else x) > 0 else math.nan
+    root = x.graph.node(SQRT, x)
+    return x.graph.node(DIV, root, root)  # not folded to one
+
+
 def sign(x: Scalar) -> Scalar:
     """-1, 0 or 1; NaN stays NaN."""
     if isinstance(x, complex):

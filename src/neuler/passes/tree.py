@@ -95,6 +95,11 @@ class Tree:
         return sum(len(body.columns) for body in self.bodies)
 
     @property
+    def freedom_names(self) -> tuple[str, ...]:
+        """Of the joint behind every velocity."""
+        return tuple(body.joint.name if body.joint else body.name for body in self.bodies for _ in body.columns)
+
+    @property
     def base(self) -> Transform:
         """The robot's base frame in the canonical frame of the base."""
         return self.frames[self.link_names[0]][1]

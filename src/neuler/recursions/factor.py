@@ -1,7 +1,7 @@
-"""A = L^T D L of a tree's inertia matrix, from the tips to the base (Featherstone 2005).
+"""A = L^T D L of a symmetric positive matrix of scalars, from the last row to the first (Featherstone 2005).
 
-In this order the zeros that a tree leaves in A stay zeros in L, and D_j is the articulated inertia
-H_j of Khalil (36): it is the articulated-body elimination, written in joint space.
+In this order the zeros that a tree leaves in its inertia matrix stay zeros in L, and D_j is the
+articulated inertia H_j of Khalil (36): it is the articulated-body elimination, written in joint space.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuler.compiler.graph import Node, Scalar
-from neuler.passes.tree import Tree
 from neuler.recursions.hybrid import reciprocal
 
 
@@ -20,15 +19,17 @@ def _zero(x: Scalar) -> bool:
 class Factor:
     """Solves A x = b for as many b as there are."""
 
-    def __init__(self, tree: Tree, matrix: Sequence[Sequence[Scalar]]) -> None:
-        movers = [body for body in tree.bodies for _ in body.columns]
-        n = len(movers)
+    def __init__(self, matrix: Sequence[Sequence[Scalar]], names: Sequence[str]) -> None:
+        n = len(names)
         a = [list(row) for row in matrix]
         self.inverse: list[Scalar] = [0.0] * n
+        self.pivots: list[Scalar] = [0.0] * n
+        """D, each at most the entry of A's diagonal."""
         self.below: list[list[tuple[int, Scalar]]] = [[] for _ in range(n)]
         """Row k of L left of its diagonal: the joints between joint k and the base."""
         for k in range(n - 1, -1, -1):
-            self.inverse[k] = reciprocal(a[k][k], movers[k])
+            self.pivots[k] = a[k][k]
+            self.inverse[k] = reciprocal(a[k][k], names[k])
             self.below[k] = [(i, a[k][i] * self.inverse[k]) for i in range(k) if not _zero(a[k][i])]
             for i, factor in self.below[k]:
                 for j, _ in self.below[k]:

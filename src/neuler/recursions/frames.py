@@ -49,6 +49,7 @@ def poses(tree: Tree, q: Sequence[Scalar], names: Sequence[str]) -> list[tuple[M
 
 
 def continued(pose: tuple[Matrix, Vector], placement: Transform) -> tuple[Matrix, Vector]:
+    """The pose of a frame placed on a body whose pose is known."""
     rotation, origin = pose
     columns = list(zip(*placement.rotation, strict=True))
     rows = tuple(tuple(vec.dot(row, column) for column in columns) for row in rotation)

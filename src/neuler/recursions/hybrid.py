@@ -82,10 +82,14 @@ def rotor(body: Body) -> float:
     return body.joint.rotor_inertia if body.joint else 0.0
 
 
-def reciprocal(inertia: Scalar, body: Body) -> Scalar:
+def joint_name(body: Body) -> str:
+    """The name that the user gave it."""
+    return body.joint.name if body.joint else body.name
+
+
+def reciprocal(inertia: Scalar, name: str) -> Scalar:
     """H_j^-1. A joint that moves nothing at all has none, and is named."""
     if not isinstance(inertia, Node) and inertia == 0.0:
-        name = body.joint.name if body.joint else body.name
         raise RobotError(
             f"joint {name!r} moves no inertia, so its acceleration is not defined: "
             "give the links it carries mass, or the joint a rotor inertia, or fix it"
@@ -174,7 +178,7 @@ def _eliminate(
     assert j is not None
     u = j.column(column)  # J* a
     ia = rotor(body)
-    inverse = reciprocal(flat(u)[column] + ia, body)  # (36)
+    inverse = reciprocal(flat(u)[column] + ia, joint_name(body))  # (36)
     exact = ia == 0.0
     share = tuple(1.0 if exact and k == column else x * inverse for k, x in enumerate(flat(u)))
     p = flat(wrench[number])

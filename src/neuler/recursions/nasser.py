@@ -19,7 +19,7 @@ from neuler.algebra.screw import Wrench, flat, pair, plus
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
-from neuler.recursions.hybrid import Found, passive, reciprocal, rotor
+from neuler.recursions.hybrid import Found, joint_name, passive, reciprocal, rotor
 from neuler.recursions.kinematics import angular_velocities, coordinate, placements
 
 
@@ -65,7 +65,7 @@ def nasser(
         passed, through = one.a, one.b
         for k in body.columns:
             z = one.a.column(k)  # A* Z
-            inverse, exact = reciprocal(flat(z)[k] + rotor(body), body), rotor(body) == 0.0
+            inverse, exact = reciprocal(flat(z)[k] + rotor(body), joint_name(body)), rotor(body) == 0.0
             share = [1.0 if exact and i == k else x * inverse for i, x in enumerate(flat(z))]
             passed = one.a.without(z, pair(share), k if exact else None)  # gamma G A*
             free = drives[number] - flat(one.b)[k]

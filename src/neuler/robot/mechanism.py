@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from neuler.errors import RobotError
 from neuler.robot.joint import Joint
+from neuler.robot.mechanism_verbs import MechanismVerbs
 from neuler.robot.model import Robot
 from neuler.robot.numbers import finite, vector
 
@@ -85,7 +86,7 @@ class Coupling:
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class Mechanism(MechanismVerbs):
     """A tree whose frames are joined by ``loops`` and whose joints by ``couplings``.
 
     The joints with role ``driven`` are the active ones; all others follow. Their number should be the
@@ -162,6 +163,16 @@ class Mechanism:
     def joint_names(self) -> tuple[str, ...]:
         """Names of all moving joints of the tree, in the order of their coordinates."""
         return self.tree.joint_names
+
+    @property
+    def nq(self) -> int:
+        """Positions of the tree."""
+        return self.tree.nq
+
+    @property
+    def nv(self) -> int:
+        """Velocities of the tree."""
+        return self.tree.nv
 
     @property
     def constraints(self) -> int:

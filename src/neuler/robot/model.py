@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from neuler.errors import RobotError
+from neuler.robot.configuration import Configurations
 from neuler.robot.joint import Frame, Joint
 from neuler.robot.link import Link
 from neuler.robot.numbers import vector
@@ -19,7 +20,7 @@ from neuler.robot.verbs import Verbs
 
 
 @dataclass(frozen=True)
-class Robot(Verbs):
+class Robot(Verbs, Configurations):
     """A tree of links. ``links[0]`` is the base; ``joints[k]`` carries ``links[k + 1]``.
 
     Give links and joints in any order: they are sorted outward from the base, depth first,

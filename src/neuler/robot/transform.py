@@ -119,6 +119,27 @@ class Transform:
             raise RobotError(f"the last row of a homogeneous matrix is (0, 0, 0, 1), got {m[3].tolist()}")
         return cls(_matrix3(m[:3, :3].tolist()), tuple(m[:3, 3].tolist()))
 
+    @classmethod
+    def from_quaternion(cls, xyz: Sequence[float], quaternion: Sequence[float]) -> Transform:
+        """From a position and a quaternion (x, y, z, w) of length one."""
+        x, y, z, w = (float(c) for c in quaternion)
+        rotation = (
+            (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+            (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+            (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+        )
+        return cls(rotation, (float(xyz[0]), float(xyz[1]), float(xyz[2])))
+
+    @property
+    def quaternion(self) -> tuple[float, float, float, float]:
+        """(x, y, z, w) of the rotation, w not negative."""
+        r = np.asarray(self.rotation)
+        k = np.array([[r[0, 0] - r[1, 1] - r[2, 2], 0, 0, 0], [r[1, 0] + r[0, 1], r[1, 1] - r[0, 0] - r[2, 2], 0, 0],
+                      [r[2, 0] + r[0, 2], r[2, 1] + r[1, 2], r[2, 2] - r[0, 0] - r[1, 1], 0],
+                      [r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], np.trace(r)]]) / 3  # fmt: skip
+        x, y, z, w = np.linalg.eigh(k)[1][:, -1].tolist()
+        return (x, y, z, w) if w >= 0 else (-x, -y, -z, -w)
+
     @property
     def matrix(self) -> NDArray[np.float64]:
         """The homogeneous 4x4 matrix."""

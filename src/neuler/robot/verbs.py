@@ -16,6 +16,24 @@ def provide(maker: Callable[..., Kernel]) -> None:
     _makers[:] = [maker]
 
 
+_analysts: list[Callable[[Any], Any]] = []
+
+
+def provide_analysis(analyst: Callable[[Any], Any]) -> None:
+    """Tell the verbs how the mobility of a mechanism is found."""
+    _analysts[:] = [analyst]
+
+
+def made(subject: Any, quantity: str, **options: Any) -> Kernel:
+    """A kernel of a robot or a mechanism."""
+    return _makers[0](subject, quantity, **options)
+
+
+def analysed(mechanism: Any) -> Any:
+    """The mobility of a mechanism."""
+    return _analysts[0](mechanism)
+
+
 class Verb:
     """A quantity of the robot, compiled when it is first asked for and then kept on the robot."""
 

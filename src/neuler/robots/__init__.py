@@ -1,7 +1,7 @@
-"""The catalogue: the robots of the papers, ready to use.
+"""The catalogue: the robots of the papers and machines with closed loops, ready to use.
 
->>> names()
-('prismatic_revolute', 'puma560', 'rx90', 'shuttle_arm', 'stanford', 'two_link')
+>>> names()[:5]
+('delta', 'five_bar', 'four_bar', 'gough_stewart', 'orthoglide')
 >>> get("stanford").nq
 6
 """
@@ -12,43 +12,62 @@ import difflib
 from collections.abc import Callable
 
 from neuler.errors import RobotError
-from neuler.robot.model import Robot
+from neuler.robot import Mechanism, ParallelRobot, Robot
 from neuler.robots.barman import prismatic_revolute, two_link
 from neuler.robots.general import general_chain
+from neuler.robots.parallel import delta, gough_stewart, orthoglide, planar_3rrr
+from neuler.robots.planar import five_bar, four_bar, slider_crank
 from neuler.robots.puma import puma560
 from neuler.robots.rx90 import rx90
 from neuler.robots.shuttle import shuttle_arm
+from neuler.robots.sr400 import sr400
 from neuler.robots.stanford import stanford
 
 __all__ = [
+    "delta",
+    "five_bar",
+    "four_bar",
     "general_chain",
     "get",
+    "gough_stewart",
     "names",
+    "orthoglide",
+    "planar_3rrr",
     "prismatic_revolute",
     "puma560",
     "rx90",
     "shuttle_arm",
+    "slider_crank",
+    "sr400",
     "stanford",
     "two_link",
 ]
 
-_CATALOGUE: dict[str, Callable[[], Robot]] = {
+_CATALOGUE: dict[str, Callable[[], Robot | Mechanism | ParallelRobot]] = {
+    "delta": delta,
+    "five_bar": five_bar,
+    "four_bar": four_bar,
+    "gough_stewart": gough_stewart,
+    "orthoglide": orthoglide,
+    "planar_3rrr": planar_3rrr,
     "prismatic_revolute": prismatic_revolute,
     "puma560": puma560,
     "rx90": rx90,
     "shuttle_arm": shuttle_arm,
+    "slider_crank": slider_crank,
+    "sr400": sr400,
     "stanford": stanford,
     "two_link": two_link,
 }
 
 
 def names() -> tuple[str, ...]:
-    """Names of the robots that ``get`` knows."""
+    """Names of the robots and machines that ``get`` knows."""
     return tuple(_CATALOGUE)
 
 
-def get(name: str) -> Robot:
-    """The robot of this name.
+def get(name: str) -> Robot | Mechanism | ParallelRobot:
+    """The robot or machine of this name.
 
     >>> get("two_link").joint_names
     ('joint1', 'joint2')

@@ -7,6 +7,7 @@ from typing import Any
 
 from neuler.formats.dh import from_dh
 from neuler.robot.model import Robot
+from neuler.robots.bodies import box
 
 D3 = 0.45
 RL4 = 0.45
@@ -41,12 +42,7 @@ def rx90() -> Robot:
     6
     """
     rows = [
-        {**row, "mass": mass, "com": com, "inertia": _box(mass, *sides), "rotor_inertia": rotor}
+        {**row, "mass": mass, "com": com, "inertia": box(mass, *sides), "rotor_inertia": rotor}
         for row, (mass, com, sides), rotor in zip(_GEOMETRY, _BODIES, _ROTORS, strict=True)
     ]
     return from_dh(rows, convention="khalil", name="rx90")
-
-
-def _box(mass: float, x: float, y: float, z: float) -> tuple[float, float, float]:
-    k = mass / 12
-    return (k * (y * y + z * z), k * (x * x + z * z), k * (x * x + y * y))

@@ -1,0 +1,261 @@
+"""What the loops of a mechanism leave free: found with numbers, once, before anything is compiled.
+
+From a position at which the loops are closed, and some near it, the rank of W (Khalil (4)) says how many
+constraints are independent; the mechanism's mobility is what is left of its tree's velocities.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import RobotError
+from neuler.passes.tree import Tree
+from neuler.recursions.closed import Chart, Constraints
+from neuler.recursions.configuration import integrate
+from neuler.robot import Mechanism
+from neuler.setup import fused_tree
+
+Array = NDArray[np.float64]
+
+CLOSED = 1e-12
+"""Metres and radians by which a closed loop may be open."""
+_RANK = 1e-8
+_TRIES = 40
+
+
+@dataclass(frozen=True)
+class Mobility:
+    """Of a mechanism, at its reference position and near it."""
+
+    reference: tuple[float, ...]
+    """A position at which all loops are closed."""
+    constraints: int
+    rank: int
+    freedoms: int
+    """The mobility: velocities of the tree less independent constraints."""
+    redundant: tuple[str, ...]
+    """Loops with constraints that others already set, and how many: 'cut (3)'."""
+    rows: tuple[int, ...]
+    """Independent rows of W."""
+    independent: tuple[str, ...]
+    """Active joints whose motion decides all others; none where the mechanism is under-actuated."""
+    motions: Array
+    """A basis of the velocities that the loops allow at the reference: a column a freedom."""
+
+
+class Numbers:
+    """The constraints of a mechanism on plain numbers."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.tree: Tree = fused_tree(mechanism.tree)
+        self.constraints = Constraints(self.tree, mechanism)
+
+    def open_by(self, q: Array) -> Array:
+        """Khalil (3)."""
+        return np.array([float(x) for x in self.constraints.open_by(q.tolist())])
+
+    def jacobian(self, q: Array) -> Array:
+        """W."""
+        rows = self.constraints.jacobian(q.tolist())
+        matrix = np.zeros((len(rows), self.tree.dof))
+        for i, row in enumerate(rows):
+            for k, x in row.items():
+                matrix[i, k] = float(x)
+        return matrix
+
+    def upright(self, q: Array) -> bool:
+        """Whether no loop is closed the wrong way round."""
+        return all(float(x) > 0 for x in self.constraints.turned_over(q.tolist()))
+
+    def moved(self, q: Array, step: Array) -> Array:
+        """q after a step along velocities."""
+        return np.array([float(x) for x in integrate(self.tree, q.tolist(), step.tolist(), 1.0)])
+
+    def close(self, guess: Array, iterations: int = 60) -> tuple[Array, float]:
+        """The nearest position at which the loops are closed, by damped least squares over all joints."""
+        q, damping = guess, 1e-3
+        gap = self.open_by(q)
+        size = float(np.linalg.norm(gap))
+        for _ in range(iterations):
+            if size < CLOSED / 10:
+                break
+            w = self.jacobian(q)
+            step = -w.T @ np.linalg.solve(w @ w.T + damping * size * np.eye(len(w)), gap)
+            longest = float(np.abs(step).max(initial=0.0))
+            trial = self.moved(q, step * min(1.0, 0.5 / longest) if longest else step)
+            gap_there = self.open_by(trial)
+            there = float(np.linalg.norm(gap_there))
+            if there < size:
+                q, gap, size, damping = trial, gap_there, there, damping / 10
+            elif damping > 1e8:
+                break
+            else:
+                damping *= 10
+        return q, size
+
+
+@functools.lru_cache(maxsize=64)
+def mobility(mechanism: Mechanism) -> Mobility:
+    """Close the loops, then count."""
+    numbers = Numbers(mechanism)
+    reference = _reference(mechanism, numbers)
+    samples = [numbers.jacobian(q) for q in (reference, *_neighbours(numbers, reference))]
+    ranks = [_rank(w) for w in samples]
+    rank = max(ranks)
+    rows = _independent_rows(samples, rank)
+    w = samples[int(np.argmax(ranks))] if ranks[0] < rank else samples[0]
+    _, _, vt = np.linalg.svd(w)
+    return Mobility(
+        tuple(reference.tolist()),
+        len(w),
+        rank,
+        numbers.tree.dof - rank,
+        _redundant(mechanism, rows),
+        rows,
+        _independent(mechanism, vt[rank:].T),
+        vt[rank:].T,
+    )
+
+
+def chart(mechanism: Mechanism, independent: Sequence[str] | None = None, *, held: bool = False) -> Chart:
+    """Independent velocities: those of the named joints, by default as many active ones as there are freedoms.
+
+    ``held``: the named joints may have more velocities than there are freedoms; all are kept as they are given.
+    """
+    facts = mobility(mechanism)
+    numbers = velocity_numbers(mechanism, mechanism.active_names if independent is None else independent)
+    named = [k for k, _ in numbers]
+    if held and len(named) > facts.freedoms and independent is not None:
+        others = tuple(k for k in range(mechanism.tree.nv) if k not in named)
+        return Chart(tuple(named), others, tuple(range(facts.constraints)))
+    chosen = _pivots(facts.motions[named], facts.freedoms)
+    if len(chosen) < facts.freedoms:
+        raise RobotError(_undetermined(mechanism, facts, independent, len(chosen)))
+    if independent is not None and len(named) > facts.freedoms:
+        raise RobotError(
+            f"mechanism {mechanism.name!r} has {facts.freedoms} freedoms; {', '.join(independent)} have {len(named)} "
+            "velocities, which cannot all be independent"
+        )
+    picked = tuple(sorted(named[k] for k in chosen))
+    others = tuple(k for k in range(mechanism.tree.nv) if k not in picked)
+    return Chart(picked, others, facts.rows)
+
+
+def _independent(mechanism: Mechanism, motions: Array) -> tuple[str, ...]:
+    named = velocity_numbers(mechanism, mechanism.active_names)
+    chosen = _pivots(motions[[k for k, _ in named]], motions.shape[1])
+    if len(chosen) < motions.shape[1]:
+        return ()
+    return tuple(named[k][1] for k in sorted(chosen))
+
+
+def velocity_numbers(mechanism: Mechanism, joints: Sequence[str]) -> list[tuple[int, str]]:
+    """(number of the velocity, joint) of all velocities of named joints."""
+    for name in joints:
+        if name not in mechanism.joint_names:
+            raise RobotError(
+                f"mechanism {mechanism.name!r} has no moving joint {name!r}; it has {', '.join(mechanism.joint_names)}"
+            )
+    every = [joint.name for joint in mechanism.tree.moving_joints for _ in range(joint.nv)]
+    return [(k, name) for k, name in enumerate(every) if name in joints]
+
+
+def _reference(mechanism: Mechanism, numbers: Numbers) -> Array:
+    given = mechanism.reference
+    guesses = [np.array(given)] if given is not None else [mechanism.tree.neutral()]
+    rng = np.random.default_rng(0)
+    best, least = guesses[0], np.inf
+    for k in range(1 if given is not None else _TRIES):
+        guess = guesses[0] if k == 0 else mechanism.tree.random_configuration(rng)
+        q, size = numbers.close(guess)
+        if size < least:
+            best, least = q, size
+        if least < CLOSED and numbers.upright(best):
+            return best
+    gaps = _by_loop(mechanism, numbers.open_by(best))
+    worst = max(gaps, key=lambda name: gaps[name])
+    where = "from its reference" if given is not None else f"from {_TRIES} guesses"
+    raise RobotError(
+        f"mechanism {mechanism.name!r}: its loops cannot be closed {where}; {worst!r} stays open by {gaps[worst]:.2g} "
+        "(m or rad). Check the frames and lengths, or give another reference= position"
+    )
+
+
+def _by_loop(mechanism: Mechanism, gap: Array) -> dict[str, float]:
+    found, at = {}, 0
+    for loop in mechanism.loops:
+        found[loop.name] = float(np.abs(gap[at : at + loop.constraints]).max())
+        at += loop.constraints
+    for coupling, x in zip(mechanism.couplings, gap[at:], strict=True):
+        found[f"{coupling.joint} of {coupling.of}"] = abs(float(x))
+    return found
+
+
+def _neighbours(numbers: Numbers, reference: Array) -> list[Array]:
+    """Closed positions near the reference, in directions that the loops allow."""
+    rng = np.random.default_rng(1)
+    found = []
+    for size in (0.05, 0.2, 0.4):
+        w = numbers.jacobian(reference)
+        _, _, vt = np.linalg.svd(w)
+        free = vt[_rank(w) :]
+        if not len(free):
+            break
+        step = rng.normal(size=len(free)) @ free
+        q, gap = numbers.close(numbers.moved(reference, size * step / np.linalg.norm(step)))
+        if gap < CLOSED:
+            found.append(q)
+    return found
+
+
+def _rank(w: Array) -> int:
+    s = np.linalg.svd(w, compute_uv=False)
+    return int((s > _RANK * max(s.max(initial=0.0), 1e-300)).sum())
+
+
+def _pivots(rows: Array, most: int) -> list[int]:
+    """Numbers of independent rows, found one after another: always the one with most left of it."""
+    left = rows.copy()
+    scale = np.linalg.norm(rows, axis=1).max(initial=0.0)
+    chosen: list[int] = []
+    for _ in range(most):
+        sizes = np.linalg.norm(left, axis=1)
+        # of rows that are nearly as good the first: the order of the joints, not rounding, decides
+        k = int(np.argmax(sizes > 0.5 * sizes.max(initial=0.0)))
+        if not len(sizes) or sizes[k] <= _RANK * scale:
+            break
+        chosen.append(k)
+        direction = left[k] / sizes[k]
+        left = left - np.outer(left @ direction, direction)
+    return chosen
+
+
+def _independent_rows(samples: Sequence[Array], rank: int) -> tuple[int, ...]:
+    return tuple(sorted(_pivots(np.hstack(samples), rank)))
+
+
+def _redundant(mechanism: Mechanism, rows: Sequence[int]) -> tuple[str, ...]:
+    found, at = [], 0
+    sizes = [(loop.name, loop.constraints) for loop in mechanism.loops]
+    sizes += [(f"{coupling.joint} of {coupling.of}", 1) for coupling in mechanism.couplings]
+    for name, size in sizes:
+        lost = sum(k not in rows for k in range(at, at + size))
+        if lost:
+            found.append(f"{name} ({lost})")
+        at += size
+    return tuple(found)
+
+
+def _undetermined(mechanism: Mechanism, facts: Mobility, independent: Sequence[str] | None, reached: int) -> str:
+    names = mechanism.active_names if independent is None else tuple(independent)
+    what = "active joints" if independent is None else "joints"
+    return (
+        f"mechanism {mechanism.name!r} has {facts.freedoms} freedoms, but its {what} "
+        f"({', '.join(names) or 'none'}) decide {reached} of them at its reference: it is under-actuated, or singular "
+        "there. Drive more joints (role 'driven'), or name independent= joints"
+    )

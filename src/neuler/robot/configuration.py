@@ -1,0 +1,229 @@
+"""Positions of a robot: where to start, and the way from one to another. Free joints turn by quaternions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuler.errors import InputError
+
+if TYPE_CHECKING:
+    from neuler.robot.model import Robot
+
+Array = NDArray[np.float64]
+
+UNIT = 1e-3
+"""How far the square of a quaternion's length may be from one: more is not rounding but another thing."""
+
+
+def free_joints(robot: Robot) -> list[tuple[str, int, int]]:
+    """Of every free joint its name, and the numbers of its first position and velocity."""
+    found, position, velocity = [], 0, 0
+    for joint in robot.moving_joints:
+        if joint.kind == "free":
+            found.append((joint.name, position, velocity))
+        position, velocity = position + joint.nq, velocity + joint.nv
+    return found
+
+
+def ranges(robot: Robot) -> tuple[Array, Array]:
+    """Lower and upper bounds for random positions: half a turn or 1 m either way, within the limits."""
+    found: list[tuple[float, float]] = []
+    for joint in robot.moving_joints:
+        if joint.kind == "free":
+            found.extend([(-1.0, 1.0)] * joint.nq)
+            continue
+        span = np.pi if joint.kind == "revolute" else 1.0
+        lower, upper = max(joint.limits.lower, -span), min(joint.limits.upper, span)
+        found.append((lower, upper) if lower < upper else (-span, span))
+    low, high = np.array(found).reshape(-1, 2).T
+    return low, high
+
+
+def listed(bad: NDArray[np.bool_]) -> str:
+    """The rows of a batch that are marked, the first few by their indices; nothing where there is no batch.
+
+    >>> listed(np.array([False, True, True]))
+    ' in 2 of 3 rows: 1, 2'
+    """
+    if bad.ndim == 0:
+        return ""
+    spots = np.argwhere(bad)
+    shown = [str(tuple(spot)) if bad.ndim > 1 else str(spot[0]) for spot in spots[:5].tolist()]
+    return f" in {len(spots)} of {bad.size} rows: {', '.join(shown)}{', ...' if len(spots) > 5 else ''}"
+
+
+class Configurations:
+    """Mixed into Robot: positions q and the velocities that lead from one to another."""
+
+    def neutral(self) -> Array:
+        """The position with every joint at zero, or at the limit next to it; free links stand on their seats.
+
+        >>> import neuler
+        >>> neuler.robots.two_link().with_free_base().neutral().tolist()
+        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+        """
+        found: list[float] = []
+        for joint in cast("Robot", self).moving_joints:
+            lower, upper = joint.limits.lower, joint.limits.upper
+            nearest = min(max(0.0, lower), upper) if lower <= upper else 0.0
+            found.extend((0.0,) * 6 + (1.0,) if joint.kind == "free" else (nearest,))
+        return np.array(found)
+
+    def random_configuration(self, seed: Any = None, shape: int | Sequence[int] = ()) -> Array:
+        """Random positions, (*shape, nq): uniform within the limits, within half a turn and 1 m; any rotation.
+
+        ``seed`` is a number, a ``numpy.random.Generator`` to draw from, or None for different ones each time.
+
+        >>> import neuler
+        >>> neuler.robots.two_link().with_free_base().random_configuration(0, 5).shape
+        (5, 9)
+        """
+        robot = cast("Robot", self)
+        try:
+            rng = np.random.default_rng(seed)
+            batch = (operator.index(shape),) if hasattr(shape, "__index__") else tuple(map(operator.index, shape))
+            found = rng.uniform(*ranges(robot), (*batch, robot.nq))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"random_configuration: {error}") from None
+        for _, first, _ in free_joints(robot):
+            turn = rng.normal(size=(*batch, 4))
+            found[..., first + 3 : first + 7] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
+        return found
+
+    def normalize(self, q: ArrayLike) -> Array:
+        """The same positions with every quaternion of length one; a zero quaternion is an error.
+
+        >>> import neuler
+        >>> neuler.robots.two_link().with_free_base().normalize([0, 0, 0, 0, 0, 0, 2, 0.5, 0.6]).tolist()
+        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.6]
+        """
+        robot = cast("Robot", self)
+        found = positions(robot, "normalize", "q", q).copy()
+        for name, first, _ in free_joints(robot):
+            turn = found[..., first + 3 : first + 7]
+            largest = np.abs(turn).max(axis=-1, keepdims=True)
+            if not largest.all():
+                raise InputError(
+                    f"normalize: the quaternion of joint {name!r} is zero{listed(largest[..., 0] == 0)}; "
+                    "that is no rotation, and (0, 0, 0, 1) is none at all"
+                )
+            turn /= largest
+            turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
+        return found
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """The velocity that leads from q0 to q1 in one second: ``integrate(q0, difference(q0, q1), 1) == q1``.
+
+        q1 - q0 for revolute and prismatic joints; for a free link the constant screw in its own frame, the
+        shorter way round (a quaternion and its negative are one rotation). All leading axes broadcast.
+
+        >>> import neuler
+        >>> robot = neuler.robots.two_link().with_free_base()
+        >>> here, there = robot.random_configuration(0, 2)
+        >>> way = robot.difference(here, there)
+        >>> abs(robot.difference(robot.integrate(here, way, 1.0), there)).max() < 1e-12
+        True
+        """
+        robot = cast("Robot", self)
+        start, end = (positions(robot, "difference", name, q) for name, q in (("q0", q0), ("q1", q1)))
+        for name, q in (("q0", start), ("q1", end)):
+            _unit(robot, "difference", name, q)
+        try:
+            batch = np.broadcast_shapes(start.shape[:-1], end.shape[:-1])
+        except ValueError:
+            raise InputError(f"difference: the batch axes do not broadcast: q0 {start.shape}, q1 {end.shape}") from None
+        found = np.empty((*batch, robot.nv))
+        position = velocity = 0
+        for joint in robot.moving_joints:
+            a, b = (q[..., position : position + joint.nq] for q in (start, end))
+            found[..., velocity : velocity + joint.nv] = _screw(a, b) if joint.kind == "free" else b - a
+            position, velocity = position + joint.nq, velocity + joint.nv
+        return found
+
+
+def positions(robot: Robot, verb: str, name: str, q: ArrayLike) -> Array:
+    """Finite positions with the robot's last axis; errors name the argument and the rows."""
+    try:
+        found = np.asarray(q)
+    except ValueError:
+        raise InputError(f"{verb}: {name} is not a regular array of numbers") from None
+    if found.dtype.kind not in "fiub":
+        raise InputError(f"{verb}: {name} must be real numbers, got values of type {found.dtype}")
+    if found.ndim == 0 or found.shape[-1] != robot.nq:
+        raise InputError(f"{verb}: expected {name} with last axis {robot.nq}, got shape {found.shape}")
+    found = found.astype(float)
+    bad = ~np.isfinite(found).all(axis=-1)
+    if bad.any():
+        raise InputError(f"{verb}: {name} is not finite{listed(np.asarray(bad))}")
+    return found
+
+
+def _unit(robot: Robot, verb: str, name: str, q: Array) -> None:
+    for joint, first, _ in free_joints(robot):
+        square = np.square(q[..., first + 3 : first + 7]).sum(axis=-1)
+        bad = np.asarray(np.abs(square - 1.0) >= UNIT)
+        if bad.any():
+            length = float(np.sqrt(square[bad][0] if bad.ndim else square))
+            raise InputError(
+                f"{verb}: {name}: the quaternion of joint {joint!r} has the length {length:.6g} instead of 1"
+                f"{listed(bad)}; robot.normalize(q) gives it that length"
+            )
+
+
+def _screw(start: Array, end: Array) -> Array:
+    """The logarithm of a displacement: (v; w) in the frame of ``start`` with exp(v; w) = start^-1 end."""
+    turn = quaternion_product(conjugate(start[..., 3:]), end[..., 3:])
+    turn = np.where(turn[..., 3:] < 0, -turn, turn)  # the shorter way
+    axis, c = turn[..., :3], turn[..., 3:]
+    s = np.linalg.norm(axis, axis=-1, keepdims=True)
+    angle = 2 * np.arctan2(s, c)
+    turns = s > 1e-8  # below, the limits are exact
+    safe = np.where(turns, s, 1.0)
+    w = np.where(turns, angle / safe, 2.0) * axis
+    bend = np.where(turns, (1 - angle / 2 * (c / safe)) / np.where(turns, angle, 1.0) ** 2, 1 / 12)
+    d = rotated(conjugate(start[..., 3:]), end[..., :3] - start[..., :3])
+    v = d - 0.5 * np.cross(w, d) + bend * np.cross(w, np.cross(w, d))
+    return np.concatenate([v, np.broadcast_to(w, v.shape)], axis=-1)
+
+
+# ---- quaternions (x, y, z, w) ----------------------------------------------------------------------
+
+
+def conjugate(quaternion: Array) -> Array:
+    """The inverse rotation."""
+    return quaternion * np.array([-1.0, -1.0, -1.0, 1.0])
+
+
+def quaternion_product(a: Array, b: Array) -> Array:
+    """First b, then a: the rotation a b."""
+    va, wa, vb, wb = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
+    vector = wa * vb + wb * va + np.cross(va, vb)
+    scalar = wa * wb - (va * vb).sum(axis=-1, keepdims=True)
+    return np.concatenate([vector, scalar], axis=-1)
+
+
+def rotated(quaternion: Array, x: Array) -> Array:
+    """R x; rounding of the quaternion's length is taken out."""
+    axis, c = quaternion[..., :3], quaternion[..., 3:]
+    twice = 2 / np.square(quaternion).sum(axis=-1, keepdims=True)
+    side = np.cross(axis, x)
+    return x + twice * (c * side + np.cross(axis, side))
+
+
+def quaternion(rotation: ArrayLike) -> Array:
+    """Of a rotation matrix: the eigenvector of a symmetric matrix, exact to rounding (Bar-Itzhack 2000).
+
+    >>> abs(quaternion(np.eye(3))).tolist()
+    [0.0, 0.0, 0.0, 1.0]
+    """
+    r = np.asarray(rotation, dtype=float)
+    k = np.empty((4, 4))
+    k[:3, :3] = r + r.T - np.trace(r) * np.eye(3)
+    k[3, :3] = k[:3, 3] = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
+    k[3, 3] = np.trace(r)
+    return np.linalg.eigh(k)[1][:, -1]
