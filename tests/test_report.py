@@ -118,6 +118,8 @@ def test_poses_stay_within_limits():
     assert 0.5 < bent[0] <= 1.0
     for name in neuler.robots.names():
         robot = neuler.robots.get(name)
+        if not isinstance(robot, Robot):
+            continue
         start, bent = start_pose(robot), bent_pose(robot)
         assert (start != bent).all()
         for joint, x in zip(robot.moving_joints, bent, strict=True):

@@ -6,8 +6,9 @@ from math import pi
 import numpy as np
 import pytest
 
-from neuler import robots
+from neuler import Mechanism, Robot, robots
 from neuler.errors import RobotError
+from neuler.robot import ParallelRobot
 from neuler.robot.doctor import examine, inertia_matrix
 
 
@@ -33,15 +34,25 @@ def gravity_torque(robot, q):
 
 
 def test_names_and_get():
-    assert set(robots.names()) == {"stanford", "two_link", "prismatic_revolute", "puma560", "rx90", "shuttle_arm"}
+    trees = {"stanford", "two_link", "prismatic_revolute", "puma560", "rx90", "shuttle_arm"}
+    machines = {"five_bar", "four_bar", "slider_crank", "sr400"}
+    parallel = {"delta", "gough_stewart", "orthoglide", "planar_3rrr"}
+    assert set(robots.names()) == trees | machines | parallel
+    assert list(robots.names()) == sorted(robots.names())
     for name in robots.names():
         robot = robots.get(name)
         assert robot.name == name
         assert robot == robots.get(name) == getattr(robots, name)()
-        assert not [finding for finding in examine(robot) if finding.severity == "error"]
+        kind = Robot if name in trees else Mechanism if name in machines else ParallelRobot
+        assert isinstance(robot, kind)
+        if name not in parallel:
+            tree = robot if name in trees else robot.tree
+            assert not [finding for finding in examine(tree) if finding.severity == "error"]
     with pytest.raises(RobotError, match="no robot 'puma'; did you mean 'puma560'"):
         robots.get("puma")
-    with pytest.raises(RobotError, match="it has: prismatic_revolute"):
+    with pytest.raises(RobotError, match="no robot 'fourbar'; did you mean 'four_bar'"):
+        robots.get("fourbar")
+    with pytest.raises(RobotError, match="it has: delta"):
         robots.get("zzzzzz")
 
 

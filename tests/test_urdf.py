@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from neuler.errors import FormatError
 from neuler.formats import load, load_urdf
-from neuler.robot import Limits
+from neuler.robot import Coupling, Limits, Mechanism
 from neuler.robot.doctor import inertia_matrix
 
 
@@ -117,27 +118,122 @@ def test_planar_friction_is_refused():
         load_urdf(urdf('<dynamics damping="1"/>', "planar"))
 
 
-def test_floating():
-    with pytest.raises(FormatError, match=r"joint 'hinge': floating joints.*floating=.fixed"):
-        load_urdf(urdf(kind="floating"))
+def chain(*joints, robot="arm"):
+    """Links l0, l1 ... and joints j1, j2 ... between them: (type, what the joint holds, parent) each."""
+    body = INERTIAL.replace("\n", "")
+    links = "".join(f'<link name="l{k}">{body}</link>' for k in range(len(joints) + 1))
+    made = "".join(
+        f'<joint name="j{k}" type="{kind}"><parent link="l{parent}"/><child link="l{k}"/>{inside}</joint>\n'
+        for k, (kind, inside, parent) in enumerate(joints, start=1)
+    )
+    return f'<robot name="{robot}">{links}\n{made}</robot>'
+
+
+def test_floating_joints_are_free():
+    robot = load_urdf(chain(("fixed", "", 0), ("floating", '<origin xyz="1 2 3"/>', 1), ("revolute", "", 2)))
+    free = robot.joints[1]
+    assert (free.kind, free.role, free.placement.translation) == ("free", "passive", (1, 2, 3))
+    assert (robot.nq, robot.nv, robot.notes) == (8, 7, ())
+    assert robot.joint_names == ("j2", "j3")
+
+
+def test_floating_joints_start_where_nothing_moves():
+    text = chain(("revolute", "", 0), ("fixed", "", 1), ("floating", "", 2))
+    with pytest.raises(
+        FormatError, match=r"line 4: joint 'j3': a floating joint starts at the root .*not at 'l2', which"
+    ) as e:
+        load_urdf(text)
+    assert 'floating="fixed" welds it' in str(e.value)
+    assert load_urdf(text, floating="fixed").nq == 1
+
+
+def test_floating_options():
+    with pytest.raises(FormatError, match=r"joint 'hinge': is floating; floating=.free.*floating=.fixed"):
+        load_urdf(urdf(kind="floating"), floating="refuse")
     robot = load_urdf(urdf(kind="floating"), floating="fixed")
     assert robot.nq == 0
     assert robot.notes == ("floating joints taken as fixed: 'hinge'",)
+    robot = load_urdf(urdf('<limit effort="1"/><dynamics damping="1"/>', "floating"))
+    assert robot.notes == (
+        "ignored: <dynamics> in <joint type=floating> (1)",
+        "ignored: <limit> in <joint type=floating> (1)",
+    )
+
+
+def test_floating_base():
+    robot = load(urdf())
+    assert load(urdf(), floating_base=True) == robot.with_free_base()
+    assert load(urdf(), floating_base=False) == robot
+    machine = load(chain(("revolute", "", 0), ("revolute", MIMIC, 1)), mimic="couple", floating_base=True)
+    assert machine.tree.joint_names == ("root_joint", "j1", "j2")
+    with pytest.raises(
+        FormatError, match=r"floating_base=True: .*two links are named 'world'; load it as it is and ch"
+    ):
+        load('<robot name="r"><link name="world"/></robot>', floating_base=True)
+    with pytest.raises(FormatError, match="option 'floating_base' must be True or False, got 'yes'"):
+        load(urdf(), floating_base="yes")
+
+
+MIMIC = '<mimic joint="j1" multiplier="-2" offset="0.5"/>'
 
 
 def test_mimic():
     text = urdf('<mimic joint="other" multiplier="2" offset="1"/>')
-    with pytest.raises(FormatError, match=r"joint 'hinge': mimics joint 'other'.*mimic=.independent"):
+    with pytest.raises(FormatError, match=r"joint 'hinge': mimics joint 'other'.*mimic=.couple.*mimic=.independent"):
         load_urdf(text)
     robot = load_urdf(text, mimic="independent")
     assert robot.joint_names == ("hinge",)
     assert robot.notes == ("mimic joints with coordinates of their own: 'hinge'",)
 
 
+def test_mimic_joints_are_coupled():
+    machine = load_urdf(
+        chain(("prismatic", "", 0), ("revolute", MIMIC, 1), ("continuous", '<mimic joint="j1"/>', 1)), mimic="couple"
+    )
+    assert isinstance(machine, Mechanism)
+    assert machine.couplings == (Coupling("j2", "j1", -2.0, 0.5), Coupling("j3", "j1", 1.0, 0.0))
+    assert machine.active_names == ("j1",)
+    assert [joint.role for joint in machine.tree.joints] == ["driven", "passive", "passive"]
+    assert (machine.name, machine.loops, machine.tree.notes) == ("arm", (), ())
+    assert machine.tree.with_passive("j2", "j3") == machine.tree
+    forward = load_urdf(chain(("revolute", '<mimic joint="j2"/>', 0), ("revolute", "", 1)), mimic="couple")
+    assert forward.couplings == (Coupling("j1", "j2"),)
+    assert load_urdf(urdf(), mimic="couple") == load_urdf(urdf())
+
+
+@pytest.mark.parametrize(
+    ("joints", "message"),
+    [
+        ([("revolute", '<mimic joint="j9"/>', 0)], "joint 'j1': mimics joint 'j9', which does not exist"),
+        ([("revolute", '<mimic joint="j1"/>', 0)], "joint 'j1': mimics itself"),
+        ([("fixed", "", 0), ("revolute", MIMIC, 1)], "joint 'j2': mimics joint 'j1', which is not revolute"),
+        ([("floating", "", 0), ("revolute", MIMIC, 1)], "mimics joint 'j1', which is not revolute or prismatic"),
+        ([("planar", "", 0), ("revolute", MIMIC, 1)], "mimics joint 'j1', which is not revolute or prismatic"),
+        ([("revolute", "", 0), ("planar", MIMIC, 1)], "joint 'j2': a planar joint cannot mimic another"),
+        (
+            [("revolute", "", 0), ("revolute", MIMIC, 1), ("revolute", '<mimic joint="j2"/>', 2)],
+            "line 4: joint 'j3': mimics joint 'j2', which itself mimics 'j1'; let it mimic the joint that leads",
+        ),
+        ([("revolute", '<mimic joint="j2"/>', 0), ("revolute", MIMIC, 1)], "joint 'j2', which itself mimics 'j1'"),
+        ([("revolute", "", 0), ("revolute", MIMIC.replace("-2", "x"), 1)], "'multiplier' of <mimic> must be a number"),
+        ([("revolute", "", 0), ("revolute", '<mimic multiplier="1"/>', 1)], "<mimic> needs the attribute 'joint'"),
+        ([("revolute", "", 0), ("revolute", MIMIC + MIMIC, 1)], "expected one <mimic>, got 2"),
+    ],
+)  # fmt: skip
+def test_mimic_joints_that_cannot_be_coupled(joints, message):
+    with pytest.raises(FormatError, match=message) as caught:
+        load_urdf(chain(*joints), mimic="couple")
+    assert re.match(r"URDF text, line \d", str(caught.value))
+
+
 @pytest.mark.parametrize("option", [{"mimic": "yes"}, {"floating": True}])
 def test_options_are_checked(option):
-    with pytest.raises(FormatError, match=r"option .* must be one of refuse"):
+    with pytest.raises(FormatError, match=r"option .* must be one of (refuse, couple|free, fixed)"):
         load_urdf(urdf(), **option)
+    with pytest.raises(
+        FormatError, match="unknown option 'values'; URDF files take mimic, floating, gravity, floating_"
+    ):
+        load(urdf(), values={})
 
 
 NEW = """<transmission name="t"><type>transmission_interface/SimpleTransmission</type>
@@ -206,7 +302,12 @@ def test_what_is_ignored_is_noted_with_its_count():
         (urdf(extra='<link name="hand"/>'), "two links are named 'hand'"),
         (urdf(extra='<link name="island"/>'), "has 2 roots, 'base', 'island'"),
         (urdf(extra='<link name=""/>'), "<link> needs the attribute 'name'"),
-        (urdf(extra='<loop_joint name="close"/>'), "<loop_joint> 'close': loop constraints are not supported"),
+        (
+            urdf(
+                extra='<loop_joint name="close" type="continuous"><link1 link="base"/><link2 link="hand"/></loop_joint>'
+            ),
+            r"<loop_joint> 'close': loop constraints are not supported.*loops=.Loop\('close', .revolute., ",
+        ),
         (urdf(extra='<drake:loop_joint xmlns:drake="d" name="c"/>'), "<drake:loop_joint> 'c': loop constraints"),
         (urdf(extra='<xacro:macro name="m"/>'), "run xacro first"),
         (urdf(extra=NEW.replace("-50.5", "0")), "transmission 't': <mechanicalReduction> must not be zero"),
@@ -298,6 +399,24 @@ def test_real_files_load_or_say_why():
     assert all("mimics joint" in message for message in refused.values())
     assert len(refused) <= 15
     assert len(REAL) - len(refused) >= 55
+
+
+@pytest.mark.skipif(not REAL, reason="example-robot-data is not installed")
+def test_real_mimic_joints_are_coupled():
+    coupled = 0
+    for path in REAL:
+        if path.name == "ur3.urdf" or "mimic joints" not in " ".join(load(path, mimic="independent").notes):
+            continue
+        if path.name == "alex_psyonic_hands.urdf":
+            with pytest.raises(FormatError, match="'Left_index_q2': mimics joint 'index_q1', which does not exist"):
+                load(path, mimic="couple")
+            continue
+        machine = load(path, mimic="couple")
+        assert isinstance(machine, Mechanism)
+        assert set(machine.active_names) == set(machine.joint_names) - {c.joint for c in machine.couplings}
+        assert machine.tree.joint_names == load(path, mimic="independent").joint_names
+        coupled += 1
+    assert coupled >= 5
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from neuler.errors import FormatError, RobotError
 from neuler.formats.urdf_xml import Element, Source, read_xml
-from neuler.robot.model import Joint, Limits, Link, Robot
+from neuler.robot import Coupling, Joint, Limits, Link, Mechanism, Robot
 from neuler.robot.transform import Transform, Vec3
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
@@ -39,9 +39,9 @@ def load_urdf(
     source: Source,
     *,
     mimic: str = "refuse",
-    floating: str = "refuse",
+    floating: str = "free",
     gravity: ArrayLike = (0.0, 0.0, -9.81),
-) -> Robot:
+) -> Robot | Mechanism:
     """A robot from a URDF file: a path, or the XML itself (bytes, or text that begins with ``<``).
 
     Units are URDF's: m, kg, rad. ``gravity`` (m/s^2) is expressed in the base link's frame.
@@ -54,10 +54,16 @@ def load_urdf(
     plane's normal (rad), with massless links ``j/x`` and ``j/y`` between. The smallest rotation
     that takes z to the normal takes x and y to the two directions of sliding.
 
-    ``mimic="independent"`` gives a mimic joint a coordinate of its own instead of refusing it;
-    ``floating="fixed"`` welds floating joints. A simple transmission gives ``gear_ratio``. What a
-    file says that has no effect here (other transmissions, sensors, simulator settings) is named
-    in ``robot.notes``; shapes and materials are not read. Loop constraints are refused.
+    Joints that mimic others are refused unless it is said what to do with them: ``mimic="couple"``
+    gives a :class:`Mechanism` whose couplings hold q = multiplier q_of + offset, the mimicking joints
+    passive (a file without any gives a Robot); ``mimic="independent"`` gives each a coordinate of its own.
+
+    A *floating* joint is free: seven position and six velocity coordinates. It must start at the root
+    or at a link fixed to it. ``floating="fixed"`` welds floating joints, ``"refuse"`` refuses them.
+
+    A simple transmission gives ``gear_ratio``. What a file says that has no effect here (other
+    transmissions, sensors, simulator settings) is named in ``robot.notes``; shapes and materials are
+    not read. Loop constraints are refused: close loops in code, with :class:`Mechanism` and :class:`Loop`.
 
     >>> arm = load_urdf('''<robot name="pendulum"><link name="base"/>
     ...   <link name="bob"><inertial><origin xyz="0 0 -1"/><mass value="2"/>
@@ -68,8 +74,8 @@ def load_urdf(
     (('hinge',), 2.0, 0.1)
     """
     for option, value, allowed in (
-        ("mimic", mimic, ("refuse", "independent")),
-        ("floating", floating, ("refuse", "fixed")),
+        ("mimic", mimic, ("refuse", "couple", "independent")),
+        ("floating", floating, ("free", "fixed", "refuse")),
     ):
         if value not in allowed:
             raise FormatError(f"option {option!r} of load_urdf must be one of {', '.join(allowed)}, got {value!r}")
@@ -77,23 +83,29 @@ def load_urdf(
     if root.tag != "robot":
         raise root.error(f"expected the root element <robot> of a URDF file, got <{root.tag}>; only URDF is supported")
     try:
-        return _Reader(root, mimic == "independent", floating == "fixed").robot(gravity)
+        return _Reader(root, mimic, floating).machine(gravity)
     except RobotError as error:
         raise FormatError(f"{root.file}: {error}") from None
 
 
 class _Reader:
-    def __init__(self, root: Element, free_mimic: bool, weld_floating: bool) -> None:
+    def __init__(self, root: Element, mimic: str, floating: str) -> None:
         self.root = root
-        self.free_mimic = free_mimic
-        self.weld_floating = weld_floating
+        self.mimic_option = mimic
+        self.floating_option = floating
         self.ignored: Counter[str] = Counter()
         self.notes: list[str] = []
-        self.mimics: list[str] = []
+        self.independent: list[str] = []
+        self.mimics: list[tuple[Element, Coupling]] = []
+        self.free: list[Element] = []
         self.welded: list[str] = []
         self.simulated: list[str] = []
         self.links: list[Link] = []
         self.joints: list[Joint] = []
+
+    def machine(self, gravity: ArrayLike) -> Robot | Mechanism:
+        robot = self.robot(gravity)
+        return Mechanism(robot.name, robot, couplings=self.couplings()) if self.mimics else robot
 
     def robot(self, gravity: ArrayLike) -> Robot:
         _refuse_xacro(self.root)
@@ -110,7 +122,9 @@ class _Reader:
             elif element.tag == "loop_joint" or (prefix and tag in _LOOPS):
                 name = element.attributes.get("name", "")
                 raise element.error(
-                    f"<{element.tag}> {name!r}: loop constraints are not supported; remove it to load the open tree"
+                    f"<{element.tag}> {name!r}: loop constraints are not supported; remove it to load the open tree, "
+                    "then close it in code: name a frame on either side with robot.with_frame(...) and build "
+                    f'Mechanism(robot.name, robot, loops=[Loop({name or "loop"!r}, "revolute", "frame_1", "frame_2")])'
                 )
             elif element.tag not in _GEOMETRY:
                 self.ignore(element)
@@ -118,9 +132,10 @@ class _Reader:
                     self.gazebo(element)
         if not self.links:
             raise self.root.error("<robot> has no <link>; a robot needs at least its base")
-        self.named("mimic joints with coordinates of their own", self.mimics)
+        self.named("mimic joints with coordinates of their own", self.independent)
         self.named("floating joints taken as fixed", self.welded)
         self.named("joints of the simulator alone, in <gazebo>, ignored", self.simulated)
+        self.check_free()
         joints = self.geared(transmissions)
         counts = [f"ignored: {what} ({count})" for what, count in sorted(self.ignored.items())]
         name = self.root.attributes.get("name", "").strip() or "robot"
@@ -197,14 +212,20 @@ class _Reader:
         parent, child = (self.end(element, role, owner) for role in ("parent", "child"))
         placement = self.origin(element, owner)
         if kind == "floating":
-            if not self.weld_floating:
+            if self.floating_option == "refuse":
                 raise element.error(
-                    f'{owner}: floating joints are not supported yet; floating="fixed" loads this joint as a fixed one'
+                    f'{owner}: is floating; floating="free" gives it seven coordinates, floating="fixed" welds it'
                 )
+            if self.floating_option == "free":
+                for child_element in element.children:
+                    if child_element.tag in ("axis", "limit", "dynamics", "mimic"):
+                        self.ignore(child_element, "joint type=floating")
+                self.free.append(element)
+                return [Joint(name, "free", parent, child, placement)]
             self.welded.append(name)
         if kind in ("fixed", "floating"):
             return [Joint(name, "fixed", parent, child, placement)]
-        self.mimic(element, name, owner)
+        self.mimic(element, name, kind, owner)
         axis = self.axis(element, owner)
         viscous, coulomb = self.friction(element, owner)
         if kind == "planar":
@@ -249,18 +270,70 @@ class _Reader:
         self.attributes(dynamics)
         return dynamics.number("damping", owner, 0.0), dynamics.number("friction", owner, 0.0)
 
-    def mimic(self, element: Element, name: str, owner: str) -> None:
+    def mimic(self, element: Element, name: str, kind: str, owner: str) -> None:
         mimic = element.one("mimic", owner)
         if mimic is None:
             return
         self.attributes(mimic)
         leader = mimic.attribute("joint", owner)
-        if not self.free_mimic:
+        if self.mimic_option == "refuse":
             raise mimic.error(
-                f"{owner}: mimics joint {leader!r}; joints that mimic others are not supported; "
+                f"{owner}: mimics joint {leader!r}; say what to do with joints that mimic others: "
+                'mimic="couple" gives a Mechanism that couples them, '
                 'mimic="independent" gives each a coordinate of its own'
             )
-        self.mimics.append(name)
+        if self.mimic_option == "independent":
+            self.independent.append(name)
+            return
+        if kind == "planar":
+            raise mimic.error(f"{owner}: a planar joint cannot mimic another; write two prismatic and a revolute joint")
+        if leader == name:
+            raise mimic.error(f"{owner}: mimics itself; name the joint that leads it")
+        ratio, offset = mimic.number("multiplier", owner, 1.0), mimic.number("offset", owner, 0.0)
+        self.mimics.append((mimic, Coupling(name, leader, ratio, offset)))
+
+    def couplings(self) -> list[Coupling]:
+        """Every mimic joint coupled to one that moves by itself."""
+        moving = {joint.name: joint for joint in self.joints if joint.moves}
+        followers = {coupling.joint: coupling for _, coupling in self.mimics}
+        for element, coupling in self.mimics:
+            owner = f"joint {coupling.joint!r}"
+            if coupling.of in followers:
+                end = followers[coupling.of].of
+                raise element.error(
+                    f"{owner}: mimics joint {coupling.of!r}, which itself mimics {end!r}; let it mimic the joint that "
+                    "leads them all, the multipliers multiplied"
+                )
+            if coupling.of not in moving or moving[coupling.of].kind == "free":
+                known = {joint.name for joint in self.joints} | {joint.name.rpartition("/")[0] for joint in self.joints}
+                what = "is not revolute or prismatic" if coupling.of in known else "does not exist"
+                raise element.error(
+                    f"{owner}: mimics joint {coupling.of!r}, which {what}; name a revolute or prismatic joint"
+                )
+        return list(followers.values())
+
+    def check_free(self) -> None:
+        """Free joints start where nothing moves."""
+        fixed: dict[str, list[str]] = {}
+        for joint in self.joints:
+            if joint.kind == "fixed":
+                fixed.setdefault(joint.parent, []).append(joint.child)
+        carried = {joint.child for joint in self.joints}
+        pending = [link.name for link in self.links if link.name not in carried]
+        still: set[str] = set()
+        while pending:
+            name = pending.pop()
+            if name not in still:
+                still.add(name)
+                pending.extend(fixed.get(name, ()))
+        parents = {joint.name: joint.parent for joint in self.joints}
+        for element in self.free:
+            name = element.attributes["name"].strip()
+            if parents[name] not in still:
+                raise element.error(
+                    f"joint {name!r}: a floating joint starts at the root or at a link fixed to it, not at "
+                    f'{parents[name]!r}, which moves; give its pose in the root, or floating="fixed" welds it'
+                )
 
     def planar(
         self,
@@ -315,7 +388,15 @@ class _Reader:
                     others.setdefault("second transmissions of a joint, ignored", []).append(name)
         for what, names in others.items():
             self.named(what, names)
-        return [dataclasses.replace(joint, gear_ratio=ratios.get(joint.name, 1.0)) for joint in self.joints]
+        followers = {coupling.joint for _, coupling in self.mimics}
+        return [
+            dataclasses.replace(
+                joint,
+                gear_ratio=ratios.get(joint.name, 1.0),
+                role="passive" if joint.name in followers else joint.role,
+            )
+            for joint in self.joints
+        ]
 
     def reduction(self, element: Element, owner: str) -> float | None:
         found = element.all("mechanicalReduction")

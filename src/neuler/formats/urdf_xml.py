@@ -156,7 +156,7 @@ def read_xml(source: Source, what: str = "URDF") -> Element:
         raise FormatError(f"expected a path or the text of a {what} file, got an empty string")
     path = os.fsdecode(source)
     label = path if len(path) <= 200 else f"{path[:97]}...{path[-97:]}"
-    return _parse(label, _file_chunks(label, Path(path), what))
+    return _parse(label, file_chunks(label, Path(path), what))
 
 
 def _check_size(label: str, size: int) -> None:
@@ -166,7 +166,8 @@ def _check_size(label: str, size: int) -> None:
         )
 
 
-def _file_chunks(label: str, path: Path, what: str) -> Iterator[bytes]:
+def file_chunks(label: str, path: Path, what: str) -> Iterator[bytes]:
+    """The bytes of a regular file of bounded size; FormatError, naming the file and the remedy, for anything else."""
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):

@@ -1,7 +1,7 @@
 """The catalogue: the robots of the papers and machines with closed loops, ready to use.
 
 >>> names()[:5]
-('delta', 'five_bar', 'four_bar', 'gough_stewart', 'orthoglide')
+('delta', 'eel', 'five_bar', 'four_bar', 'gough_stewart')
 >>> get("stanford").nq
 6
 """
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from neuler.errors import RobotError
 from neuler.robot import Mechanism, ParallelRobot, Robot
 from neuler.robots.barman import prismatic_revolute, two_link
+from neuler.robots.eel import eel
 from neuler.robots.general import general_chain
 from neuler.robots.parallel import delta, gough_stewart, orthoglide, planar_3rrr
 from neuler.robots.planar import five_bar, four_bar, slider_crank
@@ -25,6 +26,7 @@ from neuler.robots.stanford import stanford
 
 __all__ = [
     "delta",
+    "eel",
     "five_bar",
     "four_bar",
     "general_chain",
@@ -45,6 +47,7 @@ __all__ = [
 
 _CATALOGUE: dict[str, Callable[[], Robot | Mechanism | ParallelRobot]] = {
     "delta": delta,
+    "eel": eel,
     "five_bar": five_bar,
     "four_bar": four_bar,
     "gough_stewart": gough_stewart,
