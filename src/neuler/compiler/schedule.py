@@ -17,8 +17,13 @@ from neuler.compiler.sums import Sums
 
 WHOLE = 1500
 """Operations up to which all arithmetic between sines is one function of the emitted code."""
-CHUNK = 200
-"""Operations in one function where there are more: few enough for LLVM to keep most values in registers."""
+CHUNK, SMALL = 400, 100
+"""Operations in one function where there are more: few enough for LLVM to keep most values in registers.
+
+The small ones are for graphs with many results, whose values wait long to be used.
+"""
+MANY = 40
+"""Operations a result, below which there are many."""
 
 
 @dataclass
@@ -50,11 +55,26 @@ class Plan:
 
 
 def plan(inputs: Sequence[Node], outputs: Sequence[Scalar], *, fma: bool, chunk: int | None = None) -> Plan:
-    """Order the live part of a graph and give every value that crosses a stage a slot."""
+    """Order the live part of a graph and give every value that crosses a stage a slot.
+
+    Work goes from the last output to the first. Of a large graph, the order in which the recursion made the
+    outputs is tried too: what is made together shares values, and the plan that keeps fewer of them is taken.
+    """
     graph = inputs[0].graph if inputs else next((o.graph for o in outputs if isinstance(o, Node)), None)
     live = graph.live(outputs) if graph else []
+    first = _planned(live, inputs, outputs, fma, chunk)
+    if graph is None or len(live) <= WHOLE:
+        return first
+    made = sorted({out for out in outputs if isinstance(out, Node)}, key=lambda node: node.id)
+    second = _planned(graph.live(made), inputs, outputs, fma, chunk)
+    return second if second.slots < first.slots else first
+
+
+def _planned(
+    live: list[Node], inputs: Sequence[Node], outputs: Sequence[Scalar], fma: bool, chunk: int | None
+) -> Plan:
     sums = Sums(live, outputs, fma=fma)
-    stages = _stages(live, chunk or (WHOLE if len(live) <= WHOLE else CHUNK))
+    stages = _stages(live, chunk or _chunk(live, outputs))
 
     slot: dict[Node, int] = {node: k for k, node in enumerate(inputs)}
     first_output = len(inputs)
@@ -68,6 +88,12 @@ def plan(inputs: Sequence[Node], outputs: Sequence[Scalar], *, fma: bool, chunk:
     spare = first_output + len(outputs)
     slots, stages_out = _place(stages, slot, goals, sums, spare)
     return Plan(stages_out, slot, slots, constants, sums)
+
+
+def _chunk(live: list[Node], outputs: Sequence[Scalar]) -> int:
+    if len(live) <= WHOLE:
+        return WHOLE
+    return SMALL if MANY * sum(isinstance(out, Node) for out in outputs) > len(live) else CHUNK
 
 
 def _stages(live: list[Node], chunk: int) -> list[list[Node]]:
