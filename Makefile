@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint types tests test-slow bench operations clean
+.PHONY: demo test lint types tests test-slow bench operations pictures clean
 
 ## demo: install neuler and write a report on a built-in robot
 demo: $(VENV)/.installed-view
@@ -34,6 +34,10 @@ bench: $(VENV)/.installed-test
 ## operations: count multiplications and additions for n = 1..12
 operations: $(VENV)/.installed-view
 	$(BIN)/python benchmarks/operations.py
+
+## pictures: draw the machines of docs/machines.md again
+pictures: $(VENV)/.installed-view
+	$(BIN)/python docs/pictures.py
 
 $(VENV)/.installed-%: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "neuler needs Python 3.11 or newer; set PYTHON=...")'

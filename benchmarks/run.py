@@ -36,6 +36,7 @@ ROBOTS = {
 }
 DYNAMICS = ("inverse_dynamics", "forward_dynamics")
 OTHERS = ("mass_matrix", "bias_force", "gravity_force", "jacobian", "link_poses")
+WHOLE = ("center_of_mass", "center_of_mass_jacobian", "centroidal_momentum", "centroidal_momentum_rate")
 
 
 def urdf(name: str) -> Path:
@@ -63,17 +64,38 @@ def speed(quick: bool) -> list[str]:
         verbs = DYNAMICS if quick or name != "UR5" else DYNAMICS + OTHERS
         source = str(urdf(name)) if name != "G1" else None
         result = bench.run(robot, verbs=verbs, against="pinocchio", urdf=source, repeats=5 if quick else 25)
-        for one in result.measurements:
-            if one.operations is None or one.peer is None:
-                lines.append(f"| {name}, {robot.nv} | {one.quantity} | {one.failure or 'no peer'} |")
-                continue
-            counts, peer = one.operations, one.peer
-            star = "" if peer.batched else "*"
-            lines.append(
-                f"| {name}, {robot.nv} | {one.quantity} | {counts.mul}/{counts.add}/{counts.div}/{counts.trig} "
-                f"| {one.batch_ns:.1f} | {peer.batch_ns:.0f}{star} | {peer.batch_ns / one.batch_ns:.1f}{star} "
-                f"| {one.call_us:.2f} | {peer.call_us:.2f} | {peer.call_us / one.call_us:.1f} | {peer.error:.0e} |"
-            )
+        lines += [_row(name, robot, one) for one in result.measurements]
+    note = "*: Pinocchio has no batch call for it; its states are looped over in Python."
+    return [*lines, "", note, ""]
+
+
+def _row(name: str, robot: Robot, one: bench.Measurement) -> str:
+    if one.operations is None or one.peer is None:
+        return f"| {name}, {robot.nv} | {one.quantity} | {one.failure or 'no peer'} |"
+    counts, peer = one.operations, one.peer
+    star = "" if peer.batched else "*"
+    return (
+        f"| {name}, {robot.nv} | {one.quantity} | {counts.mul}/{counts.add}/{counts.div}/{counts.trig} "
+        f"| {one.batch_ns:.1f} | {peer.batch_ns:.0f}{star} | {peer.batch_ns / one.batch_ns:.1f}{star} "
+        f"| {one.call_us:.2f} | {peer.call_us:.2f} | {peer.call_us / one.call_us:.1f} | {peer.error:.0e} |"
+    )
+
+
+def floating(quick: bool) -> list[str]:
+    """The same on a free base, with six more coordinates, beside Pinocchio's free-flyer."""
+    lines = [
+        "## Free base, beside Pinocchio's free-flyer, one core",
+        "",
+        "| robot, velocities | quantity | mul/add/div/trig | batch, ns per state | Pinocchio | ratio "
+        "| one call, us | Pinocchio | ratio | agreement |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in ("human", "Talos", "UR5"):
+        robot = robot_of(name)
+        robot = robot.with_free_base(world="ground" if "world" in robot.link_names else "world")
+        verbs = DYNAMICS if quick or name != "human" else DYNAMICS + OTHERS + WHOLE
+        result = bench.run(robot, verbs=verbs, against="pinocchio", urdf=str(urdf(name)), repeats=5 if quick else 25)
+        lines += [_row(name, robot, one) for one in result.measurements]
     note = "*: Pinocchio has no batch call for it; its states are looped over in Python."
     return [*lines, "", note, ""]
 
@@ -235,7 +257,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         everywhere = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {max(everywhere)})
-    lines = versions() + speed(quick) + ([] if quick else sensitivities())
+    lines = versions() + speed(quick) + floating(quick) + ([] if quick else sensitivities())
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, everywhere)
     if not quick:

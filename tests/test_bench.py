@@ -78,6 +78,33 @@ def test_pinocchio_agrees_on_a_converted_robot(capsys):
     agrees(data, PINOCCHIO_VERBS)
 
 
+WHOLE = {
+    "center_of_mass", "center_of_mass_jacobian", "centroidal_momentum", "centroidal_momentum_rate", "centroidal_matrix",
+}  # fmt: skip
+
+
+def test_pinocchio_agrees_on_a_free_base(capsys, ur5):
+    """Its own reading of the file with a free-flyer; a file's base named 'world' is no obstacle."""
+    pytest.importorskip("pinocchio")
+    verbs = sorted(PINOCCHIO_VERBS | WHOLE | {"link_velocities"})
+    data = measured(capsys, ur5, "--floating", "--peer", "pinocchio", "--verbs", *verbs, "integrate")
+    assert "own reading" in data["peer_model"]
+    agrees(data, verbs)
+
+
+def test_mujoco_agrees_on_a_free_base(capsys):
+    pytest.importorskip("mujoco")
+    agrees(measured(capsys, "puma560", "--floating", "--peer", "mujoco"), MUJOCO_VERBS)
+
+
+def test_springs_are_left_out_beside_a_peer():
+    pytest.importorskip("pinocchio")
+    robot = neuler.robots.puma560().with_spring("joint2", 50.0).with_spring("joint3", 9.0, role="driven")
+    result = bench.run(robot, verbs=["inverse_dynamics", "gravity_force"], batch=20, against="pinocchio")
+    assert result.without_friction
+    assert all(one.peer.error < TOLERANCE for one in result.measurements)
+
+
 @pytest.mark.parametrize("source", ["puma560", "ur5"])
 def test_mujoco_agrees(capsys, ur5, source):
     pytest.importorskip("mujoco")

@@ -27,19 +27,38 @@ def test_examples_in_docstrings(name):
     assert result.failed == 0
 
 
-def test_readme_examples(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", ["README.md", "docs/machines.md"])
+def test_examples_on_pages(tmp_path, monkeypatch, page):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert blocks
     scope: dict[str, object] = {}
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), scope)
+        exec(compile(block, page, "exec"), scope)
+
+
+def test_the_page_of_machines_says_what_is_so():
+    """Every machine of the catalogue has a picture that is not heavy, a report command and the right numbers."""
+    text = (ROOT / "docs" / "machines.md").read_text()
+    machines = [name for name in neuler.robots.names() if not isinstance(neuler.robots.get(name), neuler.Robot)]
+    for name in (*machines, "eel"):
+        assert f"\n## {name}\n\n![{name} at two positions](images/{name}.png)\n" in text
+        assert f"neuler report {name} -o {name}.html" in text
+        assert 1_000 < (ROOT / "docs" / "images" / f"{name}.png").stat().st_size < 60_000
+    rows = re.findall(r"\n\| \[(\w+)\]\(#\1\) \| [^|]+ \| (\d+) \| (\d+) \| (\d+), (\d+) \|", text)
+    assert [row[0] for row in rows] == [name for name in re.findall(r"\n## (\w+)\n", text) if name in machines]
+    for name, *numbers in rows:
+        machine = neuler.robots.get(name)
+        facts = getattr(machine, "mechanism", machine).mobility
+        found = (facts.freedoms, len(machine.active_names), facts.constraints, facts.constraints - facts.rank)
+        assert tuple(map(int, numbers)) == found, name
 
 
 def test_public_names():
     assert set(neuler.__all__) == {
-        "CompileError", "Coupling", "FormatError", "Frame", "InputError", "Joint", "Kernel", "Limits", "Link", "Loop",
-        "Mechanism", "NeulerError", "Robot", "RobotError", "Transform", "from_dh", "load", "robots", "threads",
+        "CompileError", "Coupling", "FormatError", "Frame", "InputError", "Joint", "Kernel", "Leg", "Limits", "Link",
+        "Loop", "Mechanism", "NeulerError", "ParallelRobot", "Robot", "RobotError", "Transform", "from_dh", "layouts",
+        "load", "robots", "stack", "threads",
     }  # fmt: skip
     for name in neuler.__all__:
         assert getattr(neuler, name).__doc__, f"{name} has no docstring"
@@ -61,7 +80,7 @@ def test_imports_point_downwards():
     """Rooms from the ground up; none may import from a room above it."""
     order = [
         "errors", "robot", "formats", "robots", "compiler", "algebra", "passes", "recursions", "setup",
-        "motion_rates", "derivatives", "quantities", "kernels",
+        "motion_rates", "derivatives", "whole_body", "quantities", "watch", "kernels",
     ]  # fmt: skip
     source = ROOT / "src" / "neuler"
     for path in source.rglob("*.py"):

@@ -59,7 +59,7 @@ def arguments(robot, kernel, count=17):
     q, qd, qdd = random_states(robot, count, 5)
     qd[0] = 0.0  # sign(0) = 0
     wrench = np.random.default_rng(6).uniform(-10, 10, (count, 6))
-    values = {"q": q, "qd": qd}
+    values = {"q": q, "qd": qd, "dt": np.linspace(-1, 1, count)}
     return [values.get(operand.name, wrench if operand.name.startswith("wrench") else qdd) for operand in kernel.inputs]
 
 

@@ -11,7 +11,7 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Bench:
-    """All measurements of one robot. Bit-equal inputs for both sides; friction left out beside a peer."""
+    """All measurements of one robot. Bit-equal inputs for both sides; friction and springs left out beside a peer."""
 
     robot: str
     batch: int
@@ -142,21 +142,16 @@ def _seconds(call: Callable[[], Any], count: int) -> float:
 
 
 def random_states(robot: Robot, names: Sequence[str], count: int, seed: int = 0) -> dict[str, Array]:
-    """Seeded states: q up to half a turn or 1 m either way, within the limits; all the rest up to 1 either way.
+    """Seeded states: q of ``robot.random_configuration``; all the rest up to 1 either way.
 
-    The rest is any vector of coordinates: qd, qdd, qddd, qdddd, tau.
+    The rest is any vector of coordinates (qd, qdd, qddd, qdddd, tau), and a time step dt.
     """
     rng = np.random.default_rng(seed)
-    ranges = []
-    for joint in robot.moving_joints:
-        span = np.pi if joint.kind == "revolute" else 1.0
-        lower, upper = max(joint.limits.lower, -span), min(joint.limits.upper, span)
-        ranges.append((lower, upper) if lower < upper else (-span, span))
-    low, high = np.array(ranges).reshape(-1, 2).T
-    return {
-        name: rng.uniform(low, high, (count, robot.nv)) if name == "q" else rng.uniform(-1.0, 1.0, (count, robot.nv))
-        for name in names
-    }
+    states: dict[str, Array] = {}
+    for name in names:
+        shape = (count,) if name == "dt" else (count, robot.nv)
+        states[name] = robot.random_configuration(rng, count) if name == "q" else rng.uniform(-1.0, 1.0, shape)
+    return states
 
 
 def run(
@@ -180,7 +175,7 @@ def run(
     other = None
     friction_left_out = False
     if against is not None:
-        bare = robot.without_friction()
+        bare = _without_springs(robot.without_friction())
         friction_left_out = bare != robot
         robot = bare
         other = peer(against, robot, urdf)
@@ -194,6 +189,14 @@ def run(
         other.model_from if other else "",
         friction_left_out,
     )
+
+
+def _without_springs(robot: Robot) -> Robot:
+    joints = [
+        replace(joint, stiffness=0.0, role="passive" if joint.role == "elastic" else joint.role)
+        for joint in robot.joints
+    ]
+    return robot.replace(joints=joints)
 
 
 def _measure(robot: Robot, quantity: str, batch: int, other: Peer | None, repeats: int, shortest: float) -> Measurement:
@@ -300,7 +303,7 @@ def table(bench: Bench) -> str:
         if any(one.peer and one.quantity in ("link_poses", "link_velocities") for one in bench.measurements):
             lines.append("Poses and velocities of links: the peer leaves them in its data; reading them is not timed.")
         if bench.without_friction:
-            lines.append("Friction was left out on both sides, so that both compute the same.")
+            lines.append("Friction and springs were left out on both sides, so that both compute the same.")
     lines += [f"{one.quantity}: not measured: {shown(one.failure)}" for one in bench.measurements if one.failure]
     return "\n".join(lines).rstrip()
 

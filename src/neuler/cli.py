@@ -11,18 +11,27 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from neuler import __version__, formats, robots
+from neuler.closed_loops import CLOSED_LOOPS
 from neuler.errors import InputError, NeulerError
-from neuler.quantities import QUANTITIES
-from neuler.robot.model import Robot
+from neuler.parallel_robots import PARALLEL
+from neuler.quantities import QUANTITIES, Subject
+from neuler.robot import ParallelRobot, Robot
 
 EVAL_HELP = """\
 CSV: one state a row under a header. The vector q of a robot with the joints shoulder and elbow is
 spelled q_shoulder,q_elbow or q1,q2 or q[0],q[1]; likewise qd, qdd, tau. Results are named alike:
-tau_shoulder; matrices are flattened to mass_matrix[0,0],mass_matrix[0,1].
+tau_shoulder; matrices are flattened to mass_matrix[0,0],mass_matrix[0,1]. A free joint has seven
+positions q_base_x,_y,_z,_qx,_qy,_qz,_qw and six velocities qd_base_vx,_vy,_vz,_wx,_wy,_wz.
 NPZ: one array for each input under its name (q, qd, qdd), batch axes first; results alike.
+
+Machines with loops: q are closed positions of all joints of the tree, qd and qdd those of the
+independent joints, tau those of the motors; v and vd (v_vx to vd_wz) those of a parallel robot's
+platform. With --assemble the file needs only the positions of the independent joints, or of the
+platform; the others are found, from a guess where the file has one.
 
   neuler eval inverse_dynamics puma560 --in states.csv --out torques.csv
   neuler eval forward_dynamics arm.urdf --in states.npz --out qdd.npz --option method=nasser
+  neuler eval inverse_dynamics four_bar --in crank.csv --out torques.csv --assemble
 """
 
 
@@ -90,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="K=V",
         help="of the quantity: method=nasser, external=tool, ...",
     )
+    evaluate.add_argument("--assemble", action="store_true", help="close the loops of every state")
     evaluate.add_argument("--ignore", action="append", default=[], metavar="COLUMN", help="leave this column out")
     return parser
 
@@ -102,12 +112,24 @@ def _command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     if quantity:
-        command.add_argument("quantity", metavar="QUANTITY", help=f"one of {', '.join(QUANTITIES)}")
-    command.add_argument("robot", metavar="FILE|NAME", help="a robot file, or a name of the catalogue")
-    command.add_argument("--mimic", choices=("refuse", "independent"), help="joints that mimic others (URDF)")
-    command.add_argument("--floating", choices=("refuse", "fixed"), help="floating joints (URDF)")
+        command.add_argument("quantity", metavar="QUANTITY", help=_quantities())
+    command.add_argument("robot", metavar="FILE|NAME", help="a robot file (URDF, SYMORO+), or a name of the catalogue")
+    command.add_argument("--mimic", choices=("refuse", "couple", "independent"), help="joints that mimic others (URDF)")
+    command.add_argument(
+        "--floating", nargs="?", const="base", choices=("free", "fixed", "refuse", "base"),
+        help="alone (or base): let the robot's base move freely; else what to make of floating joints (URDF)",
+    )  # fmt: skip
+    command.add_argument(
+        "--value", action="append", default=[], metavar="SYMBOL=NUMBER", help="the value of a symbol (SYMORO+)"
+    )
+    command.add_argument("--missing", choices=("refuse", "zero"), help="dynamic parameters without a value (SYMORO+)")
     command.set_defaults(run=run)
     return command
+
+
+def _quantities() -> str:
+    lists = {"": QUANTITIES, "; of mechanisms ": CLOSED_LOOPS, "; of parallel robots ": PARALLEL}
+    return "one of " + "".join(f"{of}{', '.join(names)}" for of, names in lists.items())
 
 
 def _add_measured(command: argparse.ArgumentParser) -> None:
@@ -125,9 +147,17 @@ def _positive(text: str) -> int:
     return number
 
 
-def _load(chosen: Any) -> Robot:
-    options = {key: getattr(chosen, key) for key in ("mimic", "floating") if getattr(chosen, key) is not None}
-    name: str = chosen.robot
+def _load(chosen: Any) -> Subject:
+    options = {key: getattr(chosen, key) for key in ("mimic", "missing") if getattr(chosen, key) is not None}
+    if chosen.floating not in (None, "base"):
+        options["floating"] = chosen.floating
+    if chosen.value:
+        options["values"] = dict(_value(text) for text in chosen.value)
+    found = _named(chosen.robot, options)
+    return _freed(found) if chosen.floating == "base" else found
+
+
+def _named(name: str, options: dict[str, Any]) -> Subject:
     if os.path.exists(name):
         return formats.load(name, **options)
     looks_like_file = os.sep in name or bool(os.path.splitext(name)[1])
@@ -139,8 +169,33 @@ def _load(chosen: Any) -> Robot:
             f"the catalogue has: {', '.join(robots.names())}"
         )
     if options:
-        raise InputError(f"--{next(iter(options))} is for robot files; {name!r} is a robot of the catalogue")
+        option = next(iter(options)).removesuffix("s")
+        raise InputError(f"--{option} is for robot files; {name!r} is a robot of the catalogue")
     return robots.get(name)
+
+
+def _freed(found: Subject) -> Subject:
+    """With its base free to move, under a name for the ground that is not taken."""
+    if isinstance(found, ParallelRobot):
+        raise InputError(
+            f"--floating: the legs of the parallel robot {found.name!r} stand on the ground; it stays there"
+        )
+    tree = found if isinstance(found, Robot) else found.tree
+    free = tree.with_free_base(world=next(x for x in ("world", "ground", "universe") if x not in tree.link_names))
+    if isinstance(found, Robot):
+        return free
+    reference = None if found.reference is None else (*free.neutral()[:7], *found.reference)
+    return found.replace(tree=free, reference=reference)
+
+
+def _value(text: str) -> tuple[str, float]:
+    key, equals, value = text.partition("=")
+    try:
+        if not equals or not key.strip():
+            raise ValueError
+        return key.strip(), float(value)
+    except ValueError:
+        raise InputError(f"--value expects SYMBOL=NUMBER, for example D3=0.45, got {text!r}") from None
 
 
 def _option(text: str) -> tuple[str, Any]:
@@ -152,7 +207,7 @@ def _option(text: str) -> tuple[str, Any]:
         return key, value.lower() == "true"
     if value.isdecimal():
         return key, int(value)
-    if key in ("external", "loads", "motion"):
+    if key in ("external", "loads", "motion", "independent"):
         return key, tuple(part for part in value.split(",") if part)
     return key, value
 
@@ -189,14 +244,19 @@ def _print_json(data: object) -> None:
 
 
 def _info(chosen: Any) -> None:
-    from neuler.view import text
+    from neuler.view import machine_text, text
 
     robot = _load(chosen)
-    findings = robot.check()
+    if isinstance(robot, Robot):
+        found = robot.check()
+        told = text.as_dict(robot, found) if chosen.json else text.summary(robot, found, _marks())
+    else:
+        found = machine_text.findings(robot)
+        told = machine_text.as_dict(robot, found) if chosen.json else machine_text.summary(robot, found, _marks())
     if chosen.json:
-        _print_json(text.as_dict(robot, findings))
-        return
-    print(text.summary(robot, findings, _marks()))
+        _print_json(told)
+    else:
+        print(told)
 
 
 def _marks() -> tuple[str, str, str]:
@@ -210,33 +270,31 @@ def _marks() -> tuple[str, str, str]:
 
 
 def _report(chosen: Any) -> None:
-    from neuler.bench import VERBS
     from neuler.view.report import write_report
 
     robot = _load(chosen)
     write_report(
-        robot,
-        chosen.output,
-        verbs=chosen.verbs or VERBS,
-        batch=chosen.batch,
-        progress=_steps(f"report on {robot.name}"),
+        robot, chosen.output, verbs=chosen.verbs, batch=chosen.batch, progress=_steps(f"report on {robot.name}")
     )
     print(f"wrote {chosen.output}")
 
 
 def _bench(chosen: Any) -> None:
     from neuler import bench
+    from neuler.view.measure import run_machine
 
     robot = _load(chosen)
-    urdf = chosen.robot if os.path.exists(chosen.robot) else None
-    result = bench.run(
-        robot,
-        verbs=chosen.verbs or bench.VERBS,
-        batch=chosen.batch,
-        against=chosen.peer,
-        urdf=urdf,
-        progress=_steps(f"bench {robot.name}"),
-    )
+    progress = _steps(f"bench {robot.name}")
+    if isinstance(robot, Robot):
+        urdf = chosen.robot if os.path.exists(chosen.robot) else None
+        verbs = chosen.verbs or bench.VERBS
+        result = bench.run(
+            robot, verbs=verbs, batch=chosen.batch, against=chosen.peer, urdf=urdf, progress=progress
+        )  # fmt: skip
+    elif chosen.peer:
+        raise InputError(f"--peer: {robot.name!r} has loops or couplings, and only trees are compared with a peer")
+    else:
+        result = run_machine(robot, verbs=chosen.verbs, batch=chosen.batch, progress=progress)
     if chosen.json:
         _print_json(result.as_dict())
     else:
@@ -257,7 +315,10 @@ def _eval(chosen: Any) -> None:
         options[key] = value
     kernel = robot.compile(chosen.quantity, **options)
     with _bar(os.path.getsize(chosen.source), f"{chosen.quantity} of {robot.name}", "B") as step:
-        states = tables.evaluate(kernel, chosen.source, chosen.target, ignore=chosen.ignore, report=step)
+        states = tables.evaluate(
+            kernel, chosen.source, chosen.target, ignore=chosen.ignore, report=step, assemble=chosen.assemble,
+            note=lambda text: print(f"neuler: note: {text}", file=sys.stderr),
+        )  # fmt: skip
     print(f"wrote {states} states to {chosen.target}")
 
 

@@ -13,11 +13,21 @@ from neuler.compiler.build import Recipe
 from neuler.compiler.differentiate import tangents
 from neuler.compiler.graph import Node, Scalar, one_if_positive, sqrt
 from neuler.compiler.llvm import Operand
-from neuler.errors import InputError
+from neuler.errors import InputError, RobotError
 from neuler.mobility import chart, mobility, velocity_numbers
 from neuler.passes.tree import Tree
 from neuler.recursions import frames
-from neuler.recursions.closed import SINGULAR, Chart, Constraints, Solution, dot, times, transposed_times
+from neuler.recursions.closed import (
+    SINGULAR,
+    Chart,
+    Constraints,
+    Orthogonal,
+    Solution,
+    dot,
+    margin,
+    times,
+    transposed_times,
+)
 from neuler.recursions.composite import mass_matrix
 from neuler.recursions.configuration import integrate, position_rates
 from neuler.recursions.factor import Factor
@@ -29,11 +39,22 @@ Independent = str | Iterable[str] | None
 
 _LONGEST = 0.8
 """Radians or metres that one step of an assembly goes at most."""
+_DEPENDENT = 1e-7
+"""Margin of W A^-1 W^T below which constraints depend on each other."""
 
 
-def _chosen(mechanism: Mechanism, independent: Independent, *, held: bool = False) -> Chart:
-    names = None if independent is None else (independent,) if isinstance(independent, str) else tuple(independent)
-    return chart(mechanism, names, held=held)
+def _chosen(mechanism: Mechanism, independent: Independent) -> Chart:
+    picked = chart(mechanism, _names(independent))
+    if not picked.independent:
+        raise RobotError(
+            f"mechanism {mechanism.name!r} has no freedom: its loops hold every joint. Of such a structure there are "
+            "closure and constrained_dynamics alone"
+        )
+    return picked
+
+
+def _names(independent: Independent) -> tuple[str, ...] | None:
+    return None if independent is None else (independent,) if isinstance(independent, str) else tuple(independent)
 
 
 def _solution(mechanism: Mechanism, chart: Chart, q: Sequence[Scalar]) -> Solution:
@@ -80,7 +101,7 @@ def assembly_step(mechanism: Mechanism, *, independent: Independent = None) -> R
     (q, share) -> (gap, reach, next): the gap's size, the step's, and q moved by ``share`` of the step, which is
     bounded smoothly: a long one to ``_LONGEST``, a short one not at all.
     """
-    picked = _chosen(mechanism, independent, held=True)
+    picked = chart(mechanism, _names(independent), held=True)
     tree = fused_tree(mechanism.tree)
 
     def trace(values: Values) -> list[list[Scalar]]:
@@ -108,6 +129,8 @@ def _size(values: Sequence[Scalar]) -> Scalar:
 
 def upright(mechanism: Mechanism) -> Recipe:
     """Of every loop: negative where it is closed with its axes opposite, the wrong way round."""
+    if not mechanism.loops:
+        raise RobotError(f"upright: mechanism {mechanism.name!r} has couplings, but no loop")
 
     def trace(values: Values) -> list[list[Scalar]]:
         return [Constraints(fused_tree(mechanism.tree), mechanism).turned_over(values["q"])]
@@ -168,14 +191,19 @@ def _tree_forces(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Seq
     return hybrid(tree, q, qd, qdd, [True] * tree.dof).coordinates
 
 
-def _shared(g: Sequence[Sequence[Scalar]], active: Sequence[int], needed: Sequence[Scalar]) -> list[Scalar]:
-    """Forces of the active joints with G_a^T tau = needed; of all that do, where there are more, the least."""
-    m = len(needed)
+def _shared(
+    solution: Solution, g: Sequence[Sequence[Scalar]], active: Sequence[int], needed: Sequence[Scalar]
+) -> tuple[list[Scalar], Scalar]:
+    """Forces of the active joints with G_a^T tau = needed; of all that do, where there are more, the least.
+
+    And one, or NaN where the loops or the motors do not decide the motion.
+    """
     rows = [g[k] for k in active]
-    if len(rows) == m and all(_unit(row, k) for k, row in enumerate(rows)):
-        return list(needed)
-    normal = [[dot([row[i] for row in rows], [row[j] for row in rows]) for j in range(m)] for i in range(m)]
-    return times(rows, Factor(normal, [f"freedom {k + 1}" for k in range(m)]).solve(needed))
+    if len(rows) == len(needed) and all(_unit(row, k) for k, row in enumerate(rows)):
+        return list(needed), _whole(solution)
+    names = [solution.constraints.tree.freedom_names[k] for k in solution.chart.independent]
+    motors = Orthogonal(list(zip(*rows, strict=True)), names)
+    return motors.least(needed), _whole(solution) * one_if_positive(motors.margin - SINGULAR)
 
 
 def _unit(row: Sequence[Scalar], k: int) -> bool:
@@ -186,8 +214,8 @@ def _inverse(mechanism: Mechanism, picked: Chart, values: Values) -> list[Scalar
     solution = _solution(mechanism, picked, values["q"])
     g, qd, qdd = _motion(solution, values["qd"], values["qdd"])
     forces = _tree_forces(grouped_tree(mechanism.tree), values["q"], qd, qdd)
-    one = _whole(solution)
-    return [x * one for x in _shared(g, _active(mechanism), transposed_times(g, forces))]
+    tau, one = _shared(solution, g, _active(mechanism), transposed_times(g, forces))
+    return [x * one for x in tau]
 
 
 def inverse_dynamics(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
@@ -255,6 +283,11 @@ def bias_force(mechanism: Mechanism, *, independent: Independent = None) -> Reci
 def forward_dynamics(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
     """qdd = A_c^-1 (G_a^T tau - H_c), Khalil (58): (q, qd, tau of the active joints) -> qdd."""
     picked = _chosen(mechanism, independent)
+    if not mechanism.active_names:
+        raise RobotError(
+            f"forward_dynamics: mechanism {mechanism.name!r} has no driven joint whose force it could be told; "
+            "constrained_dynamics takes those of all joints"
+        )
     names = [fused_tree(mechanism.tree).freedom_names[k] for k in picked.independent]
 
     def trace(values: Values) -> list[list[Scalar]]:
@@ -273,7 +306,9 @@ def constrained_dynamics(mechanism: Mechanism) -> Recipe:
 
     (q, qd, tau, damping) -> (qdd, forces). q, qd, tau are those of the tree; ``damping`` (1/s) is the rate a at which
     a loop that has opened by c closes again, drift = 2 a dc/dt + a^2 c (Baumgarte); zero leaves it as it is.
-    ``forces`` are those of all constraints; redundant ones, which rigid links leave undecided, carry none.
+    ``forces`` are those of all constraints; redundant ones, which rigid links leave undecided, carry none. Poses at
+    which the motors do not decide the motion are no hindrance; where the constraints themselves become dependent,
+    where branches of the assembly meet, the results are NaN. All joints need inertia of their own.
     """
     tree = grouped_tree(mechanism.tree)
     facts = mobility(mechanism)
@@ -292,11 +327,13 @@ def constrained_dynamics(mechanism: Mechanism) -> Recipe:
             drift = rate * (2.0 * dot(row, qd) + rate * gap[k])
             lacking.append(-(dot(row, free) + bias[k] + drift))
         admitted = [[dot(row, answer) for answer in answers] for row in dense]
-        held = Factor(admitted, [f"constraint {k}" for k in facts.rows]).solve(lacking)
-        found = [a + dot([x[i] for x in answers], held) for i, a in enumerate(free)]
+        loops = Factor(admitted, [f"constraint {k}" for k in facts.rows])
+        one = one_if_positive(margin([row[k] for k, row in enumerate(admitted)], loops.inverse) - _DEPENDENT)
+        held = loops.solve(lacking)
+        found = [(a + dot([x[i] for x in answers], held)) * one for i, a in enumerate(free)]
         forces: list[Scalar] = [0.0] * mechanism.constraints
         for k, force in zip(facts.rows, held, strict=True):
-            forces[k] = force
+            forces[k] = force * one
         return [found, forces]
 
     inputs = (
@@ -309,7 +346,9 @@ def reaction_wrenches(mechanism: Mechanism, *, independent: Independent = None) 
     """Of the antecedent on each link of the tree, and of the first frame of each cut joint on the second.
 
     (q, qd, qdd) -> (links, 6), (loops, 6), in the frames of the links, and in the second frames of the loops, at
-    their origins. The active joints carry the torques of ``inverse_dynamics``, all others none.
+    their origins; the second array only where there are loops. The active joints carry the torques of
+    ``inverse_dynamics``, the others those of their friction, springs, rotors and couplings. What rigid links leave
+    undecided, the forces of redundant constraints (those across the plane of a planar loop), is taken as zero.
     """
     picked = _chosen(mechanism, independent)
     _drivable(mechanism)
@@ -320,11 +359,10 @@ def reaction_wrenches(mechanism: Mechanism, *, independent: Independent = None) 
         q = values["q"]
         constraints = Constraints(tree, mechanism)
         solution = Solution(constraints, picked, q)
-        one = _whole(solution)
         g, qd, qdd = _motion(solution, values["qd"], values["qdd"])
         alone = _tree_forces(tree, q, qd, qdd)
         active = _active(mechanism)
-        tau = _shared(g, active, transposed_times(g, alone))
+        tau, one = _shared(solution, g, active, transposed_times(g, alone))
         unbalanced = list(alone)
         for k, x in zip(active, tau, strict=True):
             unbalanced[k] = unbalanced[k] - x
@@ -344,10 +382,10 @@ def reaction_wrenches(mechanism: Mechanism, *, independent: Independent = None) 
             number, placement = tree.frames[name]
             f, m = frames.wrench_at(placement, solved.reactions[number])
             rows += [x * one for x in (*f, *m)]
-        return [rows, cuts]
+        return [rows, cuts] if mechanism.loops else [rows]
 
-    outputs = (Operand("reactions", (len(robot.links), 6)), Operand("cuts", (len(mechanism.loops), 6)))
-    return Recipe(_inputs(mechanism, picked, "q", "qd", "qdd"), outputs, trace)
+    outputs = [Operand("reactions", (len(robot.links), 6)), Operand("cuts", (len(mechanism.loops), 6))]
+    return Recipe(_inputs(mechanism, picked, "q", "qd", "qdd"), tuple(outputs[: 1 + bool(mechanism.loops)]), trace)
 
 
 def inverse_dynamics_sensitivities(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:

@@ -164,9 +164,10 @@ class Kernel:
                         return found
             except (AttributeError, IndexError, TypeError, ValueError):
                 pass  # looked at closely below
-        if found is None:
-            found = self._checked(arrays, out)
-        return found if self._watch is None else self._watch.named(found, arrays)
+        if self._watch is None:
+            return self._checked(arrays, out)
+        kept = arrays if out is None else self._watch.kept(arrays, out)
+        return self._watch.named(self._checked(kept, out) if found is None else found, kept)
 
     def _checked(self, arrays: Sequence[Any], out: Any) -> Any:
         size = 0

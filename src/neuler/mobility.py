@@ -85,7 +85,8 @@ class Numbers:
             if size < CLOSED / 10:
                 break
             w = self.jacobian(q)
-            step = -w.T @ np.linalg.solve(w @ w.T + damping * size * np.eye(len(w)), gap)
+            damped = np.vstack([w, np.sqrt(damping * size) * np.eye(w.shape[1])])
+            step = np.linalg.lstsq(damped, np.concatenate([-gap, np.zeros(w.shape[1])]), rcond=None)[0]
             longest = float(np.abs(step).max(initial=0.0))
             trial = self.moved(q, step * min(1.0, 0.5 / longest) if longest else step)
             gap_there = self.open_by(trial)
@@ -103,6 +104,12 @@ class Numbers:
 def mobility(mechanism: Mechanism) -> Mobility:
     """Close the loops, then count."""
     numbers = Numbers(mechanism)
+    for loop, closure in zip(mechanism.loops, numbers.constraints.closures, strict=True):
+        if closure.bodies[0] == closure.bodies[1]:
+            raise RobotError(
+                f"mechanism {mechanism.name!r}, loop {loop.name!r}: fixed joints make one body of the links that carry "
+                "its frames; it closes no loop"
+            )
     reference = _reference(mechanism, numbers)
     samples = [numbers.jacobian(q) for q in (reference, *_neighbours(numbers, reference))]
     ranks = [_rank(w) for w in samples]
@@ -125,25 +132,28 @@ def mobility(mechanism: Mechanism) -> Mobility:
 def chart(mechanism: Mechanism, independent: Sequence[str] | None = None, *, held: bool = False) -> Chart:
     """Independent velocities: those of the named joints, by default as many active ones as there are freedoms.
 
-    ``held``: the named joints may have more velocities than there are freedoms; all are kept as they are given.
+    They have the order of the names, by default that of the tree. ``held``: the named joints may have more velocities
+    than there are freedoms; all are kept as they are given.
     """
     facts = mobility(mechanism)
     numbers = velocity_numbers(mechanism, mechanism.active_names if independent is None else independent)
     named = [k for k, _ in numbers]
-    if held and len(named) > facts.freedoms and independent is not None:
-        others = tuple(k for k in range(mechanism.tree.nv) if k not in named)
-        return Chart(tuple(named), others, tuple(range(facts.constraints)))
     chosen = _pivots(facts.motions[named], facts.freedoms)
     if len(chosen) < facts.freedoms:
         raise RobotError(_undetermined(mechanism, facts, independent, len(chosen)))
-    if independent is not None and len(named) > facts.freedoms:
+    rows = facts.rows
+    if independent is None:
+        picked = tuple(sorted(named[k] for k in chosen))
+    elif len(named) == facts.freedoms:
+        picked = tuple(named)
+    elif held:
+        picked, rows = tuple(named), tuple(range(facts.constraints))
+    else:
         raise RobotError(
-            f"mechanism {mechanism.name!r} has {facts.freedoms} freedoms; {', '.join(independent)} have {len(named)} "
+            f"mechanism {mechanism.name!r} has {_freedoms(facts)}; {', '.join(independent)} have {len(named)} "
             "velocities, which cannot all be independent"
         )
-    picked = tuple(sorted(named[k] for k in chosen))
-    others = tuple(k for k in range(mechanism.tree.nv) if k not in picked)
-    return Chart(picked, others, facts.rows)
+    return Chart(picked, tuple(k for k in range(mechanism.tree.nv) if k not in picked), rows)
 
 
 def _independent(mechanism: Mechanism, motions: Array) -> tuple[str, ...]:
@@ -155,14 +165,16 @@ def _independent(mechanism: Mechanism, motions: Array) -> tuple[str, ...]:
 
 
 def velocity_numbers(mechanism: Mechanism, joints: Sequence[str]) -> list[tuple[int, str]]:
-    """(number of the velocity, joint) of all velocities of named joints."""
+    """(number of the velocity, joint) of all velocities of named joints, in the order of the names."""
     for name in joints:
         if name not in mechanism.joint_names:
             raise RobotError(
                 f"mechanism {mechanism.name!r} has no moving joint {name!r}; it has {', '.join(mechanism.joint_names)}"
             )
+    if len(set(joints)) != len(joints):
+        raise RobotError(f"mechanism {mechanism.name!r}: a joint is named twice in {', '.join(joints)}")
     every = [joint.name for joint in mechanism.tree.moving_joints for _ in range(joint.nv)]
-    return [(k, name) for k, name in enumerate(every) if name in joints]
+    return [(k, name) for name in joints for k, other in enumerate(every) if other == name]
 
 
 def _reference(mechanism: Mechanism, numbers: Numbers) -> Array:
@@ -173,16 +185,20 @@ def _reference(mechanism: Mechanism, numbers: Numbers) -> Array:
     for k in range(1 if given is not None else _TRIES):
         guess = guesses[0] if k == 0 else mechanism.tree.random_configuration(rng)
         q, size = numbers.close(guess)
+        if size < CLOSED and numbers.upright(q):
+            return q
         if size < least:
             best, least = q, size
-        if least < CLOSED and numbers.upright(best):
-            return best
-    gaps = _by_loop(mechanism, numbers.open_by(best))
-    worst = max(gaps, key=lambda name: gaps[name])
     where = "from its reference" if given is not None else f"from {_TRIES} guesses"
+    if not numbers.upright(best):
+        reason = "axes that should be equal are opposite, the wrong way round"
+    else:
+        gaps = _by_loop(mechanism, numbers.open_by(best))
+        worst = max(gaps, key=lambda name: gaps[name])
+        reason = f"{worst!r} stays open by {gaps[worst]:.2g} (m, rad)"
     raise RobotError(
-        f"mechanism {mechanism.name!r}: its loops cannot be closed {where}; {worst!r} stays open by {gaps[worst]:.2g} "
-        "(m or rad). Check the frames and lengths, or give another reference= position"
+        f"mechanism {mechanism.name!r}: its loops cannot be closed {where}; {reason}. "
+        "Check the frames and lengths, or give another reference= position"
     )
 
 
@@ -223,11 +239,11 @@ def _pivots(rows: Array, most: int) -> list[int]:
     left = rows.copy()
     scale = np.linalg.norm(rows, axis=1).max(initial=0.0)
     chosen: list[int] = []
-    for _ in range(most):
+    for _ in range(most if len(rows) else 0):
         sizes = np.linalg.norm(left, axis=1)
         # of rows that are nearly as good the first: the order of the joints, not rounding, decides
-        k = int(np.argmax(sizes > 0.5 * sizes.max(initial=0.0)))
-        if not len(sizes) or sizes[k] <= _RANK * scale:
+        k = int(np.argmax(sizes > 0.5 * sizes.max()))
+        if sizes[k] <= _RANK * scale:
             break
         chosen.append(k)
         direction = left[k] / sizes[k]
@@ -254,8 +270,13 @@ def _redundant(mechanism: Mechanism, rows: Sequence[int]) -> tuple[str, ...]:
 def _undetermined(mechanism: Mechanism, facts: Mobility, independent: Sequence[str] | None, reached: int) -> str:
     names = mechanism.active_names if independent is None else tuple(independent)
     what = "active joints" if independent is None else "joints"
+    remedy = "Drive more joints (role 'driven'), or name others with independent="
     return (
-        f"mechanism {mechanism.name!r} has {facts.freedoms} freedoms, but its {what} "
-        f"({', '.join(names) or 'none'}) decide {reached} of them at its reference: it is under-actuated, or singular "
-        "there. Drive more joints (role 'driven'), or name independent= joints"
+        f"mechanism {mechanism.name!r} has {_freedoms(facts)}, but the {what} ({', '.join(names) or 'none'}) decide "
+        f"{reached} of them at its reference: {'it is under-actuated' if independent is None else 'too few'}, or the "
+        f"reference is singular. {remedy if independent is None else 'Name other joints'}"
     )
+
+
+def _freedoms(facts: Mobility) -> str:
+    return "1 freedom" if facts.freedoms == 1 else f"{facts.freedoms} freedoms"

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from neuler.compiler.build import Recipe
 from neuler.compiler.graph import Scalar, one_if_positive
 from neuler.compiler.llvm import Operand
-from neuler.errors import InputError, RobotError
-from neuler.mobility import chart, mobility
+from neuler.errors import RobotError
+from neuler.mobility import Array, Numbers, mobility
 from neuler.recursions.closed import SINGULAR, Constraints, times, transposed_times
 from neuler.recursions.composite import mass_matrix
 from neuler.recursions.factor import Factor
 from neuler.recursions.hybrid import hybrid
-from neuler.recursions.parallel import Platform
+from neuler.recursions.parallel import Platform, ways
 from neuler.robot import ParallelRobot
 from neuler.setup import Values, fused_tree, grouped_tree
 
+_STRETCHED = 1e-7
+"""Of the legs' measure: below it a leg is singular but for rounding, which a stretched one shows by its root."""
 _REFUSED = 1e-12
 """Share (squared) of a platform's motion that its legs may not allow: more is not rounding."""
 
@@ -31,13 +35,32 @@ class _Setup:
         names = self.tree.freedom_names
         self.motors = [k for k, name in enumerate(names) if name in mechanism.active_names]
         if not self.motors:
-            raise RobotError(f"parallel robot {robot.name!r}: no joint of its legs is driven")
+            raise RobotError(f"parallel robot {robot.name!r}: no joint of its legs is driven; it needs motors")
+        facts = mobility(mechanism)
+        self.freedoms = facts.freedoms
+        fewer = facts.freedoms < 6 and len(self.motors) > facts.freedoms > 0
+        self.chosen = [k for k in self.motors if names[k] in facts.independent] if fewer else self.motors
+        seats = np.array([leg.attachment.translation for leg in robot.legs])
+        self.length = float(np.sqrt((seats**2).sum(axis=1).mean())) or 1.0
+        self.reaches = _reaches(robot, np.array(facts.reference))
         self.q = Operand("q", (mechanism.tree.nq,))
         self.tau = Operand("tau", (len(self.motors),))
 
+    def drivable(self) -> None:
+        """Refuse motors that leave a freedom undecided."""
+        if not self.freedoms:
+            raise RobotError(f"parallel robot {self.robot.name!r} has no freedom: its legs hold the platform still")
+        if not mobility(self.mechanism).independent:
+            raise RobotError(
+                f"parallel robot {self.robot.name!r} has {self.freedoms} freedoms, which its motors "
+                f"({', '.join(self.robot.active_names)}) do not decide at its reference: it is under-actuated, or the "
+                "reference is singular. Drive more joints (role 'driven'), or give another reference="
+            )
+
     def platform(self, q: Sequence[Scalar]) -> Platform:
         """All legs at a position."""
-        return Platform(Constraints(self.tree, self.mechanism), q, self.motors)
+        constraints = Constraints(self.tree, self.mechanism)
+        return Platform(constraints, q, self.motors, self.chosen, self.length, self.reaches)
 
     def inputs(self, *more: str) -> tuple[Operand, ...]:
         """q, and screws of the platform."""
@@ -48,16 +71,44 @@ class _Setup:
         v, vd = values["v"], values["vd"]
         qd = platform.velocities(v)
         bias = platform.bias(qd)
-        allowed: Scalar = 1.0
-        for refused, whole in (platform.refused(v), platform.refused(vd, bias)):
-            if not (isinstance(whole, float) and whole == 0.0):
-                allowed = allowed * one_if_positive(_REFUSED * (1.0 + whole) - refused)
+        allowed = _allowed(platform.refused(v)) * _allowed(platform.refused(vd, bias))
         return qd, platform.accelerations(vd, bias), allowed
 
     def regular(self, platform: Platform) -> Scalar:
         """One, or NaN at a singular pose."""
         legs, plate = platform.margins()
-        return one_if_positive(legs - SINGULAR) * one_if_positive(plate - SINGULAR)
+        return one_if_positive(legs - _STRETCHED) * one_if_positive(plate - SINGULAR)
+
+
+def _allowed(asked: tuple[Scalar, Scalar]) -> Scalar:
+    """One, or NaN where legs refuse more of a motion than rounding."""
+    refused, whole = asked
+    if isinstance(whole, float) and whole == 0.0:
+        return 1.0
+    return one_if_positive(_REFUSED * (1.0 + whole) - refused)
+
+
+def _reaches(robot: ParallelRobot, reference: Array) -> list[float]:
+    """How far (m) a turn of each leg's joints moves its tip. Legs that move while the platform stands are refused."""
+    numbers = Numbers(robot.mechanism)
+    near = numbers.moved(reference, np.random.default_rng(0).uniform(-0.01, 0.01, numbers.tree.dof))
+    here, beside = numbers.jacobian(reference), numbers.jacobian(near)  # the reference itself may be singular
+    found = []
+    row, column = 0, 6
+    for leg, loop in zip(robot.legs, robot.mechanism.loops, strict=True):
+        block = np.s_[row : row + loop.constraints, column : column + leg.chain.nv]
+        sizes = np.linalg.svd(beside[block], compute_uv=False)
+        if len(sizes) < leg.chain.nv or sizes.min() < 1e-8 * sizes.max():
+            raise RobotError(
+                f"parallel robot {robot.name!r}: leg {leg.name!r} can move while the platform stands still: it has "
+                f"{leg.chain.nv} joints, its {leg.kind} joint at the platform holds {loop.constraints} numbers; "
+                "robot.mechanism computes with such legs"
+            )
+        turns = [joint.kind == "revolute" for joint in leg.chain.moving_joints]
+        arms = np.linalg.norm(here[block][: ways(leg.kind), turns], axis=0)
+        found.append(float(arms.max(initial=0.0)) or 1.0)
+        row, column = row + loop.constraints, column + leg.chain.nv
+    return found
 
 
 def _forces(setup: _Setup, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
@@ -71,14 +122,14 @@ def inverse_dynamics(robot: ParallelRobot) -> Recipe:
     With more motors than freedoms, the least (in the sum of their squares) of all that do it.
     """
     setup = _Setup(robot)
-    chart(setup.mechanism)  # names what the motors leave undecided
+    setup.drivable()
 
     def trace(values: Values) -> list[list[Scalar]]:
         platform = setup.platform(values["q"])
         qd, qdd, allowed = setup.motion(platform, values)
         whole = platform.cartesian(_forces(setup, values["q"], qd, qdd))
         one = setup.regular(platform) * allowed
-        return [[x * one for x in transposed_times(platform.jacobian(), whole)]]
+        return [[x * one for x in platform.torques(whole)]]
 
     return Recipe(setup.inputs("v", "vd"), (setup.tau,), trace)
 
@@ -91,7 +142,7 @@ def cartesian_force(robot: ParallelRobot) -> Recipe:
         platform = setup.platform(values["q"])
         qd, qdd, allowed = setup.motion(platform, values)
         found = platform.cartesian(_forces(setup, values["q"], qd, qdd))
-        one = allowed * one_if_positive(platform.margins()[0] - SINGULAR)
+        one = allowed * one_if_positive(platform.margins()[0] - _STRETCHED)
         return [[x * one for x in found]]
 
     return Recipe(setup.inputs("v", "vd"), (Operand("force", (6,)),), trace)
@@ -104,7 +155,7 @@ def cartesian_mass_matrix(robot: ParallelRobot) -> Recipe:
     def trace(values: Values) -> list[list[Scalar]]:
         platform = setup.platform(values["q"])
         found = platform.inertia(mass_matrix(setup.grouped, values["q"]))
-        one = one_if_positive(platform.margins()[0] - SINGULAR)
+        one = one_if_positive(platform.margins()[0] - _STRETCHED)
         return [[x * one for row in found for x in row]]
 
     return Recipe(setup.inputs(), (Operand("mass_matrix", (6, 6)),), trace)
@@ -113,46 +164,44 @@ def cartesian_mass_matrix(robot: ParallelRobot) -> Recipe:
 def forward_dynamics(robot: ParallelRobot) -> Recipe:
     """(q, v, tau) -> vd.
 
-    Six freedoms: A_x vd = B_a^T tau - H_x in the space of the platform. Fewer: along the motions of the motors,
-    vd = J_p qdd_a + what the velocities alone ask for, as in Khalil (58).
+    Six freedoms: A_x vd = B_a^T tau - H_x in the space of the platform, also where the motors cannot hold it. Fewer:
+    along the motions of the motors, vd = J_p qdd_a + what the velocities alone ask for, as in Khalil (58).
     """
     setup = _Setup(robot)
-    freedoms = mobility(setup.mechanism).freedoms
-    chart(setup.mechanism)
-    if freedoms < 6 and len(setup.motors) > freedoms:
-        raise InputError(
-            f"forward_dynamics: {robot.name!r} has {freedoms} freedoms and {len(setup.motors)} motors; "
-            "use robot.mechanism.forward_dynamics, which takes one motor a freedom as coordinates"
-        )
+    setup.drivable()
 
     def trace(values: Values) -> list[list[Scalar]]:
-        q, tau = values["q"], values["tau"]
+        q, v, tau = values["q"], values["v"], values["tau"]
         platform = setup.platform(q)
-        qd = platform.velocities(values["v"])
+        qd = platform.velocities(v)
         bias = platform.bias(qd)
-        inertia = platform.inertia(mass_matrix(setup.grouped, q))
-        legs, plate = (one_if_positive(x - SINGULAR) for x in platform.margins())
-        if freedoms == 6:
+        matrix = mass_matrix(setup.grouped, q)
+        driven = transposed_times(platform.inverse_jacobian, tau)
+        margins = platform.margins()
+        legs, plate = one_if_positive(margins[0] - _STRETCHED), one_if_positive(margins[1] - SINGULAR)
+        if setup.freedoms == 6:
             rest = platform.cartesian(_forces(setup, q, qd, platform.accelerations([0.0] * 6, bias)))
-            driven = transposed_times(platform.inverse_jacobian, tau)
+            inertia = platform.inertia(matrix)
             found = Factor(inertia, ["platform"] * 6).solve([a - b for a, b in zip(driven, rest, strict=True)])
             return [[x * legs for x in found]]
-        j, drift = platform.jacobian(), platform.drift(bias)
+        motions, drift = platform.motions(), platform.drift(bias)
         rest = platform.cartesian(_forces(setup, q, qd, platform.accelerations(drift, bias)))
-        columns = list(zip(*j, strict=True))
-        moved = [times(inertia, column) for column in columns]
-        reduced = [transposed_times(j, column) for column in moved]
-        lacking = [a - b for a, b in zip(tau, transposed_times(j, rest), strict=True)]
-        pushed = Factor(reduced, list(setup.mechanism.active_names)).solve(lacking)
-        one = legs * plate
-        return [[(a + b) * one for a, b in zip(times(j, pushed), drift, strict=True)]]
+        lacking = transposed_times(motions, [a - b for a, b in zip(driven, rest, strict=True)])
+        names = [setup.tree.freedom_names[k] for k in setup.chosen]
+        pushed = Factor(platform.inertia(matrix, motions), names).solve(lacking)
+        one = legs * plate * _allowed(platform.refused(v))
+        return [[(a + b) * one for a, b in zip(times(motions, pushed), drift, strict=True)]]
 
     return Recipe((*setup.inputs("v"), setup.tau), (Operand("vd", (6,)),), trace)
 
 
 def jacobian(robot: ParallelRobot) -> Recipe:
-    """J_p of Khalil (60), (6, motors): the platform's velocity by the motors'."""
+    """J_p of Khalil (60), (6, motors): the platform's velocity by the motors'.
+
+    With more motors than freedoms it takes any velocities of theirs, and gives that of the nearest ones that go.
+    """
     setup = _Setup(robot)
+    setup.drivable()
 
     def trace(values: Values) -> list[list[Scalar]]:
         platform = setup.platform(values["q"])
@@ -168,14 +217,20 @@ def inverse_jacobian(robot: ParallelRobot) -> Recipe:
 
     def trace(values: Values) -> list[list[Scalar]]:
         platform = setup.platform(values["q"])
-        one = one_if_positive(platform.margins()[0] - SINGULAR)
+        one = one_if_positive(platform.margins()[0] - _STRETCHED)
         return [[x * one for row in platform.inverse_jacobian for x in row]]
 
     return Recipe(setup.inputs(), (Operand("inverse_jacobian", (len(setup.motors), 6)),), trace)
 
 
 def singularity(robot: ParallelRobot) -> Recipe:
-    """From 0 to 1: of the legs, which lose a freedom at 0, and of the platform, which gains one."""
+    """(q) -> (legs, platform), both from 0 to 1, singular at 0.
+
+    Legs: the volume that a leg's columns of J_i span, 0 where one loses a freedom, a stretched leg for instance; over
+    all legs a harmonic mean. Platform: the volume of the motors' rows of J_p^-1 and of what the legs hold, 0 where the
+    platform gains a freedom that no motor holds. 1 is isotropic: square to one another and equally long, with turns
+    counted as the ways by which they move the platform's joints.
+    """
     setup = _Setup(robot)
     trace = lambda values: [[x] for x in setup.platform(values["q"]).margins()]  # noqa: E731
     return Recipe(setup.inputs(), (Operand("legs", ()), Operand("platform", ())), trace)
@@ -188,7 +243,7 @@ def leg_motion(robot: ParallelRobot) -> Recipe:
     def trace(values: Values) -> list[list[Scalar]]:
         platform = setup.platform(values["q"])
         qd, qdd, allowed = setup.motion(platform, values)
-        one = allowed * one_if_positive(platform.margins()[0] - SINGULAR)
+        one = allowed * one_if_positive(platform.margins()[0] - _STRETCHED)
         return [[x * one for x in qd[6:]], [x * one for x in qdd[6:]]]
 
     size = (setup.tree.dof - 6,)

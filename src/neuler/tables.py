@@ -4,7 +4,8 @@ A CSV file has one state a row under a header that names the columns. The vector
 with the joints ``shoulder`` and ``elbow`` is spelled ``q_shoulder, q_elbow`` or ``q1, q2`` or
 ``q[0], q[1]``; the same goes for ``qd``, ``qdd``, ``tau``. Results are named likewise:
 ``tau_shoulder``; a matrix is flattened to ``mass_matrix[0,0], mass_matrix[0,1]``. An NPZ file holds
-one array for each input under the input's name, batch axes first.
+one array for each input under the input's name, batch axes first. :mod:`neuler.columns` has all names,
+:mod:`neuler.states` what is asked of states of machines with loops.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import csv
 import difflib
 import io
-import itertools
 import os
 import tempfile
 import zipfile
@@ -24,81 +24,82 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.compiler.llvm import Operand
+from neuler.columns import column_names, mechanism_of, spellings
 from neuler.errors import FormatError
 from neuler.kernels import Kernel
-from neuler.robot.model import Robot
+from neuler.states import Closing, Where, closings, ready
 
 Array = NDArray[np.float64]
 Report = Callable[[int], Any]
 """Told how many bytes were read."""
+Note = Callable[[str], Any]
+"""Told what is worth knowing about the results."""
 
 CHUNK = 65_536
 SUFFIXES = (".csv", ".npz")
-PER_JOINT = frozenset({"q", "qd", "qdd", "qddd", "tau", "tau_rate", "given", "found", "bias", "gravity"})
-"""Vectors whose entries belong to the robot's coordinates."""
 
 
 def evaluate(
-    kernel: Kernel, source: str, target: str, *, ignore: Sequence[str] = (), report: Report | None = None
+    kernel: Kernel,
+    source: str,
+    target: str,
+    *,
+    ignore: Sequence[str] = (),
+    report: Report | None = None,
+    assemble: bool = False,
+    note: Note | None = None,
 ) -> int:
-    """Compute ``kernel`` for all states of ``source`` into ``target`` (.csv or .npz); gives their number."""
+    """Compute ``kernel`` for all states of ``source`` into ``target`` (.csv or .npz); gives their number.
+
+    ``assemble``: loops are closed, with the platform's pose or the independent joints as given in the file.
+    """
     for path in (source, target):
         if Path(path).suffix.lower() not in SUFFIXES:
             raise FormatError(f"{path!r}: expected a file that ends in {' or '.join(SUFFIXES)}")
     if os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):
         raise FormatError(f"{target!r}: is the file that the states come from; write the results to another one")
+    ways = closings(kernel) if assemble else []
     if Path(source).suffix.lower() == ".npz":
-        arrays = read_npz(source, kernel, ignore)
-        chunks: Iterable[tuple[Array, ...]] = [_outputs(kernel, arrays)]
+        parts: Iterable[list[Array]] = [read_npz(source, kernel, ignore, ways)]
     else:
-        chunks = (_outputs(kernel, arrays) for arrays in read_csv(source, kernel, ignore, report))
+        parts = read_csv(source, kernel, ignore, report, ways=ways)
+    chunks = (_outputs(kernel, arrays) for arrays in parts)
     write = _write_npz if Path(target).suffix.lower() == ".npz" else _write_csv
     with written(target) as file:
-        return write(file, target, kernel, chunks)
+        return write(file, target, kernel, _counted(kernel, chunks, note))
 
 
 def _outputs(kernel: Kernel, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    found = kernel(*arrays)
+    ignore: Any = "ignore" if mechanism_of(kernel.robot) is not None else None  # of a machine they are counted
+    with np.errstate(invalid=ignore, divide=ignore):
+        found = kernel(*arrays)
     return found if isinstance(found, tuple) else (found,)
+
+
+def _counted(kernel: Kernel, chunks: Iterable[tuple[Array, ...]], note: Note | None) -> Iterator[tuple[Array, ...]]:
+    """The same; of a machine, states without a result are counted and told."""
+    lost = states = 0
+    for outputs in chunks:
+        core = len(kernel.outputs[0].shape)
+        nan = np.isnan(outputs[0]).any(axis=tuple(range(-core, 0)))
+        lost, states = lost + int(nan.sum()), states + nan.size
+        yield outputs
+    if lost and note is not None and mechanism_of(kernel.robot) is not None:
+        note(
+            f"{lost} of {states} states have no result (nan): there the machine is singular, or asked to move as its "
+            "loops do not allow"
+        )
 
 
 # ---- columns -------------------------------------------------------------------------------------
 
 
-def column_names(robot: Robot, operand: Operand) -> list[str]:
-    """The names of an operand's numbers, in order.
-
-    >>> import neuler
-    >>> column_names(neuler.robots.two_link(), Operand("tau", (2,)))
-    ['tau_joint1', 'tau_joint2']
-    >>> column_names(neuler.robots.two_link(), Operand("mass_matrix", (2, 2)))[:2]
-    ['mass_matrix[0,0]', 'mass_matrix[0,1]']
-    """
-    if operand.shape == ():
-        return [operand.name]
-    if operand.name in PER_JOINT and operand.shape == (robot.nv,):
-        return [f"{operand.name}_{joint}" for joint in robot.joint_names]
-    spots = itertools.product(*map(range, operand.shape))
-    return [f"{operand.name}[{','.join(map(str, spot))}]" for spot in spots]
-
-
-def _spellings(robot: Robot, inputs: Sequence[Operand]) -> dict[str, int]:
-    """Every accepted name of every number, to its place among all inputs; ambiguous names are left out."""
-    places: dict[str, set[int]] = {}
-    start = 0
-    for operand in inputs:
-        for k, name in enumerate(column_names(robot, operand)):
-            for spelling in {name, f"{operand.name}[{k}]", f"{operand.name}{k + 1}"}:
-                places.setdefault(spelling, set()).add(start + k)
-        start += operand.size
-    return {name: next(iter(found)) for name, found in places.items() if len(found) == 1}
-
-
-def _match(path: str, header: Sequence[str], kernel: Kernel, ignore: Sequence[str]) -> list[int]:
-    """For every number of the inputs, the column that holds it."""
-    known = _spellings(kernel.robot, kernel.inputs)
-    wanted = [name for operand in kernel.inputs for name in column_names(kernel.robot, operand)]
+def _match(
+    path: str, header: Sequence[str], kernel: Kernel, ignore: Sequence[str], ways: Sequence[Closing] = ()
+) -> tuple[dict[int, int], Closing | None]:
+    """For every number of the inputs the column that holds it; and how the positions that are left out are found."""
+    known = spellings(kernel.robot, kernel.inputs, kernel.options)
+    wanted = [name for operand in kernel.inputs for name in column_names(kernel.robot, operand, kernel.options)]
     found: dict[int, int] = {}
     for column, name in enumerate(header):
         if name in ignore:
@@ -113,12 +114,28 @@ def _match(path: str, header: Sequence[str], kernel: Kernel, ignore: Sequence[st
         if place in found:
             raise FormatError(f"{path}: columns {header[found[place]]!r} and {name!r} are the same input; keep one")
         found[place] = column
-    missing = [name for place, name in enumerate(wanted) if place not in found]
+    closing = next((way for way in ways if all(_start(kernel) + k in found for k in way.places)), None)
+    closing = closing or (ways[-1] if ways else None)
+    spared = _spared(kernel, closing)
+    missing = [name for place, name in enumerate(wanted) if place not in found and place not in spared]
     if missing:
         more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
         listed = ", ".join(map(repr, missing[:4])) + more
         raise FormatError(f"{path}: has no column for {listed} of {_signature(kernel)}")
-    return [found[place] for place in range(len(wanted))]
+    return found, closing
+
+
+def _start(kernel: Kernel) -> int:
+    """The place of q among all numbers of the inputs."""
+    names = [operand.name for operand in kernel.inputs]
+    return sum(operand.size for operand in kernel.inputs[: names.index("q")])
+
+
+def _spared(kernel: Kernel, closing: Closing | None) -> set[int]:
+    """Places that a file may leave out because closing the loops finds them."""
+    if closing is None:
+        return set()
+    return {_start(kernel) + k for k in range(len(closing.guess)) if k not in closing.places}
 
 
 def _signature(kernel: Kernel) -> str:
@@ -135,9 +152,14 @@ def _near(name: str, known: Iterable[str]) -> str:
 
 
 def read_csv(
-    path: str, kernel: Kernel, ignore: Sequence[str] = (), report: Report | None = None, chunk: int = CHUNK
+    path: str,
+    kernel: Kernel,
+    ignore: Sequence[str] = (),
+    report: Report | None = None,
+    chunk: int = CHUNK,
+    ways: Sequence[Closing] = (),
 ) -> Iterator[list[Array]]:
-    """The kernel's inputs, ``chunk`` states at a time."""
+    """The kernel's inputs, ``chunk`` states at a time; loops are closed in one of the ``ways`` where there are any."""
     with open(path, "rb") as raw:
         text = _decoded(path, raw)
         rows = csv.reader(text, strict=True)
@@ -145,14 +167,20 @@ def read_csv(
             header = [name.strip() for name in next(rows, [])]
             if not header:
                 raise FormatError(f"{path}: is empty; expected a header that names the columns, then one state a row")
-            order = _match(path, header, kernel, ignore)
+            order, closing = _match(path, header, kernel, ignore, ways)
+            edges = np.cumsum([operand.size for operand in kernel.inputs])
+            empty = np.zeros(edges[-1])
+            if closing is not None:
+                empty[_start(kernel) : _start(kernel) + len(closing.guess)] = closing.guess
             read = states = 0
             for lines, block in _blocks(path, rows, chunk):
-                values = _numbers(path, header, order, lines, block)
+                given = _numbers(path, header, list(order.values()), lines, block)
+                values = np.tile(empty, (len(given), 1))
+                values[:, list(order)] = given
                 states += len(values)
-                edges = np.cumsum([operand.size for operand in kernel.inputs])[:-1]
-                parts = np.split(values, edges, axis=1)
-                yield [x.reshape(-1, *o.shape) for x, o in zip(parts, kernel.inputs, strict=True)]
+                parts = np.split(values, edges[:-1], axis=1)
+                arrays = [x.reshape(-1, *o.shape) for x, o in zip(parts, kernel.inputs, strict=True)]
+                yield ready(kernel, arrays, _by_line(path, lines), closing)
                 if report is not None:
                     report(raw.tell() - read)
                     read = raw.tell()
@@ -162,6 +190,10 @@ def read_csv(
             raise FormatError(f"{path}: line {rows.line_num}: is not CSV: {error}") from None
         except UnicodeDecodeError as error:
             raise FormatError(f"{path}: line {rows.line_num + 1}: is not UTF-8 text: {error.reason}") from None
+
+
+def _by_line(path: str, lines: list[int]) -> Where:
+    return lambda spot: f"{path}: line {lines[spot[0]]}"
 
 
 def _decoded(path: str, raw: io.BufferedReader) -> IO[str]:
@@ -215,8 +247,8 @@ def _float(cell: str) -> float:
         return np.nan
 
 
-def read_npz(path: str, kernel: Kernel, ignore: Sequence[str] = ()) -> list[Array]:
-    """The kernel's inputs, by name; every number finite."""
+def read_npz(path: str, kernel: Kernel, ignore: Sequence[str] = (), ways: Sequence[Closing] = ()) -> list[Array]:
+    """The kernel's inputs, by name; every number finite. Loops are closed in the way that the size of q says."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):
@@ -240,14 +272,15 @@ def read_npz(path: str, kernel: Kernel, ignore: Sequence[str] = ()) -> list[Arra
             raise FormatError(f"{path}: array {operand.name!r} is not finite at {list(spot)}: {value[spot]}")
         if value.size == 0:
             raise FormatError(f"{path}: array {operand.name!r} has no states, its shape is {value.shape}")
-    return [arrays[name] for name in known]
+    closing = next((way for way in ways if arrays["q"].shape[-1:] == (len(way.places),)), ways[0] if ways else None)
+    return ready(kernel, [arrays[name] for name in known], lambda spot: f"{path}: state {list(spot)}", closing)
 
 
 # ---- writing -------------------------------------------------------------------------------------
 
 
 def _write_csv(file: IO[bytes], path: str, kernel: Kernel, chunks: Iterable[tuple[Array, ...]]) -> int:
-    names = [name for operand in kernel.outputs for name in column_names(kernel.robot, operand)]
+    names = [name for operand in kernel.outputs for name in column_names(kernel.robot, operand, kernel.options)]
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(names)

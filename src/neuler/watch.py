@@ -74,6 +74,15 @@ class Watch:
             return True
         return not any(np.isnan(found[(..., *spot.index)]).any() for spot in self.spots)
 
+    def kept(self, arrays: Sequence[Any], out: Any) -> Sequence[Any]:
+        """The arguments, q copied where the results are written over it."""
+        q = arrays[self.position] if len(arrays) == len(self.inputs) else None
+        if not isinstance(q, np.ndarray) or not any(
+            isinstance(x, np.ndarray) and np.may_share_memory(q, x) for x in self._results(out)
+        ):
+            return arrays
+        return [q.copy() if x is q else x for x in arrays]
+
     def named(self, found: Any, arrays: Sequence[Any]) -> Any:
         """The results as they are; an error for one state, a warning for a batch, where quaternions are to blame."""
         results = self._results(found)

@@ -17,10 +17,9 @@ from neuler.robot import Robot
 from neuler.setup import Values, coordinates, fused_tree
 
 
-def _with_mass(robot: Robot) -> Robot:
+def _check_mass(robot: Robot) -> None:
     if not robot.mass > 0:
         raise RobotError(f"robot {robot.name!r} has a mass of {robot.mass:g} kg, so it has no mass centre")
-    return robot
 
 
 def _in_base_axes(tree: Tree, momentum: Wrench) -> list[Scalar]:
@@ -66,7 +65,7 @@ def center_of_mass(robot: Robot) -> Recipe:
     >>> neuler.robots.two_link().center_of_mass([0.0, 0.0]).shape
     (3,)
     """
-    _with_mass(robot)
+    _check_mass(robot)
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = fused_tree(robot)
@@ -83,7 +82,7 @@ def center_of_mass_jacobian(robot: Robot) -> Recipe:
     >>> neuler.robots.two_link().center_of_mass_jacobian([0.0, 0.0]).shape
     (3, 2)
     """
-    _with_mass(robot)
+    _check_mass(robot)
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = fused_tree(robot)
@@ -99,7 +98,7 @@ def centroidal_momentum(robot: Robot) -> Recipe:
     >>> neuler.robots.two_link().centroidal_momentum([0.0, 0.0], [0.0, 0.0]).tolist()
     [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     """
-    _with_mass(robot)
+    _check_mass(robot)
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = fused_tree(robot)
@@ -109,13 +108,13 @@ def centroidal_momentum(robot: Robot) -> Recipe:
 
 
 def centroidal_momentum_rate(robot: Robot) -> Recipe:
-    """Time derivative of ``centroidal_momentum`` along the motion: the sum of all outer forces, gravity's included.
+    """Time derivative of ``centroidal_momentum`` along the motion (N, N m): all outer forces, weight and ground's.
 
     >>> import neuler
     >>> neuler.robots.two_link().centroidal_momentum_rate([0.0, 0.0], [1.0, 0.0], [0.0, 0.0]).shape
     (6,)
     """
-    _with_mass(robot)
+    _check_mass(robot)
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = fused_tree(robot)
@@ -127,12 +126,12 @@ def centroidal_momentum_rate(robot: Robot) -> Recipe:
 def centroidal_matrix(robot: Robot) -> Recipe:
     """A(q) with A qd = ``centroidal_momentum`` (Orin, Goswami, Lee 2013). (q) -> (6, nv).
 
-    >>> import neuler
+    >>> import neuler, numpy
     >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
-    >>> abs(arm.centroidal_matrix(q) @ qd - arm.centroidal_momentum(q, qd)).max() < 1e-15
+    >>> numpy.allclose(arm.centroidal_matrix(q) @ qd, arm.centroidal_momentum(q, qd))
     True
     """
-    _with_mass(robot)
+    _check_mass(robot)
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = fused_tree(robot)

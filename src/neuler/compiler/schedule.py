@@ -70,9 +70,7 @@ def plan(inputs: Sequence[Node], outputs: Sequence[Scalar], *, fma: bool, chunk:
     return second if second.slots < first.slots else first
 
 
-def _planned(
-    live: list[Node], inputs: Sequence[Node], outputs: Sequence[Scalar], fma: bool, chunk: int | None
-) -> Plan:
+def _planned(live: list[Node], inputs: Sequence[Node], outputs: Sequence[Scalar], fma: bool, chunk: int | None) -> Plan:
     sums = Sums(live, outputs, fma=fma)
     stages = _stages(live, chunk or _chunk(live, outputs))
 

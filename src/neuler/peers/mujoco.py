@@ -9,8 +9,10 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from neuler import layouts
 from neuler.peers.base import LOOPED, Array, States, Task, first_output, has_centre, library, looped
-from neuler.robot import Link, Robot
+from neuler.robot import Joint, Link, Robot
+from neuler.robot.configuration import quaternion
 from neuler.robot.transform import Transform
 
 _MUJOCO_LEAST = 1e-10
@@ -25,8 +27,15 @@ def mjcf(robot: Robot) -> str:
     and 1 kg m^2; :func:`mujoco_model` puts their true values into the compiled model.
     """
     children: dict[str, list[int]] = {link.name: [] for link in robot.links}
+    seats = {robot.links[0].name: Transform()}
+    top = [-1]
     for number, joint in enumerate(robot.joints):
-        children[joint.parent].append(number)
+        if joint.kind == "free":  # only the world may carry it
+            top.append(number)
+        else:
+            children[joint.parent].append(number)
+        if joint.parent in seats:
+            seats[joint.child] = seats[joint.parent] @ joint.placement
     lines = [
         "<mujoco>",
         '<compiler angle="radian" autolimits="false" fusestatic="false" balanceinertia="false"/>',
@@ -34,26 +43,30 @@ def mjcf(robot: Robot) -> str:
         '<flag constraint="disable" contact="disable"/></option>',
         "<worldbody>",
     ]
-    stack: list[int | None] = [-1]  # the joint that carries a link, -1 for the base, None to close a body
+    stack: list[int | None] = [*reversed(top)]  # the joint that carries a link, -1 for the base, None to close a body
     while stack:
-        top = stack.pop()
-        if top is None:
+        k = stack.pop()
+        if k is None:
             lines.append("</body>")
             continue
-        k = top
-        placement = robot.joints[k].placement if k >= 0 else Transform()
         link = robot.links[k + 1]
+        placement = seats[link.name] if k in top else robot.joints[k].placement
         frame = f"{_attribute('pos', placement.translation)} {_attribute('quat', _quaternion(placement.rotation))}"
         lines.append(f'<body name="link{k + 1}" {frame}>')
         lines.append(_mjcf_body(link))
         if k >= 0 and robot.joints[k].moves:
-            joint = robot.joints[k]
-            kind = "hinge" if joint.kind == "revolute" else "slide"
-            rotor = _attribute("armature", [joint.rotor_inertia])
-            lines.append(f'<joint name="joint{k}" type="{kind}" {_attribute("axis", joint.axis)} {rotor}/>')
+            lines.append(_mjcf_joint(k, robot.joints[k]))
         stack.append(None)
         stack.extend(reversed(children[link.name]))
     return "\n".join([*lines, "</worldbody>", "</mujoco>"])
+
+
+def _mjcf_joint(number: int, joint: Joint) -> str:
+    if joint.kind == "free":
+        return f'<freejoint name="joint{number}"/>'
+    kind = "hinge" if joint.kind == "revolute" else "slide"
+    rotor = _attribute("armature", [joint.rotor_inertia])
+    return f'<joint name="joint{number}" type="{kind}" {_attribute("axis", joint.axis)} {rotor}/>'
 
 
 def _attribute(name: str, numbers: Iterable[float]) -> str:
@@ -61,13 +74,8 @@ def _attribute(name: str, numbers: Iterable[float]) -> str:
 
 
 def _quaternion(rotation: Any) -> Array:
-    """(w, x, y, z) of a rotation matrix: the eigenvector of the largest eigenvalue, exact to rounding (Bar-Itzhack)."""
-    r = np.asarray(rotation, dtype=float)
-    k = np.empty((4, 4))
-    k[0, 0] = np.trace(r)
-    k[0, 1:] = k[1:, 0] = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
-    k[1:, 1:] = r + r.T - np.trace(r) * np.eye(3)
-    return np.linalg.eigh(k)[1][:, -1]
+    """(w, x, y, z)."""
+    return np.roll(quaternion(rotation), 1)
 
 
 def _principal(link: Link) -> tuple[Array, Array]:
@@ -125,14 +133,15 @@ class MuJoCo:
         self.mujoco = library("mujoco")
         self.version = str(self.mujoco.__version__)
         self.model = mujoco_model(robot)
-        numbers = [k for k, joint in enumerate(robot.joints) if joint.moves]
-        self.order = np.array([self.model.joint(f"joint{k}").dofadr[0] for k in numbers], dtype=int)
+        numbers = [int(self.model.joint(k).name.removeprefix("joint")) for k in range(self.model.njnt)]
+        self.layout = layouts.mujoco(robot, [robot.joints[k].name for k in numbers])
+        self.free = robot.nq != robot.nv
         self.links = np.array([self.model.body(f"link{k}").id for k in range(len(robot.links))])
         self.tip = int(self.links[robot.link_names.index(robot.tip)])
 
     def task(self, quantity: str, states: States) -> Task | None:
         """The quantity for these states; None where MuJoCo has no counterpart."""
-        mujoco, model, order, links, tip = self.mujoco, self.model, self.order, self.links, self.tip
+        mujoco, model, layout, links, tip = self.mujoco, self.model, self.layout, self.links, self.tip
         data = mujoco.MjData(model)
         fields = {"q": data.qpos, "qd": data.qvel, "qdd": data.qacc, "tau": data.qfrc_applied}
         dense, found = np.zeros((model.nv, model.nv)), np.zeros(model.nv)
@@ -151,7 +160,7 @@ class MuJoCo:
         def bias() -> None:
             kinematics()
             mujoco.mj_comVel(model, data)
-            mujoco.mj_rne(model, data, 0, found)
+            mujoco.mj_rne(model, data, int(self.free), found)
 
         def jacobian() -> None:
             kinematics()
@@ -165,14 +174,20 @@ class MuJoCo:
 
         def in_link_axes() -> Array:
             turn = data.xmat[tip].reshape(3, 3).T
-            return np.vstack([turn @ linear, turn @ angular])[:, order]
+            return forces(np.vstack([turn @ linear, turn @ angular]))
+
+        def forces(theirs: Array) -> Array:
+            return layout.from_tau(theirs, data.qpos)
 
         calls: dict[str, tuple[Callable[[], Any], Callable[[], Array]]] = {
-            "inverse_dynamics": (functools.partial(mujoco.mj_inverse, model, data), lambda: data.qfrc_inverse[order]),
-            "forward_dynamics": (functools.partial(mujoco.mj_forward, model, data), lambda: data.qacc[order]),
-            "mass_matrix": (matrix, lambda: dense[np.ix_(order, order)]),
-            "bias_force": (bias, lambda: found[order]),
-            "gravity_force": (bias, lambda: found[order]),
+            "inverse_dynamics": (functools.partial(mujoco.mj_inverse, model, data), lambda: forces(data.qfrc_inverse)),
+            "forward_dynamics": (
+                functools.partial(mujoco.mj_forward, model, data),
+                lambda: layout.from_a(data.qacc, data.qvel, data.qpos),
+            ),
+            "mass_matrix": (matrix, lambda: forces(forces(dense).T)),
+            "bias_force": (bias, lambda: forces(found)),
+            "gravity_force": (bias, lambda: forces(found)),
             "jacobian": (jacobian, in_link_axes),
             "link_poses": (functools.partial(mujoco.mj_kinematics, model, data), poses),
         }
@@ -180,14 +195,13 @@ class MuJoCo:
             return None
         call, read = calls[quantity]
         count = min(LOOPED, len(states["q"]))
-        rows = []
-        for k in range(count):
-            row = []
-            for name, values in states.items():
-                placed = np.zeros(model.nv)
-                placed[order] = values[k]
-                row.append((fields[name], placed))
-            rows.append(row)
+        given = {name: values[:count] for name, values in states.items()}
+        q, still = given["q"], np.zeros((count, model.nv))
+        qd = given.get("qd", still)
+        theirs = {"q": layout.q(q), "qd": layout.v(qd, q), "qdd": layout.a(given.get("qdd", still), qd, q)}
+        theirs["tau"] = layout.tau(given.get("tau", still), q)
+        names = [*given, *(["qdd"] if self.free and quantity == "bias_force" else [])]
+        rows = [[(fields[name], theirs[name][k]) for name in names] for k in range(count)]
 
         def run(k: int) -> None:
             for field, value in rows[k]:

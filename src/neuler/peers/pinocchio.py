@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from neuler import layouts
 from neuler.peers.base import LOOPED, Array, States, Task, first_output, has_centre, library, looped
 from neuler.robot import Link, Robot
 from neuler.robot.transform import Transform
@@ -31,7 +32,7 @@ def pinocchio_model(robot: Robot) -> Any:
         if joint.moves:
             kind = _pinocchio_joint(pin, joint.kind, joint.axis)
             number = model.addJoint(number, kind, _se3(pin, placement), joint.name)
-            armature.append(joint.rotor_inertia)
+            armature.extend([joint.rotor_inertia] * joint.nv)
             placement = Transform()
         placed[link.name] = (number, placement)
         _add_body(pin, model, link, number, placement)
@@ -40,6 +41,8 @@ def pinocchio_model(robot: Robot) -> Any:
 
 
 def _pinocchio_joint(pin: Any, kind: str, axis: tuple[float, float, float]) -> Any:
+    if kind == "free":
+        return pin.JointModelFreeFlyer()
     name = "JointModelR" if kind == "revolute" else "JointModelP"
     for letter, unit in zip("XYZ", np.eye(3), strict=True):
         if np.array_equal(unit, axis):
@@ -60,21 +63,21 @@ def _se3(pin: Any, placement: Transform) -> Any:
 
 
 def _pinocchio_reads(pin: Any, robot: Robot, urdf: str) -> Any | None:
-    """Pinocchio's own reading of the file, where its joints have the robot's coordinates."""
-    try:
-        model = pin.buildModelFromUrdf(urdf)
-    except (ValueError, RuntimeError):
-        return None
-    known = all(model.existJointName(name) for name in robot.joint_names)
-    frames = all(model.existFrame(name, pin.FrameType.BODY) for name in robot.link_names)
-    if not (known and frames and model.nv == robot.nv and set(model.nvs[1:]) <= {1}):
-        return None
-    model.gravity.linear = np.array(robot.gravity)
-    armature = np.zeros(model.nv)
-    for joint in robot.moving_joints:
-        armature[model.joints[model.getJointId(joint.name)].idx_v] = joint.rotor_inertia
-    model.armature = armature
-    return model
+    """Pinocchio's own reading of the file, on a free base if need be, where its joints are the robot's."""
+    for root in ((), (pin.JointModelFreeFlyer(),)):
+        try:
+            model = pin.buildModelFromUrdf(urdf, *root)
+            layout = layouts.pinocchio(robot, model)
+        except (ValueError, RuntimeError):
+            continue
+        if not all(model.existFrame(name, pin.FrameType.BODY) for name in robot.link_names[len(root) :]):
+            continue
+        model.gravity.linear = np.array(robot.gravity)
+        armature = np.zeros(model.nv)
+        armature[layout.order] = [joint.rotor_inertia for joint in robot.moving_joints for _ in range(joint.nv)]
+        model.armature = armature
+        return model
+    return None
 
 
 @dataclass(frozen=True)
@@ -99,30 +102,23 @@ class Pinocchio:
         own = _pinocchio_reads(self.pin, robot, urdf) if urdf else None
         self.model = own if own is not None else pinocchio_model(robot)
         self.model_from = "its own reading of the file" if own is not None else "the robot's data, converted"
-        joints = [self.model.joints[self.model.getJointId(name)] for name in robot.joint_names]
-        self.order = np.array([joint.idx_v for joint in joints], dtype=int)
-        self.slots = [(joint.idx_q, joint.nq) for joint in joints]
-        self.links = [self.model.getFrameId(name, self.pin.FrameType.BODY) for name in robot.link_names]
+        self.layout = layouts.pinocchio(robot, self.model)
+        self.order = self.layout.order
+        self.links = [self._frame(name) for name in robot.link_names]
         self.tip = self.links[robot.link_names.index(robot.tip)]
+        self.light_base = robot.links[0].mass == 0
 
-    def positions(self, q: Array) -> Array:
-        """In Pinocchio's coordinates: a continuous joint has two, cosine and sine."""
-        result = np.empty((len(q), self.model.nq))
-        for k, (slot, size) in enumerate(self.slots):
-            result[:, slot] = q[:, k] if size == 1 else np.cos(q[:, k])
-            if size == 2:
-                result[:, slot + 1] = np.sin(q[:, k])
-        return result
-
-    def velocities(self, v: Array) -> Array:
-        """Velocities, accelerations or forces in Pinocchio's order."""
-        result = np.empty_like(v)
-        result[:, self.order] = v
-        return result
+    def _frame(self, link: str) -> int:
+        """Number of a link's frame; 0, the universe, for a base that Pinocchio does not know by its name."""
+        body = self.pin.FrameType.BODY
+        return int(self.model.getFrameId(link, body)) if self.model.existFrame(link, body) else 0
 
     def task(self, quantity: str, states: States) -> Task | None:
         """The quantity for these states; None where Pinocchio has no counterpart."""
-        arguments = [self.positions(x) if name == "q" else self.velocities(x) for name, x in states.items()]
+        if "dt" in states:
+            return None
+        q = states["q"]
+        arguments = [self.layout.q(x) if name == "q" else self.layout.v(x, q) for name, x in states.items()]
         pin, model = self.pin, self.model
         if quantity in ("inverse_dynamics", "forward_dynamics"):
             direct = quantity == "forward_dynamics"
@@ -146,6 +142,14 @@ class Pinocchio:
                 lambda _: np.array([pin.getFrameVelocity(model, data, k).vector for k in links]),
             ),
         }
+        if self.light_base:  # theirs has no weight
+            calls |= {
+                "center_of_mass": (pin.centerOfMass, lambda c: c),
+                "center_of_mass_jacobian": (pin.jacobianCenterOfMass, lambda j: j[:, order]),
+                "centroidal_momentum": (pin.computeCentroidalMomentum, lambda h: h.vector),
+                "centroidal_momentum_rate": (pin.computeCentroidalMomentumTimeVariation, lambda h: h.vector),
+                "centroidal_matrix": (pin.computeCentroidalMap, lambda a: a[:, order]),
+            }
         if quantity not in calls:
             return None
         call, read = calls[quantity]

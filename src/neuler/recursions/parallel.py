@@ -10,7 +10,8 @@ holds the platform itself: what J_i cannot give must be zero. With the pseudo-in
     qd_i = B_i V_P                  B_i = J_i^+ J_vi
     0 = (1 - J_i J_i^+) J_vi V_P    robots with fewer than six freedoms (Khalil and Ibrahim 2007)
 
-and the rows of the motors, with the second line, are inverted together for J_p of (60).
+and the rows of the motors, with the second line, are inverted together for J_p of (60). Both inversions make
+columns square to one another (``Columns``): a normal matrix would lose half of the digits near a singular pose.
 """
 
 from __future__ import annotations
@@ -18,76 +19,208 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neuler.compiler.graph import Scalar
-from neuler.recursions.closed import Constraints, dot, hadamard, times, transposed_times
-from neuler.recursions.factor import Factor
+from neuler.compiler.graph import Node, Scalar, sqrt
+from neuler.passes.tree import REVOLUTE
+from neuler.recursions.closed import Constraints, dot, times, transposed_times
 
 Matrix = list[list[Scalar]]
 SIX = range(6)
 """The platform's velocities come first."""
+_TINY = 1e-30
+"""Beside squared lengths: nothing is divided by zero, not in single precision either."""
+
+
+def ways(kind: str) -> int:
+    """How many of the numbers that a cut joint holds are ways; angles come after them."""
+    return {"prismatic": 2, "cylindrical": 2, "point_on_line": 2, "planar": 1, "point_on_plane": 1}.get(kind, 3)
+
+
+class Columns:
+    """Columns made square to one another, from the last to the first (Gram and Schmidt): A = Q R, R_kk = 1."""
+
+    def __init__(self, columns: Sequence[Sequence[Scalar]]) -> None:
+        self.lengths = [dot(column, column) for column in columns]
+        """Squares of the columns' lengths."""
+        self.squares: list[Scalar] = []
+        """Squares of the lengths of what is left of them, in the order in which they were worked on."""
+        self._height = len(columns[0])
+        self._done: list[tuple[int, list[Scalar], Scalar]] = []
+        self._shares: list[list[tuple[int, Scalar]]] = [[] for _ in columns]
+        for k in reversed(range(len(columns))):
+            left, self._shares[k] = self._split(columns[k])
+            square = dot(left, left)
+            self.squares.append(square)
+            self._done.append((k, left, 1.0 / (square + _TINY)))
+
+    def _split(self, vector: Sequence[Scalar]) -> tuple[list[Scalar], list[tuple[int, Scalar]]]:
+        left, found = list(vector), []
+        for k, column, inverse in self._done:
+            share = dot(column, left) * inverse
+            if isinstance(share, Node) or share != 0.0:
+                found.append((k, share))
+                left = [x - share * y for x, y in zip(left, column, strict=True)]
+        return left, found
+
+    def across(self, vector: Sequence[Scalar]) -> list[Scalar]:
+        """(1 - A A^+) vector: what is square to all columns."""
+        return self._split(vector)[0]
+
+    def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
+        """A^+ right."""
+        x: list[Scalar] = [0.0] * len(self._shares)
+        for k, share in self._split(right)[1]:
+            x[k] = share
+        for k, shares in enumerate(self._shares):
+            for i, share in shares:
+                x[i] = x[i] - share * x[k]
+        return x
+
+    def least(self, right: Sequence[Scalar]) -> list[Scalar]:
+        """The least x with A^T x = right."""
+        found: list[Scalar] = [0.0] * self._height
+        inner: list[Scalar] = [0.0] * len(self._shares)
+        for k, column, inverse in self._done:
+            value = right[k]
+            for i, share in self._shares[k]:
+                value = value - share * inner[i]
+            inner[k] = value
+            push = value * inverse
+            found = [x + push * y for x, y in zip(found, column, strict=True)]
+        return found
+
+    def evenness(self, scales: Sequence[float]) -> Scalar:
+        """From 0, where columns are dependent or vanish, to 1: square to one another, and once scaled equally long.
+
+        It is the square of a volume.
+        """
+        total: Scalar = _TINY
+        for scale, length in zip(scales, self.lengths, strict=True):
+            total = total + scale * scale * length
+        inverse = len(scales) / total
+        product: Scalar = 1.0
+        for scale, square in zip(scales, reversed(self.squares), strict=True):
+            product = product * (scale * scale * (square * inverse))
+        return product
 
 
 @dataclass(frozen=True)
 class LegSolution:
-    """J_vi, J_i and B_i at one position; ``joints`` are the numbers of the leg's velocities."""
+    """J_vi, J_i and B_i at one position; ``joints`` are the numbers of the leg's velocities.
+
+    Rows that hold an angle are multiplied by a length, ``weights``: all are ways then.
+    """
 
     joints: tuple[int, ...]
+    weights: tuple[float, ...]
     passed: Matrix
     """J_vi."""
-    jacobian: Matrix
+    jacobian: Columns
     """J_i."""
-    factor: Factor
-    normal: Matrix
     follow: Matrix
     """B_i."""
+    across: Matrix
+    """Directions that J_i cannot give, at least as many rows as ``count``; none of a leg that follows any motion."""
+    count: int
+    held: Matrix
+    """What must be zero of the platform's velocity: ``across`` of J_vi."""
+    evenness: Scalar
+    """From 0, where the leg has lost a freedom, to 1."""
 
-    @property
-    def holds(self) -> bool:
-        """Whether the leg has fewer joints than the platform's joint holds: then it holds the platform."""
-        return len(self.jacobian) > len(self.joints)
 
-    def given(self, right: Sequence[Scalar]) -> list[Scalar]:
-        """J_i^+ right."""
-        return self.factor.solve(transposed_times(self.jacobian, right))
+def _across(columns: Sequence[Sequence[Scalar]], jacobian: Columns) -> Matrix:
+    """Rows that are zero on all columns: an orthonormal basis of them, or, where none is at hand, the projector."""
+    height, n = len(columns[0]), len(columns)
+    if height == n:
+        return []
+    unit: Matrix = [[float(i == k) for i in range(height)] for k in range(height)]
+    still = [all(not isinstance(c[k], Node) and c[k] == 0.0 for c in columns) for k in range(height)]
+    moving = [k for k in range(height) if not still[k]]
+    found: Matrix = [unit[k] for k in range(height) if still[k]]
+    if len(moving) == n + 1:
+        normal = _normal([[c[k] for k in moving] for c in columns])
+        inverse = 1.0 / sqrt(dot(normal, normal) + _TINY)
+        row: list[Scalar] = [0.0] * height
+        for k, x in zip(moving, normal, strict=True):
+            row[k] = x * inverse
+        found.append(row)
+    elif len(moving) != n:
+        found += [jacobian.across(unit[k]) for k in moving]
+    return found
 
-    def left(self, right: Sequence[Scalar]) -> list[Scalar]:
-        """(1 - J_i J_i^+) right: what the leg cannot give."""
-        return [a - b for a, b in zip(right, times(self.jacobian, self.given(right)), strict=True)]
+
+def _normal(columns: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    """The vector square to all columns, which are one fewer than its components: their cross product, in three."""
+    rows = range(len(columns) + 1)
+    return [(-1.0) ** k * _determinant(columns, tuple(i for i in rows if i != k)) for k in rows]
+
+
+def _determinant(columns: Sequence[Sequence[Scalar]], rows: tuple[int, ...]) -> Scalar:
+    """Of some rows, along the last of as many columns."""
+    if not rows:
+        return 1.0
+    column = columns[len(rows) - 1]
+    total: Scalar = 0.0
+    for k, row in enumerate(rows):
+        sign = -1.0 if (len(rows) - 1 - k) % 2 else 1.0
+        total = total + sign * column[row] * _determinant(columns, rows[:k] + rows[k + 1 :])
+    return total
 
 
 class Platform:
-    """All legs at one position, and the platform's Jacobian."""
+    """All legs at one position, and the platform's Jacobian.
 
-    def __init__(self, constraints: Constraints, q: Sequence[Scalar], motors: Sequence[int]) -> None:
+    ``motors`` are the numbers of all driven velocities, ``chosen`` of those that tell the platform how to move: all,
+    or one a freedom where a robot with fewer than six freedoms has more motors than that. ``length`` and ``reaches``
+    (m), of the platform and of the legs, make angles comparable with ways.
+    """
+
+    def __init__(
+        self,
+        constraints: Constraints,
+        q: Sequence[Scalar],
+        motors: Sequence[int],
+        chosen: Sequence[int],
+        length: float,
+        reaches: Sequence[float],
+    ) -> None:
         self.tree, self.q = constraints.tree, q
-        self.constraints = constraints
-        self.legs = [self._leg(number) for number in range(len(constraints.closures))]
-        self.inverse_jacobian: Matrix = [self._motor_row(k) for k in motors]
-        """Of the motors' velocities by the platform's: J_p^-1 of six-freedom robots."""
+        self.constraints, self.chosen, self.length = constraints, tuple(chosen), length
+        self.legs = [self._leg(number, reach) for number, reach in enumerate(reaches)]
+        self._follow = {k: row for leg in self.legs for k, row in zip(leg.joints, leg.follow, strict=True)}
+        self.inverse_jacobian: Matrix = [self._follow[k] for k in motors]
+        """Of the motors' velocities by the platform's: J_p^-1 of six-freedom robots with six motors."""
+        self._spare = len(motors) > len(self.chosen)
+        even = self._weights()
+        self._even = self._system(even)
+        least = not self._spare and len(self.chosen) > 6  # more motors than freedoms: the least forces of them all
+        self._weight = [1.0] * len(even) if least else even
+        self._solved = self._system(self._weight) if least else self._even
 
-    def _leg(self, number: int) -> LegSolution:
-        rows = self.constraints.closures[number].rows(self.q)
+    def _leg(self, number: int, reach: float) -> LegSolution:
+        closure = self.constraints.closures[number]
+        rows = closure.rows(self.q)
         joints = tuple(k for k in sorted({k for row in rows for k in row}) if k not in SIX)
-        passed = [[row.get(k, 0.0) for k in SIX] for row in rows]
-        jacobian = [[-row.get(k, 0.0) for k in joints] for row in rows]
-        columns = list(zip(*jacobian, strict=True))
-        normal = [[dot(a, b) for b in columns] for a in columns]
-        factor = Factor(normal, [self.tree.freedom_names[k] for k in joints])
-        answers = [factor.solve(transposed_times(jacobian, [row[k] for row in passed])) for k in SIX]
-        follow = [[answers[k][j] for k in SIX] for j in range(len(joints))]
-        return LegSolution(joints, passed, jacobian, factor, normal, follow)
-
-    def _motor_row(self, motor: int) -> list[Scalar]:
-        for leg in self.legs:
-            if motor in leg.joints:
-                return leg.follow[leg.joints.index(motor)]
-        raise AssertionError("a motor is on a leg")
+        weights = tuple(1.0 if k < ways(closure.kind) else self.length for k in range(len(rows)))
+        passed = [[w * row.get(k, 0.0) for k in SIX] for w, row in zip(weights, rows, strict=True)]
+        columns = [[-w * row.get(k, 0.0) for w, row in zip(weights, rows, strict=True)] for k in joints]
+        jacobian = Columns(columns)
+        sides = list(zip(*passed, strict=True))
+        follow = [list(row) for row in zip(*(jacobian.solve(side) for side in sides), strict=True)]
+        across = _across(columns, jacobian)
+        held = [times(sides, row) for row in across]
+        turns = {body.coordinate for body in self.tree.bodies if body.sigma == REVOLUTE}
+        evenness = jacobian.evenness([1.0 / reach if k in turns else 1.0 for k in joints])
+        count = len(rows) - len(joints)
+        return LegSolution(joints, weights, passed, jacobian, follow, across, count, held, evenness)
 
     # ---- kinematics ---------------------------------------------------------------------
 
-    def bias(self, qd: Sequence[Scalar]) -> list[list[Scalar]]:
+    def bias(self, qd: Sequence[Scalar]) -> Matrix:
         """Of every leg: the rate of J_vi V_P - J_i qd_i without accelerations."""
-        return [closure.bias(self.q, qd) for closure in self.constraints.closures]
+        found = []
+        for leg, closure in zip(self.legs, self.constraints.closures, strict=True):
+            found.append([w * x for w, x in zip(leg.weights, closure.bias(self.q, qd), strict=True)])
+        return found
 
     def velocities(self, v: Sequence[Scalar]) -> list[Scalar]:
         """Of the whole tree."""
@@ -102,7 +235,7 @@ class Platform:
         found: list[Scalar] = [*vd, *[0.0] * (self.tree.dof - 6)]
         for leg, rest in zip(self.legs, bias, strict=True):
             driven = [a + b for a, b in zip(times(leg.passed, vd), rest, strict=True)]
-            for k, x in zip(leg.joints, leg.given(driven), strict=True):
+            for k, x in zip(leg.joints, leg.jacobian.solve(driven), strict=True):
                 found[k] = x
         return found
 
@@ -111,46 +244,82 @@ class Platform:
         gone: Scalar = 0.0
         whole: Scalar = 0.0
         for number, leg in enumerate(self.legs):
-            if leg.holds:
-                asked = times(leg.passed, v)
+            if leg.held:
+                asked, kept = times(leg.passed, v), times(leg.held, v)
                 if rest is not None:
                     asked = [a + b for a, b in zip(asked, rest[number], strict=True)]
-                gone, whole = gone + _square(leg.left(asked)), whole + _square(asked)
+                    kept = [a + b for a, b in zip(kept, times(leg.across, rest[number]), strict=True)]
+                gone, whole = gone + dot(kept, kept), whole + dot(asked, asked)
         return gone, whole
 
     # ---- J_p ----------------------------------------------------------------------------
 
-    def system(self) -> Matrix:
-        """B_a^T B_a, and of legs that hold the platform J_vi^T (1 - J_i J_i^+) J_vi: 6x6, regular unless singular."""
-        columns = list(zip(*self.inverse_jacobian, strict=True))
-        matrix: Matrix = [[dot(columns[i], columns[j]) for j in SIX] for i in SIX]
+    def _rows(self) -> Matrix:
+        """Of the chosen motors, then what the legs hold; turns of the platform as ways."""
+        rows = [self._follow[k] for k in self.chosen] + [row for leg in self.legs for row in leg.held]
+        return [[*row[:3], *(x * (1.0 / self.length) for x in row[3:])] for row in rows]
+
+    def _weights(self) -> list[Scalar]:
+        """Of the rows: those of a motor become one long, those of a leg as many times that as directions are held."""
+        rows = self._rows()
+        found = [1.0 / sqrt(dot(row, row) + _TINY) for row in rows[: len(self.chosen)]]
+        at = len(found)
         for leg in self.legs:
-            if leg.holds:
-                held = [leg.left([row[k] for row in leg.passed]) for k in SIX]
-                sides = list(zip(*leg.passed, strict=True))
-                for i in SIX:
-                    for j in range(i + 1):
-                        matrix[i][j] = matrix[j][i] = matrix[i][j] + dot(sides[i], held[j])
-        return matrix
+            size: Scalar = _TINY
+            for row in rows[at : at + len(leg.held)]:
+                size = size + dot(row, row)
+            if leg.held:
+                found += [sqrt(leg.count / size)] * len(leg.held)
+            at += len(leg.held)
+        return found
+
+    def _system(self, weights: Sequence[Scalar]) -> Columns:
+        rows = [[w * x for x in row] for w, row in zip(weights, self._rows(), strict=True)]
+        return Columns(list(zip(*rows, strict=True)))
+
+    def _moved(self, right: Sequence[Scalar]) -> list[Scalar]:
+        """V_P with so much of the rows' motions."""
+        x = self._solved.solve([w * r for w, r in zip(self._weight, right, strict=True)])
+        return [*x[:3], *(value * (1.0 / self.length) for value in x[3:])]
+
+    def motions(self) -> Matrix:
+        """The platform's velocity by those of the chosen motors, 6 rows."""
+        height = len(self._weight)
+        columns = [self._moved([float(i == k) for i in range(height)]) for k in range(len(self.chosen))]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def _shared(self, motions: Matrix) -> Columns:
+        """All motors' velocities by the chosen ones'."""
+        rows = [times(list(zip(*motions, strict=True)), row) for row in self.inverse_jacobian]
+        return Columns(list(zip(*rows, strict=True)))
 
     def jacobian(self) -> Matrix:
-        """J_p of (60), 6 rows."""
-        factor = Factor(self.system(), ["platform"] * 6)
-        columns = [factor.solve(row) for row in self.inverse_jacobian]
-        return [[column[i] for column in columns] for i in SIX]
+        """J_p of (60), 6 rows; with more motors than freedoms, for velocities of theirs the nearest that go."""
+        motions = self.motions()
+        if not self._spare:
+            return motions
+        shared, count = self._shared(motions), len(self.inverse_jacobian)
+        columns = [times(motions, shared.solve([float(i == k) for i in range(count)])) for k in range(count)]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def torques(self, force: Sequence[Scalar]) -> list[Scalar]:
+        """J_p^T force: of the motors; the least where there are more than freedoms."""
+        if self._spare:
+            motions = self.motions()
+            return self._shared(motions).least(transposed_times(motions, force))
+        scaled = [*force[:3], *(x * (1.0 / self.length) for x in force[3:])]
+        found = self._solved.least(scaled)[: len(self.chosen)]
+        return [w * x for w, x in zip(self._weight, found, strict=False)]
 
     def drift(self, bias: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-        """The platform's acceleration while the motors keep their velocities."""
-        right: list[Scalar] = [0.0] * 6
-        motors = {k: row for leg in self.legs for k, row in zip(leg.joints, leg.follow, strict=True)}
+        """The platform's acceleration while the chosen motors keep their velocities."""
+        alone: dict[int, Scalar] = {}
         for leg, rest in zip(self.legs, bias, strict=True):
-            alone = leg.given(rest)
-            for k, x in zip(leg.joints, alone, strict=True):
-                if any(motors[k] is row for row in self.inverse_jacobian):
-                    right = [r - a * x for r, a in zip(right, motors[k], strict=True)]
-            if leg.holds:
-                right = [r - x for r, x in zip(right, transposed_times(leg.passed, leg.left(rest)), strict=True)]
-        return Factor(self.system(), ["platform"] * 6).solve(right)
+            alone |= dict(zip(leg.joints, leg.jacobian.solve(rest), strict=True))
+        right = [-alone[k] for k in self.chosen]
+        for leg, rest in zip(self.legs, bias, strict=True):
+            right += [-x for x in times(leg.across, rest)]
+        return self._moved(right)
 
     # ---- dynamics -----------------------------------------------------------------------
 
@@ -162,25 +331,29 @@ class Platform:
             total = [a + b for a, b in zip(total, felt, strict=True)]
         return total
 
-    def inertia(self, matrix: Sequence[Sequence[Scalar]]) -> Matrix:
-        """A_P + sum B_i^T A_i B_i, from the inertia matrix of the tree."""
-        total = [[matrix[i][j] for j in SIX] for i in SIX]
-        for leg in self.legs:
-            block = [[matrix[i][j] for j in leg.joints] for i in leg.joints]
-            moved = [times(block, column) for column in zip(*leg.follow, strict=True)]
-            for i, column in enumerate(zip(*leg.follow, strict=True)):
+    def inertia(self, matrix: Sequence[Sequence[Scalar]], motions: Matrix | None = None) -> Matrix:
+        """A_P + sum B_i^T A_i B_i, from the inertia matrix of the tree; or what is felt along ``motions``, 6 rows."""
+        along: Matrix = [[float(i == k) for k in SIX] for i in SIX] if motions is None else motions
+        n = len(along[0])
+        total: Matrix = [[0.0] * n for _ in range(n)]
+        plate: list[tuple[Sequence[int], Matrix]] = [(SIX, along)]
+        for joints, moves in plate + [(leg.joints, _product(leg.follow, along)) for leg in self.legs]:
+            columns = list(zip(*moves, strict=True))
+            block = [[matrix[i][j] for j in joints] for i in joints]
+            pushed = [times(block, column) for column in columns]
+            for i in range(n):
                 for j in range(i + 1):
-                    total[i][j] = total[j][i] = total[i][j] + dot(column, moved[j])
+                    total[i][j] = total[j][i] = total[i][j] + dot(columns[i], pushed[j])
         return total
 
     def margins(self) -> tuple[Scalar, Scalar]:
-        """From 0, singular, to 1: of the legs (they lose a freedom), and of the platform (it gains one)."""
-        legs: Scalar = 1.0
+        """From 0, singular, to 1: of the legs (one loses a freedom), and of the platform (it gains one)."""
+        worst: Scalar = 0.0
         for leg in self.legs:
-            legs = legs * hadamard(leg.factor, leg.normal)
-        system = self.system()
-        return legs, hadamard(Factor(system, ["platform"] * 6), system)
+            worst = worst + 1.0 / (leg.evenness + _TINY)
+        return sqrt(len(self.legs) / worst), sqrt(self._even.evenness([1.0] * 6))
 
 
-def _square(values: Sequence[Scalar]) -> Scalar:
-    return dot(values, values)
+def _product(a: Matrix, b: Matrix) -> Matrix:
+    columns = list(zip(*b, strict=True))
+    return [[dot(row, column) for column in columns] for row in a]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
+import math
+import operator
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, RobotError
+from neuler.robot.configuration import free_joints, listed
 
 if TYPE_CHECKING:
     from neuler.kernels import Kernel
@@ -20,22 +22,32 @@ Array = NDArray[np.float64]
 
 _SMALLEST = 2.0**-20
 """Share of a step below which a state is given up."""
-_LED = (8, 64)
-"""Into how many pieces the way from a guess is cut where one piece does not lead to the goal."""
-_PIECES = 64
-"""Into how many pieces a step along a path is cut, at most."""
-_JUMP = 0.7
-"""Radians or metres by which a step along a path may miss its prediction: more is another branch."""
+_PIECE = 0.5
+"""Radians or metres that the independent joints go at most in one piece of a way."""
+_FINEST = 2.0**-8
+"""Share of a piece below which a way is given up."""
+_FURTHEST = 1e3
+"""Radians or metres of a way that is gone in pieces."""
+_JUMP = 0.3
+"""Radians or metres by which a joint may miss what its last piece let expect: more is another branch."""
+_ROUGH = (1e-7, 12)
+"""Gap and iterations of positions on the way."""
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """Closed positions. ``gap`` is what the loops stay open by (m, rad), ``closed`` where it is small enough."""
+    """Closed positions. ``gap`` is what the loops stay open by (m, rad), ``closed`` where it is small enough.
+
+    ``iterations`` counts Newton's steps, those on the way from a far guess included.
+    """
 
     q: Array
     gap: Array
     iterations: NDArray[np.int64]
     closed: NDArray[np.bool_]
+
+
+_FIELDS = ("q", "gap", "iterations", "closed")
 
 
 def assemble(
@@ -48,183 +60,235 @@ def assemble(
     iterations: int,
 ) -> Assembly:
     """See ``Mechanism.assemble``."""
-    options = {} if independent is None else {"independent": independent}
-    step = mechanism.compile("assembly_step", **options)
-    names = (independent,) if isinstance(independent, str) else independent or mechanism.mobility.independent
-    picked = _positions(mechanism, names)
-    given = _numbers(mechanism, "q_active", q_active, len(picked))
-    start = mechanism.mobility.reference if guess is None else guess
-    begin = _numbers(mechanism, "guess", start, mechanism.tree.nq)
-    if continuous:
-        if given.ndim < 2:
-            raise InputError(f"assemble: a path needs a first axis of points, got q_active of shape {given.shape}")
-        batch = np.broadcast_shapes(given.shape[1:-1], begin.shape[:-1])
-        given = np.broadcast_to(given, (given.shape[0], *batch, len(picked)))
-        begin = np.broadcast_to(begin, (*batch, begin.shape[-1]))
-        found = _along(mechanism, step, picked, given, begin, tolerance, iterations)
-    else:
-        try:
-            batch = np.broadcast_shapes(given.shape[:-1], begin.shape[:-1])
-        except ValueError:
-            raise InputError(
-                f"assemble: q_active {given.shape} and guess {begin.shape} do not broadcast to one batch"
-            ) from None
-        q = np.array(np.broadcast_to(begin, (*batch, begin.shape[-1])))
-        q[..., picked] = given
-        found = _newton(mechanism, step, q, tolerance, iterations)
-        far = ~found.closed
-        if far.any():
-            near = np.broadcast_to(begin, q.shape)[far]
-            found = _led(mechanism, step, picked, found, far, near, tolerance, iterations)
-    return _judged(mechanism, found, tolerance)
+    solver = _Solver.of(mechanism, independent, tolerance, iterations)
+    given = _numbers("q_active", q_active, len(solver.picked), f" ({', '.join(solver.names)})")
+    begin = _numbers("guess", mechanism.mobility.reference if guess is None else guess, mechanism.tree.nq)
+    if continuous and given.ndim < 2:
+        raise InputError(f"assemble: a path needs a first axis of points, got q_active of shape {given.shape}")
+    path = given.shape[:1] if continuous else ()
+    try:
+        batch = np.broadcast_shapes(given.shape[len(path) : -1], begin.shape[:-1])
+    except ValueError:
+        raise InputError(
+            f"assemble: q_active {given.shape} and guess {begin.shape} do not broadcast to one batch"
+            f"{', the first axis of q_active being the path' if continuous else ''}"
+        ) from None
+    shape, rows = (*path, *batch), math.prod(batch)
+    goals = np.broadcast_to(np.where(np.isfinite(given), given, np.nan), (*shape, given.shape[-1]))
+    begins = np.broadcast_to(np.where(np.isfinite(begin), begin, np.nan), (*batch, begin.shape[-1]))
+    goals, begins = goals.reshape((*path, rows, given.shape[-1])), begins.reshape(rows, begin.shape[-1])
+    found = solver.along(begins, goals) if continuous else solver.reach(begins, goals)
+    parts = (getattr(found, name) for name in _FIELDS)
+    shaped = Assembly(*(x.reshape((*shape, *x.shape[1 + len(path) :])) for x in parts))
+    return _judged(mechanism, shaped, bool(np.isfinite(given).all() and np.isfinite(begin).all()))
 
 
-def _positions(mechanism: Any, names: Sequence[str]) -> list[int]:
-    """Numbers in q of joints."""
-    found, at = [], 0
-    for joint in mechanism.tree.moving_joints:
-        if joint.name in names:
-            found += range(at, at + joint.nq)
-        at += joint.nq
-    return found
-
-
-def _numbers(mechanism: Any, what: str, value: ArrayLike, size: int) -> Array:
+def _numbers(what: str, value: ArrayLike, size: int, names: str = "") -> Array:
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         raise InputError(f"assemble: {what} must be an array of numbers, got {value!r}") from None
     if array.shape[-1:] != (size,):
-        raise InputError(f"assemble: expected {what} with last axis {size}, got shape {array.shape}")
+        raise InputError(f"assemble: expected {what} with last axis {size}{names}, got shape {array.shape}")
     return array
 
 
-def _newton(mechanism: Any, step: Kernel, start: Array, tolerance: float, most: int) -> Assembly:
-    batch = start.shape[:-1]
-    q = start.reshape(-1, start.shape[-1]).copy()
-    rows = len(q)
-    gap, _, ahead = step(q, np.ones(rows))
-    gap, share, count = np.array(gap), np.ones(rows), np.zeros(rows, dtype=np.int64)
-    busy = np.flatnonzero(gap > tolerance / 100)
-    for _ in range(most):
-        if not len(busy):
-            break
-        trial = ahead[busy]
-        there, _, beyond = step(trial, np.ones(len(busy)))
-        count[busy] += 1
-        better = there < gap[busy]
-        won, lost = busy[better], busy[~better]
-        q[won], gap[won], ahead[won], share[won] = trial[better], there[better], beyond[better], 1.0
-        lost = lost[gap[lost] > tolerance]  # a gap of rounding errors cannot become smaller
-        share[lost] *= 0.5
-        lost = lost[share[lost] > _SMALLEST]
-        if len(lost):
-            ahead[lost] = step(q[lost], share[lost])[2]
-        busy = np.concatenate([won[gap[won] > tolerance / 100], lost])
-    closed = gap < tolerance
-    if mechanism.loops:
-        closed &= (np.asarray(mechanism.upright(q)) > 0).all(axis=-1)
-    return Assembly(q.reshape(start.shape), gap.reshape(batch), count.reshape(batch), closed.reshape(batch))
+@dataclass(frozen=True)
+class _Solver:
+    """Closes the loops of batches with one axis; ``picked`` are the numbers in q of the independent joints."""
 
+    mechanism: Any
+    step: Kernel
+    joints: tuple[Any, ...]
+    picked: list[int]
+    tolerance: float
+    most: int
 
-def _led(
-    mechanism: Any,
-    step: Kernel,
-    picked: list[int],
-    found: Assembly,
-    far: NDArray[np.bool_],
-    near: Array,
-    tolerance: float,
-    most: int,
-) -> Assembly:
-    """States that Newton's method does not reach in one go, from their guesses over points between."""
-    q, gap, count, closed = found.q.copy(), found.gap.copy(), found.iterations.copy(), found.closed.copy()
-    goal = q[far][:, picked]
-    start = _newton(mechanism, step, near, tolerance, most)
-    for pieces in _LED:
-        one = _between(mechanism, step, picked, start.q, near[:, picked], goal, pieces, tolerance, most)
-        count[far] += one.iterations
-        if one.closed.any():
-            where = tuple(index[one.closed] for index in np.nonzero(far))
-            q[where], gap[where], closed[where] = one.q[one.closed], one.gap[one.closed], True
-            left = ~one.closed
-            start = Assembly(*(getattr(start, name)[left] for name in ("q", "gap", "iterations", "closed")))
-            near, goal, far = near[left], goal[left], far & ~closed
-        if not far.any():
-            break
-    return Assembly(q, gap, count, closed)
+    @classmethod
+    def of(cls, mechanism: Any, independent: Any, tolerance: float, most: int) -> _Solver:
+        if not isinstance(tolerance, Real) or not 0 < tolerance < math.inf:
+            raise InputError(f"assemble: tolerance must be a positive number (m, rad), got {tolerance!r}")
+        if isinstance(most, bool) or not hasattr(most, "__index__") or operator.index(most) < 1:
+            raise InputError(f"assemble: iterations must be a positive whole number, got {most!r}")
+        chosen = (independent,) if isinstance(independent, str) else independent
+        if chosen is not None and not (isinstance(chosen, list | tuple) and all(isinstance(x, str) for x in chosen)):
+            raise InputError(f"assemble: independent must be names of joints, got {independent!r}")
+        step = _step(mechanism, chosen)
+        places, at = {}, 0
+        for joint in mechanism.tree.moving_joints:
+            places[joint.name] = joint, range(at, at + joint.nq)
+            at += joint.nq
+        picked = [places[name] for name in (mechanism.mobility.independent if chosen is None else chosen)]
+        joints, numbers = tuple(joint for joint, _ in picked), [k for _, where in picked for k in where]
+        return cls(mechanism, step, joints, numbers, float(tolerance), operator.index(most))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the independent joints."""
+        return tuple(joint.name for joint in self.joints)
 
-def _along(
-    mechanism: Any, step: Kernel, picked: list[int], path: Array, begin: Array, tolerance: float, most: int
-) -> Assembly:
-    """Point by point; where the next one does not follow from the last, over points between them."""
-    q = np.array(begin)
-    q[..., picked] = path[0]
-    found = [_newton(mechanism, step, q, tolerance, most)]
-    for here, there in itertools.pairwise(path):
-        last = found[-1].q
-        pieces = 1
-        while True:
-            one = _between(mechanism, step, picked, last, here, there, pieces, tolerance, most)
-            missed = ~one.closed | (np.abs(one.q - last).max(axis=-1) > _JUMP + np.abs(there - here).max(axis=-1))
-            if pieces >= _PIECES or not (missed & found[-1].closed).any():
+    # ---- one go -------------------------------------------------------------------------
+
+    def newton(self, start: Array, goal: Array, rough: bool = False) -> Assembly:
+        """Newton's method from ``start`` with the independent joints at ``goal``."""
+        tolerance, most = self.tolerance, self.most
+        if rough:
+            tolerance, most = max(tolerance, _ROUGH[0]), min(most, _ROUGH[1])
+        q = start.copy()
+        q[:, self.picked] = goal
+        rows = len(q)
+        gap, _, ahead = (np.array(x) for x in self.step(q, np.ones(rows)))
+        share, count = np.ones(rows), np.zeros(rows, dtype=np.int64)
+        busy = np.flatnonzero(gap > tolerance / 100)
+        for _ in range(most):
+            if not len(busy):
                 break
-            pieces *= 2
-        found.append(one)
-    parts = (np.stack([getattr(one, name) for one in found]) for name in ("q", "gap", "iterations", "closed"))
-    return Assembly(*parts)
+            trial = ahead[busy]
+            there, _, beyond = self.step(trial, np.ones(len(busy)))
+            count[busy] += 1
+            better = there < gap[busy]
+            won, lost = busy[better], busy[~better]
+            q[won], gap[won], ahead[won], share[won] = trial[better], there[better], beyond[better], 1.0
+            lost = lost[gap[lost] > tolerance]  # a gap of rounding errors cannot become smaller
+            share[lost] *= 0.5
+            lost = lost[share[lost] > _SMALLEST]
+            if len(lost):
+                ahead[lost] = self.step(q[lost], share[lost])[2]
+            busy = np.concatenate([won[gap[won] > tolerance / 100], lost])
+        closed = gap < tolerance
+        if self.mechanism.loops:
+            closed &= (np.asarray(self.mechanism.upright(q)) > 0).all(axis=-1)
+        return Assembly(q, gap, count, closed)
+
+    # ---- over points between ------------------------------------------------------------
+
+    def reach(self, begin: Array, goal: Array) -> Assembly:
+        """In one go where goal and guess are near each other and the joints stay so; else led from the guess.
+
+        What is led keeps the branch. Where no way leads to the goal, it is what one go found.
+        """
+        found = self.newton(begin, goal)
+        way = np.abs(goal - begin[:, self.picked]).max(axis=-1, initial=0.0)
+        gone = np.abs(found.q - begin).max(axis=-1, initial=0.0)
+        far = (way > _PIECE) | ~found.closed | (gone > _JUMP + way)
+        if far.any():
+            near = self.newton(begin[far], begin[far][:, self.picked])
+            found = _exchanged(found, far, self.lead(near, goal[far]))
+        return found
+
+    def along(self, begin: Array, path: Array) -> Assembly:
+        """Point by point, each led from the last one that was closed."""
+        points, rows = path.shape[:2]
+        if not points:
+            none = np.zeros((0, rows))
+            return Assembly(np.zeros((0, *begin.shape)), none, none.astype(np.int64), none.astype(bool))
+        found = [self.reach(begin, path[0])]
+        last, before = found[0], found[0].q
+        for goal in path[1:]:
+            one = self.lead(last, goal, before)
+            late = ~last.closed
+            if late.any():  # not begun yet
+                one = _exchanged(one, late, self.reach(begin[late], goal[late]))
+            found.append(one)
+            before = np.where(one.closed[:, None], np.where(late[:, None], one.q, last.q), before)
+            last = _exchanged(last, np.ones(rows, dtype=bool), one)
+        return Assembly(*(np.stack([getattr(one, name) for one in found]) for name in _FIELDS))
+
+    def lead(self, start: Assembly, goal: Array, before: Array | None = None) -> Assembly:
+        """From closed positions to a goal, the independent joints straight, in pieces in which no joint jumps.
+
+        A piece goes on as the one before it went: where two branches cross, the smooth one is kept. ``before`` are
+        the positions from which the first pieces come.
+        """
+        q, count = start.q.copy(), np.zeros(len(goal), dtype=np.int64)
+        here = q[:, self.picked]
+        way = self._shortest(here, goal)
+        slope = np.zeros_like(q) if before is None else self._slope(q - before, way)
+        length = np.abs(way).max(axis=-1, initial=0.0)
+        piece = 1.0 / np.ceil(np.maximum(length / _PIECE, 1.0))
+        done, share = np.zeros(len(q)), piece.copy()
+        busy = np.flatnonzero(start.closed & (length < _FURTHEST))
+        while len(busy):
+            last, first = q[busy], done[busy] == 0.0
+            went = np.minimum(share[busy], 1.0 - done[busy])
+            ahead = np.where(went < share[busy], 1.0, done[busy] + went)
+            ideal = last + slope[busy] * went[:, None]
+            ideal[:, self.picked] = here[busy] + way[busy] * ahead[:, None]
+            ideal = self._unit(ideal)
+            one = self.newton(ideal, ideal[:, self.picked], rough=True)
+            count[busy] += one.iterations
+            missed = np.abs(one.q - ideal).max(axis=-1, initial=0.0)
+            kept = one.closed & (missed <= _JUMP + first * length[busy] * went)
+            arrived = busy[kept]
+            slope[arrived] = (one.q[kept] - last[kept]) / went[kept, None]
+            q[arrived], done[arrived] = one.q[kept], ahead[kept]
+            share[busy] = np.where(kept, np.minimum(2.0 * share[busy], piece[busy]), 0.5 * share[busy])
+            busy = busy[(done[busy] < 1.0) & (share[busy] >= _FINEST * piece[busy])]
+        found = self.newton(q, goal)
+        return Assembly(found.q, found.gap, count + found.iterations, found.closed & (done == 1.0))
+
+    def _slope(self, went: Array, way: Array) -> Array:
+        """How all joints go on, if they go as they went: by the share of the way that leads in the same direction."""
+        last = went[:, self.picked]
+        square = (last * last).sum(axis=-1)
+        share = np.divide((last * way).sum(axis=-1), square, out=np.zeros_like(square), where=square > 0)
+        return went * share[:, None]
+
+    def _shortest(self, here: Array, goal: Array) -> Array:
+        """The way to a goal, or to one that is the same rotation: less whole turns, with a quaternion's other sign."""
+        way, at = goal - here, 0
+        for joint in self.joints:
+            if joint.kind == "free":
+                turn = slice(at + 3, at + 7)
+                opposite = (here[:, turn] * goal[:, turn]).sum(axis=-1) < 0
+                way[opposite, turn] = -goal[opposite, turn] - here[opposite, turn]
+            elif joint.kind == "revolute" and not self.mechanism.couplings:
+                way[:, at] -= 2 * np.pi * np.trunc(way[:, at] / (2 * np.pi))
+            at += joint.nq
+        return way
+
+    def _unit(self, q: Array) -> Array:
+        """With quaternions of length one again."""
+        for _, first, _ in free_joints(self.mechanism.tree):
+            turn = q[:, first + 3 : first + 7]
+            turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
+        return q
 
 
-def _between(
-    mechanism: Any,
-    step: Kernel,
-    picked: list[int],
-    last: Array,
-    here: Array,
-    there: Array,
-    pieces: int,
-    tolerance: float,
-    most: int,
-) -> Assembly:
-    q = last
-    count, closed = np.zeros(q.shape[:-1], dtype=np.int64), np.ones(q.shape[:-1], dtype=bool)
-    for k in range(1, pieces + 1):
-        q = np.array(q)
-        q[..., picked] = here + (there - here) * (k / pieces)
-        q = _unit(mechanism, q)
-        one = _newton(mechanism, step, q, tolerance, most)
-        q, count, closed = one.q, count + one.iterations, closed & one.closed
-    return Assembly(one.q, one.gap, count, closed)
+def _exchanged(found: Assembly, rows: NDArray[np.bool_], better: Assembly) -> Assembly:
+    """Some rows exchanged where the others are closed; the work of both counts."""
+    values = [getattr(found, name).copy() for name in _FIELDS]
+    where = np.flatnonzero(rows)[better.closed]
+    for array, name in zip(values, _FIELDS, strict=True):
+        if name == "iterations":
+            array[rows] += better.iterations
+        else:
+            array[where] = getattr(better, name)[better.closed]
+    return Assembly(*values)
 
 
-def _unit(mechanism: Any, q: Array) -> Array:
-    """Quaternions between two others, of length one again."""
-    at = 0
-    for joint in mechanism.tree.moving_joints:
-        if joint.kind == "free":
-            turn = q[..., at + 3 : at + 7]
-            q[..., at + 3 : at + 7] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
-        at += joint.nq
-    return q
+def _step(mechanism: Any, independent: Any) -> Kernel:
+    """Newton's step, kept on the mechanism as the verbs are."""
+    kept = mechanism.__dict__.setdefault("_assembly_steps", {})
+    key = None if independent is None else tuple(independent)
+    if key not in kept:
+        kept[key] = mechanism.compile("assembly_step", **({} if key is None else {"independent": key}))
+    return kept[key]
 
 
-def _judged(mechanism: Any, found: Assembly, tolerance: float) -> Assembly:
+def _judged(mechanism: Any, found: Assembly, finite: bool) -> Assembly:
     if found.closed.all():
         return found
     name = mechanism.name
-    if not found.closed.any():
-        least = float(np.nanmin(found.gap)) if np.isfinite(found.gap).any() else float("nan")
-        if least < tolerance:
-            reason = "they close only with their axes opposite, the wrong way round; give a guess nearer to the branch"
-        else:
-            reason = f"they stay open by {least:.2g} (m or rad): out of reach, or the guess is too far away"
+    if not found.closed.ndim:
+        if not finite:
+            raise InputError(f"mechanism {name!r}: q_active and guess must be finite numbers to close its loops at")
+        reason = f"they stay open by {float(found.gap):.2g} (m, rad): out of reach, or the guess is too far away"
+        if mechanism.loops and (np.asarray(mechanism.upright(found.q)) < 0).any():
+            reason = "axes that should be equal are opposite, the wrong way round; give a guess nearer to the branch"
         raise RobotError(f"mechanism {name!r}: its loops cannot be closed at this position; {reason}")
-    bad = np.argwhere(~found.closed)
-    shown = ", ".join(str(tuple(row.tolist()) if len(row) > 1 else int(row[0])) for row in bad[:5])
     warnings.warn(
-        f"mechanism {name!r}: the loops of {len(bad)} of {found.closed.size} states cannot be closed "
-        f"(rows {shown}{', ...' if len(bad) > 5 else ''}); their q is NaN",
+        f"mechanism {name!r}: its loops cannot be closed{listed(~found.closed)}; there q is NaN",
         RuntimeWarning,
         stacklevel=4,
     )

@@ -126,7 +126,7 @@ class Configurations:
         >>> robot = neuler.robots.two_link().with_free_base()
         >>> here, there = robot.random_configuration(0, 2)
         >>> way = robot.difference(here, there)
-        >>> abs(robot.difference(robot.integrate(here, way, 1.0), there)).max() < 1e-12
+        >>> np.allclose(robot.difference(robot.integrate(here, way, 1.0), there), 0)
         True
         """
         robot = cast("Robot", self)

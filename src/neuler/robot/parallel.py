@@ -28,9 +28,15 @@ PLATFORM = "platform"
 class Leg:
     """A chain of links from the base, and the joint that ties it to the platform.
 
-    ``chain`` is a robot on the common base; its driven joints are the leg's motors. ``tip`` is the frame on it that
-    the platform's joint of ``kind`` (as of ``Loop``) joins to ``attachment``, a frame of the platform. The joint's
-    own motion is not among the leg's coordinates. ``reference`` is a guess of the chain's position.
+    ``chain`` is a robot on the common base; its driven joints are the leg's motors, its own gravity is not used.
+    ``tip`` is the link or frame on it that the platform's joint of ``kind`` joins to ``attachment``, a frame of the
+    platform: tip and attachment are the first and the second frame of a ``Loop`` of that kind. The joint's own motion
+    is not among the leg's coordinates. ``reference`` is a guess of the chain's position, one number a moving joint.
+
+    >>> crank = Link.from_com("crank", mass=0.5, com=(0.15, 0, 0), inertia=(0, 4e-3, 4e-3))
+    >>> chain = Robot("chain", [Link("base"), crank], [Joint("motor", "revolute", "base", "crank")])
+    >>> Leg("left", chain, tip="crank", kind="spherical").motors
+    ('motor',)
     """
 
     name: str
@@ -42,6 +48,8 @@ class Leg:
 
     def __post_init__(self) -> None:
         owner = f"leg {self.name!r}"
+        if not isinstance(self.name, str) or not self.name:
+            raise RobotError(f"a leg needs a name, got {self.name!r}")
         if not isinstance(self.chain, Robot):
             raise RobotError(f"{owner}: its chain must be a Robot, got {type(self.chain).__name__}")
         if self.kind not in CUTS:
@@ -49,15 +57,30 @@ class Leg:
         if not isinstance(self.attachment, Transform):
             raise RobotError(f"{owner}: its attachment must be a Transform, got {self.attachment!r}")
         if self.chain.nq != self.chain.nv:
-            raise RobotError(f"{owner}: a leg has no free joints")
+            free = next(joint.name for joint in self.chain.moving_joints if joint.kind == "free")
+            raise RobotError(f"{owner}: its joint {free!r} is free; a leg stands on the base")
         if not self.chain.nv:
             raise RobotError(f"{owner}: none of its joints moves")
         try:
-            self.chain.locate(self.tip)
+            index, _ = self.chain.locate(self.tip)
         except RobotError as error:
             raise RobotError(f"{owner}: {error}") from None
+        self._check_path(owner, index)
         if self.reference is not None:
             object.__setattr__(self, "reference", vector(owner, "reference", self.reference, self.chain.nq))
+
+    def _check_path(self, owner: str, index: int) -> None:
+        """Every moving joint must be between the base and the tip."""
+        carried = set()
+        while index:
+            carried.add(index)
+            index = self.chain.antecedents[index - 1]
+        for k, joint in enumerate(self.chain.joints, start=1):
+            if joint.moves and k not in carried:
+                raise RobotError(
+                    f"{owner}: its joint {joint.name!r} is not between the base and the tip {self.tip!r}; "
+                    "a leg is one chain, from the base to the platform"
+                )
 
     @property
     def motors(self) -> tuple[str, ...]:
@@ -67,11 +90,20 @@ class Leg:
 
 @dataclass(frozen=True)
 class ParallelRobot(ParallelVerbs):
-    """A platform on legs, from six to fewer freedoms.
+    """A platform on legs, with six freedoms or fewer.
 
     Positions q are the platform's pose (x, y, z, quaternion x, y, z, w) in the base frame, then the joints of all
     legs; velocities are the platform's screw (linear; angular) in its own frame. ``reference`` is a pose that the
-    legs can reach.
+    legs can reach, or nearly so.
+
+    ``mechanism`` is the same robot as a tree with loops, with all verbs of a ``Mechanism``: motors as coordinates,
+    reaction wrenches, sensitivities, constrained dynamics. ``mechanism.mobility`` has the number of freedoms.
+
+    >>> import neuler
+    >>> robot = neuler.robots.delta()
+    >>> q = robot.inverse_kinematics([0.05, 0.0, -0.55, 0, 0, 0, 1]).q
+    >>> robot.inverse_dynamics(q, [0.1, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]).shape
+    (3,)
     """
 
     name: str
@@ -93,10 +125,14 @@ class ParallelRobot(ParallelVerbs):
         size = float(np.linalg.norm(pose[3:]))
         if abs(size - 1.0) > 1e-3:
             raise RobotError(f"{owner}: the quaternion of its reference has length {size:.6g}, not 1")
+        try:
+            given = tuple(legs)
+        except TypeError:
+            raise RobotError(f"{owner}: needs a list of legs, got {legs!r}") from None
         values = {
             "name": str(name),
             "platform": platform,
-            "legs": tuple(legs),
+            "legs": given,
             "gravity": vector(owner, "gravity", gravity, 3),
             "reference": (*pose[:3], *(x / size for x in pose[3:])),
         }
@@ -104,11 +140,17 @@ class ParallelRobot(ParallelVerbs):
             object.__setattr__(self, key, value)
         if not isinstance(platform, Link):
             raise RobotError(f"{owner}: its platform must be a Link, got {platform!r}")
-        if not self.legs or not all(isinstance(leg, Leg) for leg in self.legs):
-            raise RobotError(f"{owner}: needs legs, got {self.legs!r}")
-        names = [leg.name for leg in self.legs]
-        if len(set(names)) != len(names) or PLATFORM in names:
-            raise RobotError(f"{owner}: its legs need names of their own, other than {PLATFORM!r}; got {names}")
+        if not self.legs:
+            raise RobotError(f"{owner}: has no legs")
+        names: set[str] = set()
+        for leg in self.legs:
+            if not isinstance(leg, Leg):
+                raise RobotError(f"{owner}: expected a Leg, got {leg!r}")
+            if leg.name in names:
+                raise RobotError(f"{owner}: two legs are named {leg.name!r}")
+            if leg.name == PLATFORM:
+                raise RobotError(f"{owner}: a leg cannot be named {PLATFORM!r}, that is the platform's own name")
+            names.add(leg.name)
 
     @property
     def active_names(self) -> tuple[str, ...]:
@@ -142,9 +184,25 @@ class ParallelRobot(ParallelVerbs):
         """SHA-256 of everything that decides the robot."""
         return hashlib.sha256(repr(dataclasses.astuple(self)).encode()).hexdigest()
 
+    # ---- a changed robot is a new one ---------------------------------------------------
+
+    def replace(self, **changes: object) -> ParallelRobot:
+        """A copy with the given fields changed."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        unknown = set(changes) - set(fields)
+        if unknown:
+            raise RobotError(
+                f"a parallel robot has no field {sorted(unknown)[0]!r}; its fields are {', '.join(fields)}"
+            )
+        return ParallelRobot(**{**fields, **changes})
+
     def with_gravity(self, gravity: ArrayLike) -> ParallelRobot:
         """The same robot under another gravity vector (m/s^2, base frame)."""
-        return ParallelRobot(self.name, self.platform, self.legs, gravity, self.reference)
+        return self.replace(gravity=gravity)
+
+    def without_friction(self) -> ParallelRobot:
+        """The same robot without viscous and Coulomb friction."""
+        return self.replace(legs=[dataclasses.replace(leg, chain=leg.chain.without_friction()) for leg in self.legs])
 
     def __getstate__(self) -> dict[str, object]:
         """Pickle the data alone; compiled kernels are found again in the cache."""
@@ -165,16 +223,23 @@ def _module(
     frames, loops = [], []
     for leg in robot.legs:
         own = f"{prefix}{leg.name}."
-        called = {leg.chain.links[0].name: carrier} | {link.name: own + link.name for link in leg.chain.links[1:]}
-        links += [dataclasses.replace(link, name=called[link.name]) for link in leg.chain.links[1:]]
+        foot, *moving = leg.chain.links
+        called = {link.name: own + link.name for link in leg.chain.links}
+        if foot == Link(foot.name):
+            called[foot.name] = carrier
+        else:  # the leg's base has a mass, which a module on a platform carries along
+            links.append(dataclasses.replace(foot, name=called[foot.name]))
+            joints.append(Joint(f"{own}{foot.name}.mount", "fixed", carrier, called[foot.name]))
+        links += [dataclasses.replace(link, name=called[link.name]) for link in moving]
         joints += [
             dataclasses.replace(joint, name=own + joint.name, parent=called[joint.parent], child=called[joint.child])
             for joint in leg.chain.joints
         ]
-        index, placement = leg.chain.locate(leg.tip)
-        frames.append(Frame(own + "end", called[leg.chain.links[index].name], placement))
-        frames.append(Frame(own + "seat", plate, leg.attachment))
-        loops.append(Loop(prefix + leg.name, leg.kind, own + "end", own + "seat"))
+        frames += [
+            dataclasses.replace(frame, name=own + frame.name, link=called[frame.link]) for frame in leg.chain.frames
+        ]
+        frames.append(Frame(f"{plate}.{leg.name}", plate, leg.attachment))
+        loops.append(Loop(prefix + leg.name, leg.kind, own + leg.tip, f"{plate}.{leg.name}"))
     return links, joints, frames, loops
 
 
@@ -191,17 +256,25 @@ def _guess(tree: Robot, modules: dict[str, ParallelRobot]) -> list[float]:
 
 
 def stack(name: str, modules: Iterable[tuple[str, ParallelRobot]], mounts: Iterable[Transform] = ()) -> Mechanism:
-    """Parallel robots in series: every one after the first stands on the platform of the one before.
+    """Parallel robots in series, a hybrid robot: every one after the first stands on the platform of the one before.
 
-    ``mounts`` places the base frame of the second, third, ... on that platform (by default on its frame). Poses of
-    all platforms are in the frame of the ground; names are 'module.platform', 'module.leg.joint'.
+    ``modules`` are pairs of a name and a robot, from the ground up. ``mounts`` places the base frame of the second,
+    third, ... on the platform below (by default on its frame). Poses and references of all platforms are in the frame
+    of the ground, and so is gravity, the first module's; names are 'module.platform', 'module.leg.joint'. Motors come
+    in the order of the modules; ``joint_names`` of the mechanism has the order of all positions.
+
+    >>> import neuler
+    >>> arm = neuler.stack("arm", [("low", neuler.robots.delta()), ("high", neuler.robots.delta())])
+    >>> arm.mobility.freedoms, arm.active_names[3]
+    (6, 'high.leg1.motor')
     """
-    chosen = list(modules)
+    owner = f"stack {name!r}"
+    chosen = _modules(owner, modules)
     places = list(mounts) or [Transform()] * (len(chosen) - 1)
-    if len(chosen) < 2 or len(places) != len(chosen) - 1:
-        raise RobotError(f"stack {name!r}: needs two modules or more and a mount for each after the first")
-    if len({key for key, _ in chosen}) != len(chosen):
-        raise RobotError(f"stack {name!r}: its modules need different names, got {[key for key, _ in chosen]}")
+    if len(places) != len(chosen) - 1 or not all(isinstance(place, Transform) for place in places):
+        raise RobotError(
+            f"{owner}: mounts must be {len(chosen) - 1} Transforms, one for each module after the first, got {places!r}"
+        )
     links: list[Link] = [Link("base")]
     joints: list[Joint] = []
     frames: list[Frame] = []
@@ -214,12 +287,32 @@ def stack(name: str, modules: Iterable[tuple[str, ParallelRobot]], mounts: Itera
             links.append(Link(foot))
             joints.append(Joint(foot, "fixed", carrier, foot, placement=places[k - 1]))
             carrier = foot
-        more = _module(prefix, robot, "base", carrier)
-        links, joints, frames, loops = links + more[0], joints + more[1], frames + more[2], loops + more[3]
+        more_links, (plate, *legs), more_frames, more_loops = _module(prefix, robot, "base", carrier)
+        links, frames, loops = links + more_links, frames + more_frames, loops + more_loops
+        joints += [*legs, plate]  # what stands on the platform follows it: motors come in the order of the modules
         carrier = prefix + PLATFORM
     tree = Robot(name, links, joints, chosen[0][1].gravity, frames)
     references = _stacked_references(chosen, places)
     return Mechanism(name, tree, loops, reference=_guess(tree, references))
+
+
+def _modules(owner: str, modules: Iterable[tuple[str, ParallelRobot]]) -> list[tuple[str, ParallelRobot]]:
+    try:
+        found = [(key, robot) for key, robot in modules]
+    except (TypeError, ValueError):
+        raise RobotError(f"{owner}: its modules must be pairs of a name and a ParallelRobot, got {modules!r}") from None
+    names: set[str] = set()
+    for key, robot in found:
+        if not isinstance(key, str) or not key:
+            raise RobotError(f"{owner}: a module needs a name, got {key!r}")
+        if not isinstance(robot, ParallelRobot):
+            raise RobotError(f"{owner}: module {key!r} must be a ParallelRobot, got {type(robot).__name__}")
+        if key in names:
+            raise RobotError(f"{owner}: two modules are named {key!r}")
+        names.add(key)
+    if len(found) < 2:
+        raise RobotError(f"{owner}: needs two modules or more, got {len(found)}")
+    return found
 
 
 def _stacked_references(
@@ -231,7 +324,7 @@ def _stacked_references(
     for k, (key, robot) in enumerate(modules):
         pose = ground @ Transform.from_quaternion(robot.reference[:3], robot.reference[3:])
         placed = (*pose.translation, *pose.quaternion)
-        found[key + "."] = ParallelRobot(robot.name, robot.platform, robot.legs, robot.gravity, placed)
+        found[key + "."] = robot.replace(reference=placed)
         if k < len(mounts):
             ground = pose @ mounts[k]
     return found

@@ -29,7 +29,5 @@ def eel(modules: int = 12) -> Robot:
     names = ["head", *(f"module{k}" for k in range(2, modules + 1))]
     links = [Link.from_com(name, mass=mass, com=(-LENGTH / 2, 0, 0), inertia=inertia) for name in names]
     behind = Transform(translation=(-LENGTH, 0.0, 0.0))
-    joints = [
-        Joint(f"yaw{k}", "revolute", names[k - 1], names[k], behind, axis=(0, 0, 1)) for k in range(1, modules)
-    ]
+    joints = [Joint(f"yaw{k}", "revolute", names[k - 1], names[k], behind, axis=(0, 0, 1)) for k in range(1, modules)]
     return Robot("eel", links, joints, gravity=(0, 0, 0)).with_free_base()

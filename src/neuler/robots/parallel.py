@@ -57,8 +57,9 @@ def gough_stewart() -> ParallelRobot:
 def delta() -> ParallelRobot:
     """Three driven arms (0.2 m) that carry forearms (0.5 m): the platform keeps its orientation, below the base.
 
-    Base radius 0.15 m, platform radius 0.05 m. The motors' axes are tangent to the base circle; at zero an arm
-    points outward, and turns down for positive angles.
+    Base radius 0.2 m, platform radius 0.06 m. The motors' axes are tangent to the base circle; at zero an arm
+    points outward, and turns down for positive angles. At the reference, 0.52 m below the base, the arms point
+    outward and down, and the forearms are square to them.
 
     >>> robot = delta()
     >>> robot.mechanism.mobility.freedoms
@@ -74,16 +75,17 @@ def delta() -> ParallelRobot:
             rod("forearm", 0.15, 0.5),
         ]
         joints = [
-            Joint("motor", "revolute", "base", "arm", turn @ _at(0.15), axis=(0, 1, 0), rotor_inertia=2e-3),
+            Joint("motor", "revolute", "base", "arm", turn @ _at(0.2), axis=(0, 1, 0), rotor_inertia=2e-3),
             Joint("knee", "revolute", "arm", "knee", _at(0.2), axis=(0, 1, 0), role="passive"),
             Joint("sway", "revolute", "knee", "forearm", axis=(0, 0, 1), role="passive"),
         ]
         # about z of the forearm first, then about the platform's own tangent: x of the end frame, y of the seat
         end = Frame("end", "forearm", Transform(((0, 1, 0), (0, 0, 1), (1, 0, 0)), (0.5, 0.0, 0.0)))
         chain = Robot(f"leg{k + 1}", links, joints, frames=[end])
-        legs.append(Leg(f"leg{k + 1}", chain, "end", "universal", turn @ _at(0.05), (0.3, 1.6, 0.0)))
-    plate = Link.from_com("platform", mass=0.3, inertia=box(0.3, 0.1, 0.1, 0.02))
-    return ParallelRobot("delta", plate, legs, reference=(0.0, 0.0, -0.55, 0.0, 0.0, 0.0, 1.0))
+        guess = (math.atan2(0.6, 0.8), math.pi / 2, 0.0)  # arm (0.16, -0.12) m, forearm (-0.3, -0.4) m
+        legs.append(Leg(f"leg{k + 1}", chain, "end", "universal", turn @ _at(0.06), guess))
+    plate = Link.from_com("platform", mass=0.3, inertia=box(0.3, 0.12, 0.12, 0.02))
+    return ParallelRobot("delta", plate, legs, reference=(0.0, 0.0, -0.52, 0.0, 0.0, 0.0, 1.0))
 
 
 def orthoglide() -> ParallelRobot:
@@ -123,9 +125,10 @@ def orthoglide() -> ParallelRobot:
 
 
 def planar_3rrr() -> ParallelRobot:
-    """Three driven cranks (0.3 m) with rods (0.35 m) to a triangular platform that slides and turns in its plane.
+    """Three driven cranks (0.3 m) with rods (0.4 m) to a triangular platform that slides and turns in its plane.
 
-    The motors are on a circle of 0.5 m, the platform's joints on one of 0.15 m; axes along z, gravity along -y.
+    The motors are on a circle of 0.65 m, the platform's joints on one of 0.15 m; axes along z, gravity along -y. At
+    the reference, in the middle and not turned, the rods are square to the cranks.
 
     >>> robot = planar_3rrr()
     >>> robot.mechanism.mobility.freedoms, robot.mechanism.mobility.redundant
@@ -134,14 +137,15 @@ def planar_3rrr() -> ParallelRobot:
     legs = []
     for k in range(3):
         turn = Transform.rot_z(2 * math.pi * k / 3)
-        links = [Link("base"), rod("crank", 0.5, 0.3), rod("rod", 0.4, 0.35)]
+        links = [Link("base"), rod("crank", 0.5, 0.3), rod("rod", 0.4, 0.4)]
         joints = [
-            Joint("motor", "revolute", "base", "crank", turn @ _at(0.5), rotor_inertia=1e-3),
+            Joint("motor", "revolute", "base", "crank", turn @ _at(0.65), rotor_inertia=1e-3),
             Joint("knee", "revolute", "crank", "rod", _at(0.3), role="passive"),
         ]
-        chain = Robot(f"leg{k + 1}", links, joints, frames=[Frame("end", "rod", _at(0.35))])
-        legs.append(Leg(f"leg{k + 1}", chain, "end", "revolute", turn @ _at(0.15), (2.2, 1.6)))
-    plate = Link.from_com("platform", mass=0.8, inertia=(2e-3, 2e-3, 4e-3))
+        chain = Robot(f"leg{k + 1}", links, joints, frames=[Frame("end", "rod", _at(0.4))])
+        guess = (math.atan2(0.8, -0.6), math.pi / 2)  # crank (-0.18, 0.24) m, rod (-0.32, -0.24) m
+        legs.append(Leg(f"leg{k + 1}", chain, "end", "revolute", turn @ _at(0.15), guess))
+    plate = Link.from_com("platform", mass=0.8, inertia=(3e-3, 3e-3, 6e-3))
     return ParallelRobot("planar_3rrr", plate, legs, (0.0, -9.81, 0.0))
 
 

@@ -1,171 +1,87 @@
-"""The report: one page that shows a robot, checks it and measures it."""
+"""The report: one page that shows a robot or a machine, checks it and measures it."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.bench import VERBS, Bench, machine, run
+from neuler.bench import VERBS, run
+from neuler.columns import SCREW, WRENCH, entries, slots
 from neuler.compiler.build import evaluate
 from neuler.derivatives import inverse_dynamics_sensitivities
-from neuler.robot import Joint, Robot
+from neuler.quantities import Subject
+from neuler.robot import Robot
 from neuler.robot.doctor import Finding
-from neuler.view import text
-from neuler.view.draw import HINGE, INK, MASS, SLIDE, STEEL, force_figure, matrix_figure, pose_pictures, svg
-from neuler.view.html import Markup, escape, join, page, pictures, table, tag
+from neuler.view import sections, text
+from neuler.view.charts import matrix_figure
+from neuler.view.draw import pose_pictures
+from neuler.view.html import Markup, join, pictures, tag
+from neuler.view.motions import bent_pose, quintic, start_pose
+from neuler.view.report_machine import machine_report
+from neuler.view.sections import Force
+from neuler.view.space import HINGE, INK, MASS, SLIDE, SPRING, STEEL, svg
+from neuler.view.springs import springs
 
 Array = NDArray[np.float64]
-
-PANELS = 12
-"""Joints whose force is drawn; of more joints, those with the largest."""
-
-
-@dataclass(frozen=True)
-class Motion:
-    """A smooth motion at rest at both ends, one row a moment."""
-
-    times: Array
-    q: Array
-    qd: Array
-    qdd: Array
-
-
-# ---- poses and motion ----------------------------------------------------------------------------
-
-
-def _bounds(joint: Joint) -> tuple[float, float]:
-    limits = joint.limits
-    return (limits.lower, limits.upper) if limits.lower <= limits.upper else (-np.inf, np.inf)
-
-
-def start_pose(robot: Robot) -> Array:
-    """All zeros, moved into the limits where these exclude zero."""
-    return np.array([float(np.clip(0.0, *_bounds(joint))) for joint in robot.moving_joints])
-
-
-def bent_pose(robot: Robot) -> Array:
-    """Every joint away from its start, within its limits, to the side where there is more room."""
-    reach = sum(float(np.linalg.norm(joint.placement.translation)) for joint in robot.joints) or 1.0
-    bent = []
-    for k, (joint, start) in enumerate(zip(robot.moving_joints, start_pose(robot).tolist(), strict=True)):
-        lower, upper = _bounds(joint)
-        step = (0.9, 0.6, 0.75)[k % 3] if joint.kind == "revolute" else 0.2 * min(reach, 5.0)
-        up, down = upper - start, start - lower
-        if up == down:
-            side = -1.0 if k % 2 else 1.0
-        else:
-            side = 1.0 if up > down else -1.0
-        bent.append(start + side * min(step, 0.8 * (up if side > 0 else down)))
-    return np.array(bent)
-
-
-def quintic(robot: Robot, start: Array, end: Array, count: int = 181) -> Motion:
-    """Ten, fifteen, six: position, velocity and acceleration continuous; slow enough for the velocity limits."""
-    duration = 1.5
-    for joint, distance in zip(robot.moving_joints, np.abs(end - start).tolist(), strict=True):
-        if 0.0 < joint.limits.velocity < np.inf:
-            duration = max(duration, 1.875 * distance / joint.limits.velocity)
-    s = np.linspace(0.0, 1.0, count)[:, None]
-    way = end - start
-    return Motion(
-        s[:, 0] * duration,
-        start + way * s**3 * (10.0 - 15.0 * s + 6.0 * s**2),
-        way * 30.0 * s**2 * (1.0 - s) ** 2 / duration,
-        way * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / duration**2,
-    )
 
 
 # ---- sections ------------------------------------------------------------------------------------
 
 
 def _heading(robot: Robot, findings: Sequence[Finding]) -> Markup:
-    kinds = [joint.kind for joint in robot.joints]
-    serious = sum(finding.severity != "note" for finding in findings)
+    names = [joint.kind for joint in robot.joints]
+    kinds = (*(("free",) if robot.nq != robot.nv else ()), "revolute", "prismatic", "fixed")
+    moves = ("coordinates", robot.nv) if robot.nq == robot.nv else ("positions, velocities", f"{robot.nq}, {robot.nv}")
     facts = [
-        ("coordinates", robot.nv),
+        moves,
         ("links", len(robot.links)),
-        ("revolute / prismatic / fixed", " / ".join(str(kinds.count(k)) for k in ("revolute", "prismatic", "fixed"))),
+        (" / ".join(kinds), " / ".join(str(names.count(kind)) for kind in kinds)),
         ("mass", f"{text.number(robot.mass)} kg"),
         ("gravity, m/s²", text.vector(robot.gravity)),
-        ("errors and warnings", serious),
+        ("errors and warnings", sum(finding.severity != "note" for finding in findings)),
     ]
-    entries = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts]
-    return join([tag("h1", robot.name), tag("p", "Robot report", cls="lead"), tag("dl", *entries, cls="facts")])
+    return sections.heading(robot.name, "Robot report", facts)
 
 
 def _poses(robot: Robot, start: Array, bent: Array) -> Markup:
-    first = "zero pose" if not start.any() else "zero pose, moved into the limits"
+    zero = not any(start[q : q + (joint.nq == 1)].any() for joint, q, _ in slots(robot))
+    first = "zero pose" if zero else "zero pose, moved into the limits"
     states = [(first, start), ("bent pose", bent)] if robot.nv else [("as it is: no joint moves", start)]
     images = zip([title for title, _ in states], pose_pictures(robot, [q for _, q in states]), strict=True)
     marks = [
         (INK, "base"), (STEEL, "link"), (HINGE, "revolute axis"), (SLIDE, "prismatic axis"),
         (MASS, "mass centre, larger for more mass"),
     ]  # fmt: skip
-    key = [tag("span", tag("i", style=f"background:{colour}"), name) for colour, name in marks]
-    return join([tag("h2", "Poses"), pictures(images, "poses"), tag("div", *key, cls="key")])
-
-
-def _tree(robot: Robot) -> Markup:
-    return join([tag("h2", "Kinematic tree"), tag("pre", Markup(_lines(text.tree(robot))))])
-
-
-def _lines(plain: str) -> str:
-    return "\n".join(escape(line) for line in plain.split("\n"))
-
-
-def _findings(findings: Sequence[Finding]) -> Markup:
-    items = [
-        tag("li", tag("b", finding.severity), f" · {finding.subject}: {finding.message}", cls=finding.severity)
-        for finding in findings
-    ]
-    body = tag("ul", *items, cls="findings") if items else tag("p", "Nothing to report: the robot is healthy.")
-    return join([tag("h2", "Findings of the doctor"), body])
-
-
-def _parameters(robot: Robot) -> Markup:
-    units = "Inertia about the mass centre in the axes of its link; an empty limit does not exist. "
-    units += "Friction and rotor inertia at the joint, behind the gear. Units: kg, m, rad, s, N, N m."
-    link_head = ("link", "mass", "mass centre", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
-    parts = [tag("h2", "Masses"), table(link_head, text.link_rows(robot))]
-    if robot.nv:
-        parts += [tag("h2", "Joints"), table(text.JOINT_HEAD, text.joint_rows(robot), left=2)]
-    return join([*parts, tag("p", units, cls="note")])
+    if any(joint.stiffness for joint in robot.joints):
+        marks.append((SPRING, "spring"))
+    return sections.poses(images, marks)
 
 
 def _forces(robot: Robot, start: Array, bent: Array) -> Markup:
     motion = quintic(robot, start, bent)
     forces = np.asarray(robot.inverse_dynamics(motion.q, motion.qd, motion.qdd))
     gravity = np.asarray(robot.gravity_force(motion.q))
-    peaks = np.abs(forces).max(axis=0)
-    drawn = np.sort(np.argsort(-peaks, kind="stable")[:PANELS])
-    units = ["N m" if joint.kind == "revolute" else "N" for joint in robot.moving_joints]
-    names = robot.joint_names
-    images = [
-        (names[k], svg(force_figure(motion.times, forces[:, k], gravity[:, k], units[k]))) for k in drawn.tolist()
-    ]
+    names = entries(robot, WRENCH, " ")
+    found = []
+    for joint, q, v in slots(robot):
+        for k in range(joint.nv):
+            unit = "N m" if joint.kind == "revolute" or k > 2 else "N"
+            ends = (float(start[q]), float(bent[q])) if joint.nv == 1 else None
+            found.append(Force(names[v + k], unit, ends, forces[:, v + k], gravity[:, v + k], joint.limits.effort))
     told = f"From the first pose to the bent one in {motion.times[-1]:.3g} s along a quintic, at rest at both ends. "
     told += "Solid: the joint force, friction and rotors included; dashed: what gravity alone asks for."
-    if len(drawn) < robot.nv:
-        told += f" Drawn: the {len(drawn)} joints with the largest forces of {robot.nv}."
-    rows = []
-    for k, joint in enumerate(robot.moving_joints):
-        limit = joint.limits.effort
-        used = f"{peaks[k] / limit:.0%}" if 0.0 < limit < np.inf else ""
-        still = float(np.abs(gravity[:, k]).max())
-        still = still if still > 1e-12 * float(peaks.max()) else 0.0
-        rows.append([
-            joint.name, text.number(start[k], 4), text.number(bent[k], 4), text.number(peaks[k], 4),
-            text.number(float(np.sqrt(np.mean(forces[:, k] ** 2))), 4), text.number(still, 4), units[k],
-            text.number(limit, 4), used,
-        ])  # fmt: skip
-    head = ("joint", "from", "to", "peak", "rms", "peak of gravity", "unit", "limit", "peak / limit")
-    return join(
-        [tag("h2", "Forces along a test motion"), tag("p", told), pictures(images, "panels"), table(head, rows)]
+    sprung = any(joint.stiffness for joint in robot.moving_joints)
+    if sprung:
+        told = told.removesuffix("gravity alone asks for.") + "standing still asks for, against gravity and springs."
+    others = [joint.name for joint in robot.moving_joints if joint.role != "driven"]
+    if others:
+        told += f" No motor moves {', '.join(text.shown(name) for name in others)}: what is shown there would have to "
+        told += "come from outside for the robot to move in this way."
+    return sections.forces(
+        "Forces along a test motion", told, motion.times, found, "standing still" if sprung else "gravity"
     )
 
 
@@ -176,85 +92,57 @@ def _sensitivities(robot: Robot, bent: Array) -> Markup:
     most = float(np.abs(matrix).max())
     told = "How the forces that hold the robot still in the bent pose change with its positions, d(tau)/dq"
     told += " (rad, m, N, N m): a row is the joint whose force changes, a column the joint that is moved. "
-    told += "At rest it is symmetric, the second derivative of the potential energy. "
+    if robot.nq == robot.nv:
+        told += "At rest it is symmetric, the second derivative of the potential energy. "
     if most < 1e-12:
         told += "Here all of it is zero: gravity asks nothing of these joints."
         return join([tag("h2", "Sensitivities"), tag("p", told)])
     i, j = np.unravel_index(int(np.abs(matrix).argmax()), matrix.shape)
     told += "White: no effect. Red: the force grows as the position grows, as of a spring; blue: it falls. "
-    names = [text.shown(name) for name in robot.joint_names]
+    names = [text.shown(name) for name in entries(robot, WRENCH, " ")]
+    across = [text.shown(name) for name in entries(robot, SCREW, " ")]
     told += f"The largest, {text.number(float(matrix[i, j]), 4)}, is that of {names[i]} "
-    told += "to its own position." if i == j else f"to the position of {names[j]}."
-    figure = matrix_figure(matrix, names, "force of", "position of")
+    told += "to its own position." if i == j else f"to the position of {across[j]}."
+    figure = matrix_figure(matrix, names, "force of", "position of", across)
     size = "poses" if robot.nv <= 16 else "map"  # the width of the page for more
     return join([tag("h2", "Sensitivities"), tag("p", told), pictures([("d(tau)/dq, bent pose", svg(figure))], size)])
-
-
-def _speed(bench: Bench) -> Markup:
-    head = ("quantity", "mul", "add", "div", "trig", "compile, s", "one call, µs", f"batch of {bench.batch}, ns/state")
-    rows = []
-    for one in bench.measurements:
-        if one.operations is None:
-            rows.append([one.quantity, *["-"] * 7])
-            continue
-        counts = dataclasses.astuple(one.operations)
-        times = (f"{one.compile_seconds:.2f}", f"{one.call_us:.2f}", f"{one.batch_ns:.1f}")
-        rows.append([one.quantity, *map(str, counts), *times])
-    facts = machine()
-    told = (
-        f"One thread; {facts['cpu']}, code for {facts['code_for']}; Python {facts['python']}, NumPy {facts['numpy']}. "
-    )
-    told += "Operations are for one state. The call is made from Python and pays for it; a batch does not."
-    failed = [
-        tag("p", f"{one.quantity}: not measured: {one.failure}", cls="note")
-        for one in bench.measurements
-        if one.failure
-    ]
-    return join([tag("h2", "Operations and speed"), table(head, rows), *failed, tag("p", told, cls="note")])
 
 
 # ---- the page -------------------------------------------------------------------------------------
 
 
 def report(
-    robot: Robot,
+    robot: Subject,
     *,
-    verbs: Iterable[str] = VERBS,
+    verbs: Iterable[str] | None = None,
     batch: int = 4096,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> str:
     """The report as HTML: one self-contained page, nothing loaded from anywhere.
 
-    ``progress`` wraps the list of what is done, one item after another: ``tqdm`` fits.
+    ``verbs`` are the quantities that are measured, by default the common ones; ``progress`` wraps the list of what
+    is done, one item after another: ``tqdm`` fits. The loops of a machine must close: else there is nothing to show.
     """
+    if not isinstance(robot, Robot):
+        return machine_report(robot, verbs=verbs, batch=batch, progress=progress)
     findings = list(robot.check())
     start, bent = start_pose(robot), bent_pose(robot)
-    sections: list[Callable[[], Markup]] = [
+    jobs: list[Callable[[], Markup]] = [
         lambda: _heading(robot, findings),
         lambda: _poses(robot, start, bent),
-        lambda: _tree(robot),
-        lambda: _findings(findings),
-        lambda: _parameters(robot),
+        lambda: sections.tree(robot),
+        lambda: sections.findings(findings),
+        lambda: sections.parameters(robot),
     ]
     if robot.nv:
-        sections += [lambda: _forces(robot, start, bent), lambda: _sensitivities(robot, bent)]
-    chosen = list(verbs) if robot.nv else []
-    jobs: list[Callable[[], Markup] | str] = [*sections, *chosen]
-    parts: list[Markup] = []
-    benches: list[Bench] = []
-    for job in progress(jobs):
-        if isinstance(job, str):
-            benches.append(run(robot, verbs=[job], batch=batch))
-        else:
-            parts.append(job())
-    if benches:
-        together = tuple(one for bench in benches for one in bench.measurements)
-        parts.append(_speed(dataclasses.replace(benches[0], measurements=together)))
-    parts.append(tag("footer", f"Made by neuler {machine()['neuler']}."))
-    return page(f"{robot.name}: robot report", join(parts))
+        jobs += [lambda: _forces(robot, start, bent), lambda: _sensitivities(robot, bent)]
+    if any(joint.role == "elastic" for joint in robot.moving_joints):
+        jobs.append(lambda: springs(robot, start))
+    chosen = list(VERBS if verbs is None else verbs) if robot.nv else []
+    return sections.assembled(robot.name, jobs, chosen, lambda verb: run(robot, verbs=[verb], batch=batch), progress)
 
 
-def write_report(robot: Robot, path: Any, **options: Any) -> None:
+def write_report(robot: Subject, path: Any, **options: Any) -> None:
     """Write the report to a file, whole or not at all. The options are those of :func:`report`."""
     from neuler.tables import written
 

@@ -1,0 +1,78 @@
+"""Pictures of the machines of the catalogue for machines.md: ``make pictures``, or ``python docs/pictures.py``."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import neuler
+from neuler.robot import Robot
+from neuler.view import draw
+from neuler.view.draw_machine import machine_surroundings
+from neuler.view.motions import machine_motion
+from neuler.view.space import drawn, link_poses, plotting, surroundings
+
+MACHINES = (
+    "four_bar", "five_bar", "slider_crank", "sr400", "gough_stewart", "delta", "orthoglide", "planar_3rrr", "eel",
+)  # fmt: skip
+FOLDER = Path(__file__).parent / "images"
+DPI = 110
+
+
+def poses(name: str) -> list[np.ndarray]:
+    """Two positions of a machine: its reference, and another at which its loops are closed."""
+    machine = neuler.robots.get(name)
+    if not isinstance(machine, Robot):
+        path = machine_motion(machine).q
+        return [path[0], path[-1]]
+    start = machine.neutral()
+    joints = np.arange(1, machine.nv - 5)
+    wave = start.copy()
+    wave[:3] = 0.2, 0.5, 0.2
+    wave[7:] = 0.45 * np.sin(2 * np.pi * joints / len(joints))
+    return [start, wave]
+
+
+def picture(name: str) -> bytes:
+    """Both positions side by side at one scale, as PNG."""
+    from PIL import Image, ImageChops
+
+    machine, states = neuler.robots.get(name), poses(name)
+    if isinstance(machine, Robot):
+        extent = surroundings(machine, [link_poses(machine, q) for q in states])
+    else:
+        extent = machine_surroundings(machine, states)
+    parts = []
+    for q in states:
+        figure = plotting()(figsize=(4.6, 4.6), dpi=DPI)
+        draw(machine, q, figure.add_axes((0, 0, 1, 1), projection="3d"), extent=extent)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", bbox_inches=drawn(figure, *extent, 0.65))
+        parts.append(Image.open(buffer).convert("RGB"))
+    size = (sum(part.width for part in parts), max(part.height for part in parts))
+    whole = Image.new("RGB", size, "white")
+    left = 0
+    for part in parts:
+        whole.paste(part, (left, 0))
+        left += part.width
+    left, top, right, bottom = ImageChops.difference(whole, Image.new("RGB", size, "white")).getbbox()
+    whole = whole.crop((max(left - 8, 0), max(top - 8, 0), min(right + 8, size[0]), min(bottom + 8, size[1])))
+    buffer = io.BytesIO()
+    whole.quantize(64, dither=Image.Dither.NONE).save(buffer, format="png", optimize=True)
+    return buffer.getvalue()
+
+
+def main(names: list[str]) -> None:
+    """Write them, or those that are named."""
+    FOLDER.mkdir(exist_ok=True)
+    for name in names or MACHINES:
+        data = picture(name)
+        (FOLDER / f"{name}.png").write_bytes(data)
+        print(f"{name}.png: {len(data) / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,127 @@
+"""States from a file, made ready for a kernel: quaternions that turn, loops that are closed.
+
+A kernel of a machine takes a closed position of its tree. Here an open one is refused by its place in the file; or,
+where that is asked for, the loops are closed with some joints as given and the others found.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.columns import mechanism_of, slots, tree_of
+from neuler.errors import FormatError, InputError, RobotError
+from neuler.kernels import Kernel
+from neuler.robot import Mechanism, ParallelRobot
+from neuler.robot.configuration import UNIT, free_joints
+from neuler.robot.parallel import PLATFORM
+
+Array = NDArray[np.float64]
+Where = Callable[[tuple[int, ...]], str]
+"""Names the place of a state in its file."""
+
+OPEN = 1e-5
+"""Metres or radians by which the loops of a state may be open: what rounding in a file leaves."""
+_ANY_POSITION = frozenset({"closure", "upright", "assembly_step", "constrained_dynamics"})
+"""Quantities that are meant for open loops too."""
+
+
+@dataclass(frozen=True)
+class Closing:
+    """Closes the loops: the positions ``places`` of ``joints`` are kept, the others start from ``guess``."""
+
+    mechanism: Mechanism
+    joints: tuple[str, ...]
+    places: tuple[int, ...]
+    guess: Array
+
+    def close(self, q: Array, where: Where) -> Array:
+        """Positions with all loops closed; one that cannot be reached is an error."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                found = self.mechanism.assemble(q[..., self.places], q, independent=self.joints)
+        except RobotError as error:
+            raise FormatError(f"{where((0,) * (q.ndim - 1))}: {error}") from None
+        if found.closed.all():
+            return found.q
+        first = tuple(np.argwhere(~found.closed)[0].tolist())
+        raise FormatError(
+            f"{where(first)}: the loops of {self.mechanism.name!r} cannot be closed at this position; they stay open "
+            f"by {float(found.gap[first]):.2g} (m or rad): out of reach, or of another branch"
+        )
+
+
+def closings(kernel: Kernel) -> list[Closing]:
+    """The ways to close the loops of a kernel's states: by the platform's pose, by the independent joints."""
+    mechanism = mechanism_of(kernel.robot)
+    if mechanism is None:
+        raise InputError(f"--assemble closes loops, and robot {kernel.robot.name!r} has none")
+    named = kernel.options.get("independent")
+    chosen = (named,) if isinstance(named, str) else named or mechanism.mobility.independent
+    for name in chosen:
+        if name not in mechanism.joint_names:
+            raise InputError(f"--option independent: {mechanism.name!r} has no moving joint {name!r}")
+    ways = [tuple(name for name in mechanism.joint_names if name in chosen)] if chosen else []
+    if isinstance(kernel.robot, ParallelRobot):
+        ways.insert(0, (PLATFORM,))
+    if not ways:
+        raise InputError(
+            f"--assemble: the active joints of {mechanism.name!r} do not decide its position; "
+            "name joints that do: --option independent=joint1,joint2"
+        )
+    guess = np.array(mechanism.mobility.reference)
+    return [Closing(mechanism, way, _places(mechanism, way), guess) for way in ways]
+
+
+def _places(mechanism: Mechanism, joints: Sequence[str]) -> tuple[int, ...]:
+    return tuple(
+        q + k for joint, q, _ in slots(mechanism.tree) if joint.name in joints for k in range(joint.nq)
+    )  # fmt: skip
+
+
+def ready(kernel: Kernel, arrays: Sequence[Array], where: Where, closing: Closing | None = None) -> list[Array]:
+    """The inputs as they are, or with their loops closed; a state that is none is refused by its place."""
+    names = [operand.name for operand in kernel.inputs]
+    found = list(arrays)
+    if "q" not in names:
+        return found
+    at = names.index("q")
+    tree = tree_of(kernel.robot)
+    q = np.asarray(found[at])
+    if closing is not None and q.ndim and q.shape[-1] == len(closing.places) != tree.nq:
+        whole = np.array(np.broadcast_to(closing.guess, (*q.shape[:-1], tree.nq)))
+        whole[..., closing.places] = q
+        q = whole
+    if q.ndim == 0 or q.shape[-1] != tree.nq or q.dtype.kind not in "fiu":
+        return found  # the kernel says what is wrong
+    for name, first, _ in free_joints(tree):
+        length = np.sqrt(np.square(q[..., first + 3 : first + 7]).sum(axis=-1))
+        bad = np.asarray(np.abs(length**2 - 1.0) >= UNIT)
+        if bad.any():
+            spot = tuple(np.argwhere(bad)[0].tolist())
+            raise FormatError(
+                f"{where(spot)}: the quaternion of joint {name!r} has the length {float(length[spot]):.6g} instead of 1"
+            )
+    if closing is not None:
+        found[at] = closing.close(q.astype(float), where)
+    elif mechanism_of(kernel.robot) is not None and kernel.quantity not in _ANY_POSITION:
+        _refuse_open(kernel, q, where)
+    return found
+
+
+def _refuse_open(kernel: Kernel, q: Array, where: Where) -> None:
+    mechanism = mechanism_of(kernel.robot)
+    assert mechanism is not None
+    gap = np.abs(np.asarray(mechanism.closure(q)[0])).max(axis=-1)
+    bad = np.asarray(gap > OPEN)
+    if bad.any():
+        spot = tuple(np.argwhere(bad)[0].tolist())
+        raise FormatError(
+            f"{where(spot)}: the loops of {mechanism.name!r} are open by {float(gap[spot]):.2g} (m or rad) there; "
+            "give closed positions, or let --assemble close them"
+        )

@@ -1,0 +1,176 @@
+"""Space on paper: 3-D axes with equal scales, what surrounds a robot, figures as SVG."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuler.errors import InputError, NeulerError
+from neuler.robot.model import Robot
+
+Array = NDArray[np.float64]
+
+INK, STEEL, HINGE, SLIDE, MASS = "#1d2733", "#46586b", "#c2410c", "#0f766e", "#3b6fb6"
+"""Text, links, axes of revolute joints, axes of prismatic joints, mass centres."""
+CUT, SPRING = "#a16207", "#7e22ce"
+"""Cut joints and gears, springs."""
+
+
+def plotting() -> Any:
+    """matplotlib's Figure, or a clear error; no window system is touched."""
+    try:
+        return importlib.import_module("matplotlib.figure").Figure
+    except ImportError as error:
+        raise NeulerError(
+            f"drawing needs matplotlib, which is not installed ({error}); install it with: pip install neuler[view]"
+        ) from None
+
+
+def link_poses(robot: Robot, q: ArrayLike) -> Array:
+    """Homogeneous matrices of all links at one state, also of a robot that has no coordinates."""
+    state = np.asarray(q, dtype=float)
+    if state.shape != (robot.nq,):
+        raise InputError(f"draw: expected q with {robot.nq} numbers for robot {robot.name!r}, got shape {state.shape}")
+    if not np.isfinite(state).all():
+        raise InputError(f"draw: q must be finite, got {state.tolist()}")
+    if robot.nv:
+        return np.asarray(robot.link_poses(state))
+    poses = [np.eye(4)]
+    for joint, parent in zip(robot.joints, robot.antecedents, strict=True):
+        poses.append(poses[parent] @ joint.placement.matrix)
+    return np.array(poses)
+
+
+def mass_centres(robot: Robot, poses: Array) -> Array:
+    """Of all links, in the base frame."""
+    com = np.array([link.com for link in robot.links])
+    return np.einsum("kij,kj->ki", poses[:, :3, :3], com) + poses[:, :3, 3]
+
+
+def surroundings(robot: Robot, poses: Iterable[Array]) -> tuple[Array, Array]:
+    """Corners of a box around the robot in these poses, with a margin, never flat."""
+    return box_around(np.vstack([np.vstack([p[:, :3, 3], mass_centres(robot, p)]) for p in poses]))
+
+
+def box_around(points: Array) -> tuple[Array, Array]:
+    """Corners of a box around points, with a margin, never flat."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    size = max(float((high - low).max()), 0.1)
+    middle, half = (low + high) / 2, np.maximum((high - low) / 2, 0.22 * size) + 0.06 * size
+    return middle - half, middle + half
+
+
+def ground(ax: Any, low: Array, high: Array, normal: int = 2) -> None:
+    """A light grid under the robot, or behind one that moves in the plane square to axis ``normal``."""
+    step = _round_step(float((high - low).max()) / 6)
+    style = {"color": "#d9dee5", "linewidth": 0.7, "zorder": 0}
+    behind = low[normal] if normal == 2 else high[normal]
+    for along, across in itertools.permutations([k for k in range(3) if k != normal]):
+        for x in np.arange(np.ceil(low[along] / step), np.floor(high[along] / step) + 1) * step:
+            ends = np.empty((2, 3))
+            ends[:, along], ends[:, normal] = x, behind
+            ends[:, across] = low[across], high[across]
+            ax.plot(*ends.T, **style)
+
+
+def _round_step(x: float) -> float:
+    power = 10.0 ** np.floor(np.log10(x))
+    return float(power * min((1, 2, 5, 10), key=lambda m: abs(m * power - x)))
+
+
+VIEWS = {0: (0, 0), 1: (0, -90), 2: (90, -90)}
+"""Elevation and azimuth (degrees) for looking along an axis."""
+
+
+def frame(
+    ax: Any, low: Array, high: Array, normal: int | None = None, azimuth: float = -58, *, roomy: bool = False
+) -> None:
+    """Limits, equal scales and the point of view: from above and the side, or straight along axis ``normal``.
+
+    ``roomy``: the names of the axes further off, clear of long numbers.
+    """
+    for name, a, b in zip("xyz", low, high, strict=True):
+        getattr(ax, f"set_{name}lim")(a, b)
+        axis = getattr(ax, f"{name}axis")
+        axis.set_pane_color((1, 1, 1, 0))
+        axis.line.set_color("#aab4c0")
+        axis.set_major_locator(importlib.import_module("matplotlib.ticker").MaxNLocator(3))
+    ax.set_box_aspect(high - low, zoom=0.98)
+    if normal is None:
+        ax.set_proj_type("persp", focal_length=1.6)
+        ax.view_init(elev=22, azim=azimuth)
+    else:
+        ax.set_proj_type("ortho")
+        ax.view_init(*VIEWS[normal])
+    ax.grid(False)
+    ax.tick_params(labelsize=7.5, colors="#5b6876", pad=-1)
+    ax.tick_params(axis="z", pad=2)
+    ax.set_xlabel("x / m", fontsize=8, color=INK, labelpad=-4)
+    ax.set_ylabel("y / m", fontsize=8, color=INK, labelpad=-4)
+    ax.set_zlabel("z / m", fontsize=8, color=INK, labelpad=-2)
+    if roomy:
+        ax.xaxis.labelpad, ax.yaxis.labelpad, ax.zaxis.labelpad = -1.0, -1.0, 1.0
+    if normal is not None:
+        _flat(ax, low, high, normal)
+
+
+def _flat(ax: Any, low: Array, high: Array, normal: int) -> None:
+    """Ticks on the lines of the grid, none along the axis that is looked along."""
+    ax.tick_params(pad=2)
+    tickers = importlib.import_module("matplotlib.ticker")
+    step = _round_step(float((high - low).max()) / 6)
+    for k, name in enumerate("xyz"):
+        axis = getattr(ax, f"{name}axis")
+        if k == normal:
+            axis.set_major_locator(tickers.NullLocator())
+            getattr(ax, f"set_{name}label")("")
+            axis.line.set_visible(False)
+        else:
+            axis.set_major_locator(tickers.MultipleLocator(2 * step))
+    for name, pad in zip(("yz", "xz", "xy")[normal], (3.0, 1.0), strict=True):  # along the page, and up
+        getattr(ax, f"{name}axis").labelpad = pad
+
+
+def azimuth(plates: Sequence[Array]) -> float:
+    """From where plates, polygons of points (n, 3), are seen best; the usual side unless another is much better."""
+    best, most = -58.0, 0.0
+    for angle in (-58.0, -32.0, -148.0, 32.0):
+        c, s = np.cos(np.radians(angle)), np.sin(np.radians(angle))
+        eye = np.array([c * np.cos(np.radians(22.0)), s * np.cos(np.radians(22.0)), np.sin(np.radians(22.0))])
+        seen = sum(abs(float(np.linalg.svd(plate - plate.mean(axis=0))[2][2] @ eye)) for plate in plates)
+        seen *= 1.3 if angle == -58.0 else 1.0
+        if seen > most:
+            best, most = angle, seen
+    return best
+
+
+def on_paper(ax: Any, points: Array) -> Array:
+    """Points of space (..., 3) as the axes show them: (..., 2), in pixels of the figure."""
+    ax.apply_aspect()
+    seen = np.concatenate([points, np.ones((*np.shape(points)[:-1], 1))], axis=-1) @ ax.get_proj().T
+    flat = (seen[..., :2] / seen[..., 3:]).reshape(-1, 2)
+    return np.asarray(ax.transData.transform(flat)).reshape(*np.shape(points)[:-1], 2)
+
+
+def drawn(figure: Any, low: Array, high: Array, room: float = 0.5) -> Any:
+    """The part of the figure (inches) that the space between two corners fills, with room for tick labels."""
+    ax = figure.axes[0]
+    inches = on_paper(ax, np.array(list(itertools.product(*zip(low, high, strict=True))))) / figure.dpi
+    box = importlib.import_module("matplotlib.transforms").Bbox([inches.min(axis=0), inches.max(axis=0)])
+    return box.padded(room)
+
+
+def svg(figure: Any, box: Any = None) -> bytes:
+    """The figure (or a box of it) as SVG, the same bytes for the same figure; letters are shapes, it needs no font."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "neuler", "svg.fonttype": "path"}):
+        figure.savefig(buffer, format="svg", bbox_inches=box, metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()

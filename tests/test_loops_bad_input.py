@@ -1,0 +1,357 @@
+"""Closed loops: what cannot be done is said, by name, and spoils nothing else."""
+
+import copy
+import dataclasses
+import math
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from loop_machines import closed_positions, machine_of, random_loop, states
+from neuler import Coupling, Frame, InputError, Joint, Link, Loop, Mechanism, Robot, RobotError, Transform, robots
+from random_robots import close
+
+OUT_OF_REACH = [math.pi, 0.0]
+"""Of the five-bar: elbows 0.8 m apart, forearms of 0.35 m."""
+FINE = [2.2, 0.9]
+
+
+def body(name):
+    return Link.from_com(name, mass=1.0, com=(0.1, 0.05, 0.0), inertia=(0.01, 0.02, 0.03))
+
+
+def at(x, y=0.0, rpy=(0, 0, 0)):
+    return Transform.from_rpy((x, y, 0), rpy)
+
+
+def triangle(**changes):
+    """Two links of 1 m on a base of 1.2 m: a structure."""
+    joints = [Joint("p", "revolute", "base", "a"), Joint("q", "revolute", "a", "b", at(1), role="passive")]
+    frames = [Frame("tip", "b", at(1)), Frame("foot", "base", at(1.2))]
+    tree = Robot("triangle", [Link("base"), body("a"), body("b")], joints, frames=frames)
+    values = {"name": "triangle", "tree": tree, "loops": [Loop("cut", "revolute", "tip", "foot")], **changes}
+    return Mechanism(**values)
+
+
+def flap():
+    """A slide with a flap on it whose face must be level: upward, and not downward."""
+    joints = [
+        Joint("slide", "prismatic", "base", "cart", axis=(1, 0, 0)),
+        Joint("flap", "revolute", "cart", "flap", axis=(1, 0, 0), role="passive"),
+    ]
+    tree = Robot("flap", [Link("base"), body("cart"), body("flap")], joints)
+    return Mechanism("flap", tree, [Loop("level", "planar", "base", "flap")])
+
+
+# ---- positions that do not exist ------------------------------------------------------------------------------
+
+
+def test_one_impossible_position_is_an_error():
+    with pytest.raises(
+        RobotError, match=r"'five_bar': its loops cannot be closed at this position; they stay open by 0"
+    ):
+        robots.five_bar().assemble(OUT_OF_REACH)
+
+
+def test_of_a_batch_impossible_positions_are_named_and_the_others_intact():
+    machine = robots.five_bar()
+    active = np.array([FINE, OUT_OF_REACH, [2.3, 1.0], OUT_OF_REACH])
+    with pytest.warns(RuntimeWarning, match=r"'five_bar': its loops cannot be closed in 2 of 4 rows: 1, 3; there q"):
+        found = machine.assemble(active)
+    assert found.closed.tolist() == [True, False, True, False]
+    assert np.isnan(found.q[[1, 3]]).all()
+    assert (found.gap[[1, 3]] > 0.01).all()
+    for k in (0, 2):
+        close(found.q[k], machine.assemble(active[k]).q, 0)
+    with pytest.warns(RuntimeWarning, match=r"in 2 of 4 rows: \(0, 1\), \(1, 1\)"):
+        machine.assemble(active.reshape(2, 2, 2))
+    with pytest.warns(RuntimeWarning, match="in 1 of 1 rows: 0"):  # a batch is a batch, even if all of it is bad
+        assert np.isnan(machine.assemble([OUT_OF_REACH]).q).all()
+
+
+def test_warnings_point_at_the_caller():
+    with pytest.warns(RuntimeWarning) as caught:
+        robots.five_bar().assemble([FINE, OUT_OF_REACH])
+    assert caught[0].filename == __file__
+
+
+def test_a_path_ends_where_the_reach_ends_and_may_come_back():
+    """Out and in again on the same way: what lies between is NaN, the branch after it the one before it."""
+    machine = robots.five_bar()
+    right = np.concatenate([np.linspace(0.9, -0.9, 20), np.linspace(-0.9, 0.9, 20)])
+    path = np.stack([np.full(40, 2.3), right], axis=-1)
+    with pytest.warns(RuntimeWarning, match="cannot be closed"):
+        found = machine.assemble(path, machine.assemble(path[0]).q, continuous=True)
+    elbows = np.hypot(0.2 + 0.3 * np.cos(right) - 0.3 * math.cos(2.3), 0.3 * np.sin(right) - 0.3 * math.sin(2.3))
+    assert (found.closed == (elbows < 0.7)).all()
+    assert 5 < found.closed.sum() < 35
+    close(found.q[found.closed], found.q[::-1][found.closed[::-1]], 1e-9)
+
+
+def test_not_finite_positions():
+    machine = robots.five_bar()
+    for bad in ([math.nan, 1.0], [2.2, math.inf]):
+        with pytest.raises(InputError, match="q_active and guess must be finite numbers"):
+            machine.assemble(bad)
+        with pytest.warns(RuntimeWarning, match="in 1 of 2 rows: 1"):
+            found = machine.assemble([FINE, bad])
+        assert np.isnan(found.q[1]).all()
+        close(found.q[0], machine.assemble(FINE).q, 0)
+    with pytest.raises(InputError, match="must be finite"):
+        machine.assemble(FINE, [0, math.nan, 0, 0])
+
+
+def test_not_finite_states_stay_in_their_rows():
+    machine = robots.five_bar()
+    q, qd, qdd = states(machine, 3)
+    q[1, 0] = math.nan
+    tau = machine.inverse_dynamics(q, qd, qdd)
+    assert np.isnan(tau[1]).all()
+    assert np.isfinite(tau[[0, 2]]).all()
+
+
+def test_the_wrong_way_round():
+    """Closed, but with axes opposite: as a guess, as a reference, and by the frames themselves."""
+    machine = flap()
+    assert machine.mobility.freedoms == 1
+    assert machine.upright([0.3, 0.1]) > 0 > machine.upright([0.3, 3.0])
+    assert machine.assemble([0.5], [0.5, 0.4]).closed
+    with pytest.raises(RobotError, match=r"'flap': .* axes that should be equal are opposite, the wrong way"):
+        machine.assemble([0.5], [0.5, 3.0])
+    with pytest.warns(RuntimeWarning, match="in 1 of 2 rows: 1"):
+        found = machine.assemble([0.5], [[0.5, 0.4], [0.5, 3.0]])
+    assert found.closed.tolist() == [True, False]
+    with pytest.raises(RobotError, match="from its reference; axes that should be equal are opposite"):
+        _ = machine.replace(reference=(0.5, 3.0)).mobility
+    tree = robots.four_bar().tree
+    turned = [dataclasses.replace(f, placement=f.placement @ at(0, 0, (math.pi, 0, 0))) if f.name == "rocker_tip" else f
+              for f in tree.frames]  # fmt: skip
+    with pytest.raises(RobotError, match=r"'four_bar': .* equal are opposite"):
+        _ = robots.four_bar().replace(tree=tree.replace(frames=turned)).mobility
+
+
+def test_without_a_reference_the_right_way_round_is_found():
+    """The first guess, all joints at zero, closes the flap the wrong way round: others are tried."""
+    joints = [Joint("slide", "prismatic", "base", "cart", axis=(1, 0, 0))]
+    joints += [Joint("flap", "revolute", "cart", "flap", at(0, 0, (math.pi, 0, 0)), axis=(1, 0, 0), role="passive")]
+    tree = Robot("flap", [Link("base"), body("cart"), body("flap")], joints)
+    machine = Mechanism("flap", tree, [Loop("level", "planar", "base", "flap")])
+    close(abs(math.remainder(machine.mobility.reference[1], 2 * math.pi)), math.pi, 1e-12)
+
+
+def test_loops_that_never_close():
+    short = triangle().tree.replace(frames=[Frame("tip", "b", at(1)), Frame("foot", "base", at(5.0))])
+    with pytest.raises(
+        RobotError, match=r"'triangle': its loops cannot be closed from 40 guesses; 'cut' stays open by 3"
+    ):
+        _ = triangle(tree=short).mobility
+    with pytest.raises(RobotError, match="from its reference; 'cut' stays open"):
+        triangle(tree=short, reference=(0.1, 0.2)).assemble([0.0])
+    contrary = [Coupling("q", "p", 1.0), Coupling("q", "p", 1.0, 1.0)]
+    with pytest.raises(RobotError, match=r"'q of p' stays open by 0\.5"):
+        _ = triangle(loops=(), couplings=contrary).mobility
+
+
+# ---- mechanisms that cannot be driven ---------------------------------------------------------------------------
+
+
+def test_a_structure_has_nothing_to_move():
+    machine = triangle()
+    facts = machine.mobility
+    assert (facts.freedoms, facts.rank, facts.independent) == (0, 2, ())
+    for verb in ("inverse_dynamics", "forward_dynamics", "mass_matrix", "tree_motion", "reaction_wrenches"):
+        with pytest.raises(RobotError, match="'triangle' has no freedom: its loops hold every joint"):
+            getattr(machine, verb)
+    q = machine.assemble([]).q
+    close(q, facts.reference, 1e-12)
+    found, _ = machine.constrained_dynamics(q, np.zeros(2), np.zeros(2), 0.0)
+    close(found, np.zeros(2), 1e-12, scale=1.0)  # it stands
+
+
+def test_too_few_motors_are_named():
+    machine = robots.five_bar()
+    lame = machine.replace(tree=machine.tree.with_passive("right_arm"))
+    assert lame.mobility.freedoms == 2
+    assert lame.mobility.independent == ()
+    for ask in (lambda: lame.inverse_dynamics, lambda: lame.assemble([2.2]), lambda: lame.reaction_wrenches):
+        with pytest.raises(RobotError, match=r"'five_bar' has 2 freedoms, but the active joints \(left_arm\) decide 1"):
+            ask()
+    both = ("left_arm", "right_arm")
+    found = lame.assemble(FINE, independent=both).q
+    close(found, machine.assemble(FINE).q, 0)
+    tau = np.array([0.7])
+    swung = lame.compile("forward_dynamics", independent=both)(found, [0.1, 0.2], tau)
+    close(swung, machine.forward_dynamics(found, [0.1, 0.2], [0.7, 0.0]), 1e-13)
+    idle = lame.replace(tree=lame.tree.with_passive("left_arm"))
+    with pytest.raises(RobotError, match=r"the active joints \(none\) decide 0"):
+        _ = idle.inverse_dynamics
+    with pytest.raises(RobotError, match=r"'five_bar' has no driven joint.*constrained_dynamics takes those of all"):
+        idle.compile("forward_dynamics", independent=both)
+    close(idle.compile("mass_matrix", independent=both)(found), machine.mass_matrix(found), 0)
+
+
+def test_motors_that_do_not_decide_are_named():
+    """Both driven joints on one side of a loop that leaves a freedom of its own on the other."""
+    machine = robots.sr400()
+    tree = machine.tree.with_passive("joint6")
+    with pytest.raises(RobotError, match=r"'sr400' has 6 freedoms, but the active joints .* decide 5 of them"):
+        _ = machine.replace(tree=tree).inverse_dynamics
+
+
+def test_a_floating_mechanism_is_not_driven_by_its_motors():
+    machine = random_loop("revolute", 1, "floating")
+    with pytest.raises(RobotError, match="under-actuated"):
+        _ = machine.inverse_dynamics
+    q = closed_positions(machine, 2, reach=0.2)
+    rates = np.zeros((2, machine.nv))
+    found, _ = machine.constrained_dynamics(q, rates, rates, 0.0)
+    _, rows = machine.closure(q)
+    close(np.einsum("bij,bj->bi", rows, found), np.zeros((2, 5)), 1e-10, scale=1.0)
+    names = ("root", "a0", "a1", "b0")
+    pushed = machine.compile("forward_dynamics", independent=names)(q, np.zeros((2, 9)), np.zeros((2, 8)))
+    where = [*range(7), 7, 10]
+    close(pushed, found[:, where], 1e-8)
+
+
+def test_frames_on_one_body_close_no_loop():
+    joints = [Joint("p", "revolute", "base", "a"), Joint("weld", "fixed", "a", "b", at(1))]
+    tree = Robot("welded", [Link("base"), body("a"), body("b")], joints)
+    machine = Mechanism("welded", tree, [Loop("cut", "spherical", "a", "b")])
+    with pytest.raises(RobotError, match="'welded', loop 'cut': fixed joints make one body of the links"):
+        _ = machine.mobility
+
+
+# ---- wrong arguments ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([1.0],), {}, r"expected q_active with last axis 2 \(left_arm, right_arm\), got shape \(1,\)"),
+        ((2.2,), {}, r"expected q_active with last axis 2 .*got shape \(\)"),
+        ((FINE, [0.0, 1.0]), {}, r"expected guess with last axis 4, got shape \(2,\)"),
+        (("here",), {}, "q_active must be an array of numbers, got 'here'"),
+        (([1 + 1j, 0],), {}, "q_active must be an array of numbers"),
+        ((FINE,), {"continuous": True}, r"a path needs a first axis of points, got q_active of shape \(2,\)"),
+        ((np.zeros((3, 2)), np.zeros((5, 4))), {}, r"q_active \(3, 2\) and guess \(5, 4\) do not broadcast"),
+        ((np.zeros((3, 2, 2)), np.zeros((5, 4))), {"continuous": True}, "the first axis of q_active being the path"),
+        ((FINE,), {"tolerance": 0.0}, "tolerance must be a positive number"),
+        ((FINE,), {"tolerance": "small"}, "tolerance must be a positive number"),
+        ((FINE,), {"iterations": 0}, "iterations must be a positive whole number, got 0"),
+        ((FINE,), {"iterations": 2.5}, r"iterations must be a positive whole number, got 2\.5"),
+        ((FINE,), {"independent": 3}, "independent must be names of joints, got 3"),
+        ((FINE,), {"independent": ["elbow", "left_arm"]}, "no moving joint 'elbow'; it has left_arm, left_forearm"),
+        ((FINE,), {"independent": ["left_arm", "left_arm"]}, "a joint is named twice in left_arm, left_arm"),
+        (([2.2],), {"independent": "left_arm"}, r"2 freedoms, but the joints \(left_arm\) decide 1"),
+    ],
+)  # fmt: skip
+def test_assembly_refuses(arguments, options, message):
+    with pytest.raises((InputError, RobotError), match=message):
+        robots.five_bar().assemble(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "options", "message"),
+    [
+        ("jacobian", {}, "there is no quantity 'jacobian'; there are: closure, "),
+        ("inverse_dynamics", {"frame": "tool"}, "unknown option 'frame'; it takes independent"),
+        ("closure", {"independent": "left_arm"}, "closure: unknown option 'independent'"),
+        ("inverse_dynamics", {"dtype": "float16"}, "dtype must be float64 or float32, got 'float16'"),
+        (
+            "mass_matrix",
+            {"independent": ("left_arm", "right_arm", "left_forearm")},
+            "3 velocities, which cannot all be",
+        ),
+        ("mass_matrix", {"independent": "nobody"}, "no moving joint 'nobody'"),
+        ("mass_matrix", {"independent": 4.0}, "must be a name, a list of names"),
+    ],
+)
+def test_kernels_refuse(quantity, options, message):
+    with pytest.raises((InputError, RobotError), match=message):
+        robots.five_bar().compile(quantity, **options)
+
+
+def test_kernels_refuse_wrong_shapes():
+    machine = robots.five_bar()
+    q = np.array(machine.reference)
+    with pytest.raises(InputError, match=r"inverse_dynamics: expected qd with last axis 2, got shape \(4,\)"):
+        machine.inverse_dynamics(q, np.zeros(4), np.zeros(2))
+    with pytest.raises(InputError, match=r"forward_dynamics: expected tau with last axis 2, got shape \(4,\)"):
+        machine.forward_dynamics(q, np.zeros(2), np.zeros(4))
+    with pytest.raises(InputError, match=r"takes 3 arrays \(q, qd, qdd\), got 2"):
+        machine.inverse_dynamics(q, np.zeros(2))
+    assert machine.inverse_dynamics(np.zeros((0, 4)), np.zeros((0, 2)), np.zeros((0, 2))).shape == (0, 2)
+
+
+def test_couplings_alone_have_no_cut():
+    machine = triangle(loops=(), couplings=[Coupling("q", "p", 2.0)])
+    with pytest.raises(RobotError, match="'triangle' has couplings, but no loop"):
+        _ = machine.upright
+    assert machine.reaction_wrenches([0.1, 0.2], [0.0], [0.0]).shape == (3, 6)
+    held = triangle(loops=(), couplings=[Coupling("q", "p", 0.0, 0.4)])  # a joint that is held
+    close(held.assemble([1.0]).q, [1.0, 0.4], 1e-14)
+
+
+def test_huge_angles_and_whole_turns():
+    machine = robots.four_bar()
+    near = machine.assemble([1.0]).q
+    for turns in (1, -3, 1000):
+        q = machine.assemble([1.0 + 2 * math.pi * turns]).q
+        close(np.exp(1j * q), np.exp(1j * near), 1e-11)
+    assert machine.assemble([1e6]).closed
+
+
+# ---- other numbers, other processes ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["four_bar", "sr400"])
+def test_single_precision(name):
+    machine = machine_of(name)
+    q, qd, qdd = states(machine, 20)
+    for quantity in ("inverse_dynamics", "forward_dynamics", "coupling_matrix", "singularity"):
+        arrays = (q, qd, qdd)[: len(machine.compile(quantity).inputs)]
+        found = machine.compile(quantity, dtype="float32")(*(x.astype(np.float32) for x in arrays))
+        assert found.dtype == np.float32
+        close(found, machine.compile(quantity)(*arrays), 3e-4, what=quantity)
+
+
+def test_pickled_and_copied():
+    """After use too: kernels are no part of it."""
+    machine = robots.five_bar()
+    q = machine.assemble(FINE).q
+    arrays = (q, np.ones(2), np.ones(2))
+    tau = machine.inverse_dynamics(*arrays)
+    for other in (pickle.loads(pickle.dumps(machine)), copy.copy(machine), copy.deepcopy(machine)):
+        assert other == machine
+        assert hash(other) == hash(machine)
+        assert other.content_hash == machine.content_hash
+        close(other.assemble(FINE).q, q, 0)
+        close(other.inverse_dynamics(*arrays), tau, 0)
+    kernel = machine.compile("inverse_dynamics", independent=("right_arm", "left_arm"))
+    again = pickle.loads(pickle.dumps(kernel))
+    assert again.options == {"independent": ("right_arm", "left_arm")}
+    close(again(*arrays), kernel(*arrays), 0)
+    assert machine.content_hash != machine.replace(reference=None).content_hash
+    assert machine.content_hash != robots.five_bar().with_gravity((0, 0, 0)).content_hash
+
+
+def test_another_process_finds_the_same(tmp_path):
+    machine = robots.sr400()
+    active = np.array(machine.reference)[[0, 1, 3, 4, 5, 6]] + 0.1
+    arrays = (machine.assemble(active).q, np.ones(6), np.ones(6))
+    expected = machine.inverse_dynamics(*arrays)
+    (tmp_path / "kernel").write_bytes(pickle.dumps((machine, machine.inverse_dynamics, active, arrays)))
+    script = (
+        "import pickle, sys; machine, kernel, active, arrays = pickle.load(open(sys.argv[1], 'rb')); "
+        "pickle.dump((machine.content_hash, machine.mobility.rows, machine.assemble(active).q, kernel(*arrays)), "
+        "open(sys.argv[2], 'wb'))"
+    )
+    subprocess.run([sys.executable, "-c", script, tmp_path / "kernel", tmp_path / "result"], check=True)
+    identity, rows, q, tau = pickle.loads((tmp_path / "result").read_bytes())
+    assert identity == machine.content_hash
+    assert rows == machine.mobility.rows
+    close(q, arrays[0], 1e-14)
+    close(tau, expected, 1e-14)
