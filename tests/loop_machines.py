@@ -200,9 +200,22 @@ def mirrored():
     return machine.replace(name="mirrored", tree=tree, couplings=[Coupling("right_arm", "left_arm", -1.0, math.pi)])
 
 
+def two_loops():
+    """The four-bar with an arm on its coupler whose tip slides along a slot in the ground. One freedom."""
+    machine = robots.four_bar()
+    tree, slot = machine.tree, Transform.from_rpy((0.1, 0.75, 0.0), (0.0, math.pi / 2, 0.3))  # z of it along the slot
+    arm = Joint("arm", "revolute", "coupler", "arm", Transform(translation=(0.2, 0.15, 0)), role="passive")
+    tree = tree.replace(links=(*tree.links, rod_like("arm", 0.9, 0.4)), joints=(*tree.joints, arm))
+    tree = tree.with_frame("slider", "arm", Transform(translation=(0.4, 0, 0))).with_frame("slot", "ground", slot)
+    loops = (Loop("slot", "point_on_line", "slot", "slider"), *machine.loops)
+    where = dict(zip(machine.joint_names, machine.reference, strict=True)) | {"arm": 1.0}
+    return Mechanism("two_loops", tree, loops, reference=[where[name] for name in tree.joint_names])
+
+
 MACHINES = {
     **{name: getattr(robots, name) for name in BUILT_IN},
     "rssr": rssr, "hinged": hinged, "bennett": bennett, "lossy_four_bar": lossy_four_bar, "mirrored": mirrored,
+    "two_loops": two_loops,
     "random_spherical": lambda: random_loop("spherical", 1),
     "random_hinge": lambda: random_loop("revolute", 2, "hinge"),
 }  # fmt: skip

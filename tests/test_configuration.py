@@ -14,6 +14,7 @@ from free_robots import floating, several
 from neuler import InputError, Joint, Limits, Link, Robot, robots
 from neuler.algebra import pose
 from neuler.robot import configuration
+from neuler.watch import Watch
 from random_robots import close, random_robot
 
 HUGE = 1e150
@@ -290,6 +291,19 @@ def test_every_free_joint_is_watched():
     assert "rows: 9;" in text
     with pytest.raises(InputError, match=r"joint 'fly2', q\[11:15\]"):
         robot.inverse_dynamics(q[9], v[9], a[9])
+
+
+def test_what_is_no_number_anyway_is_not_what_is_looked_at():
+    """A result that is NaN with good quaternions too (a singular robot at its neutral position) tells nothing."""
+    inputs, outputs = PUMA.inverse_dynamics.inputs, PUMA.inverse_dynamics.outputs
+
+    def computed(q, qd, qdd):
+        found = np.zeros(12)
+        found[2], found[7] = np.nan, np.sqrt(2.0 - q[3:7] @ q[3:7])
+        return found
+
+    watch = Watch(PUMA, "inverse_dynamics", inputs, outputs).find(computed, np.float64)
+    assert watch.places == (7,)
 
 
 def test_no_number_in_no_number_out_without_a_word():

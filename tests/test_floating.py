@@ -23,7 +23,16 @@ from neuler.quantities import QUANTITIES
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.rates import torque_rates
 from neuler.setup import whole_tree
-from random_robots import along, close, friction_of, random_robot, random_states, real_files
+from random_robots import (
+    along,
+    close,
+    friction_of,
+    random_link,
+    random_robot,
+    random_states,
+    random_transform,
+    real_files,
+)
 
 TOLERANCE = 1e-10
 
@@ -123,7 +132,7 @@ def test_the_whole_against_pinocchio(name):
     close(robot.centroidal_matrix(q), matrix, TOLERANCE)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", SMALL[:6])
 def test_sensitivities_against_pinocchio(name):
     theirs = Theirs(name)
     pin, robot, q, v, a = theirs.pin, theirs.robot, theirs.q, theirs.v, theirs.a
@@ -150,7 +159,7 @@ def test_sensitivities_against_pinocchio(name):
 # ---- random trees ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(200, 212))
+@pytest.mark.parametrize("seed", range(200, 208))
 def test_three_passes_are_the_dense_solution(seed):
     """Khalil (83)-(88): the base's acceleration and the torques, and all accelerations from all torques."""
     robot = floating(seed)
@@ -172,7 +181,7 @@ def test_three_passes_are_the_dense_solution(seed):
     assert np.array_equal(direct, robot.compile("hybrid_dynamics", motion=())(q, v, tau))
 
 
-@pytest.mark.parametrize("seed", range(212, 220))
+@pytest.mark.parametrize("seed", range(212, 216))
 def test_algorithms_agree(seed):
     robot = floating(seed) if seed % 2 else several(seed)
     q, v, a = states(robot, 10, seed)
@@ -245,7 +254,7 @@ def test_where_the_base_is_and_how_it_is_turned_matters_to_gravity_alone():
     np.testing.assert_array_equal(robot.inverse_dynamics(q, v, a), robot.inverse_dynamics(elsewhere, v, a))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_several_free_bodies_do_not_feel_each_other(seed):
     """Each behaves as if it were alone, in its own seat."""
     robot = several(seed)
@@ -264,6 +273,30 @@ def test_several_free_bodies_do_not_feel_each_other(seed):
     pair = Robot("pair", [links["base"], links["second"], links["hand"]], [fly2, wrist], gravity=robot.gravity)
     close(tau[:, 7:], pair.inverse_dynamics(q[:, 8:], v[:, 7:], a[:, 7:]), 1e-13)
     close(robot.forward_dynamics(q, v, tau), a, 1e-11)
+
+
+@pytest.mark.parametrize("seed", range(7, 9))
+def test_free_bodies_beside_a_long_arm(seed):
+    """The arm decides the base's canonical frame; free bodies do not care, and the base holds each by its wrench."""
+    short, rng = several(seed), np.random.default_rng(seed)
+    links = [random_link(rng, f"more{k}") for k in range(3)]
+    names = ["arm", *(link.name for link in links)]
+    joints = [
+        Joint(f"elbow{k}", "revolute", names[k], names[k + 1], random_transform(rng), axis=rng.normal(size=3))
+        for k in range(3)
+    ]
+    robot = short.replace(links=(*short.links, *links), joints=(*short.joints, *joints))
+    assert robot.joint_names == ("shoulder", "elbow0", "elbow1", "elbow2", "fly1", "fly2", "wrist")
+    q, v, a = states(robot, 5, seed)
+    tau = robot.inverse_dynamics(q, v, a)
+    close(tau[:, 4:], short.inverse_dynamics(q[:, 3:], v[:, 3:], a[:, 3:])[:, 1:], 1e-13)
+    close(robot.forward_dynamics(q, v, tau), a, 1e-10)
+    poses, expected = robot.link_poses(q), short.link_poses(q[:, 3:])
+    felt = robot.reaction_wrenches(q, v, a)
+    for name, first in (("first", 4), ("second", 10)):
+        here = robot.link_names.index(name)
+        close(poses[:, here], expected[:, short.link_names.index(name)], 1e-14)
+        close(felt[:, here], tau[:, first : first + 6], 1e-13)
 
 
 FLOATS = [name for name in QUANTITIES if name != "inverse_dynamics_hessian"]
@@ -333,7 +366,7 @@ def test_a_planar_base_on_ice_keeps_its_momentum_in_the_plane():
 # ---- what is conserved ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(230, 236))
+@pytest.mark.parametrize("seed", range(230, 234))
 def test_inner_forces_change_no_momentum(seed):
     """Whatever the motors do, the momentum changes by the weight alone, and about the mass centre not at all."""
     robot = floating(seed)

@@ -24,6 +24,7 @@ from loop_machines import (
     states,
 )
 from neuler import Coupling, Joint, Link, Loop, Mechanism, Robot, Transform, robots
+from neuler.closed_loops import CLOSED_LOOPS
 from neuler.mobility import Numbers
 from neuler.recursions import frames
 from neuler.recursions.closed import Constraints
@@ -172,6 +173,7 @@ def test_links_behind_fixed_joints_carry_the_same_loop():
         ("hinged", 1, 5, 5, ()),
         ("bennett", 1, 2, 5, ("cut (3)",)),
         ("mirrored", 1, 3, 6, ("cut (3)",)),
+        ("two_loops", 1, 3, 7, ("slot (1)", "cut (3)")),
     ],
 )
 def test_mobility(name, freedoms, rank, constraints, redundant):
@@ -231,30 +233,50 @@ def test_assembly_from_near_guesses(name):
     assert np.quantile(found.iterations, 0.99 if name == "hinged" else 1.0) <= 10
 
 
-def four_bar_by_hand(crank, side):
+FOUR_BAR = (0.15, 0.45, 0.525, 0.675)
+"""Lengths of crank, coupler, rocker and ground."""
+NEARLY_FLAT = (0.2, 0.5, 0.21, 0.509)
+"""The same of one that nearly folds: with its crank along the ground, its two branches are 0.08 rad apart."""
+
+
+def four_bar_by_hand(crank, side, lengths=FOUR_BAR):
     """Coupler (to the crank) and rocker, from the triangle of coupler, rocker and the diagonal; side 1 or -1."""
-    x, y = 0.15 * np.cos(crank), 0.15 * np.sin(crank)
-    span = np.hypot(0.675 - x, y)
-    bend = np.arccos((0.45**2 + span**2 - 0.525**2) / (2 * 0.45 * span))
-    direction = np.arctan2(-y, 0.675 - x) + side * bend
-    tip = np.stack([x + 0.45 * np.cos(direction), y + 0.45 * np.sin(direction)])
-    return direction - crank, np.arctan2(tip[1], tip[0] - 0.675)
+    a, b, c, d = lengths
+    x, y = a * np.cos(crank), a * np.sin(crank)
+    span = np.hypot(d - x, y)
+    bend = np.arccos((b**2 + span**2 - c**2) / (2 * b * span))
+    direction = np.arctan2(-y, d - x) + side * bend
+    return direction - crank, np.arctan2(y + b * np.sin(direction), x + b * np.cos(direction) - d)
+
+
+def four_bar_of(lengths):
+    machine = robots.four_bar()
+    (a, b, c, d), tree = lengths, machine.tree
+    places = {"coupler": a, "rocker": d, "coupler_tip": b, "rocker_tip": c}
+    for_it = [
+        [dataclasses.replace(x, placement=Transform(translation=(places[x.name], 0, 0))) if x.name in places else x
+         for x in group]
+        for group in (tree.joints, tree.frames)
+    ]  # fmt: skip
+    return machine.replace(tree=tree.replace(joints=for_it[0], frames=for_it[1]), reference=None)
 
 
 @pytest.mark.parametrize("side", [1, -1])
-@pytest.mark.parametrize("points", [9, 400])
-def test_a_full_turn_of_the_crank_keeps_the_branch(side, points):
+@pytest.mark.parametrize("points", [9, 13, 400])
+@pytest.mark.parametrize("lengths", [FOUR_BAR, NEARLY_FLAT])
+def test_a_full_turn_of_the_crank_keeps_the_branch(side, points, lengths):
     """Two turns forth, coarse or fine, on both branches; joints go on turning with the crank."""
-    machine = robots.four_bar()
+    machine = four_bar_of(lengths)
     start = math.pi / 2
-    guess = np.array([start, *four_bar_by_hand(start, side)])
+    guess = np.array([start, *four_bar_by_hand(start, side, lengths)])
     crank = start + np.linspace(0, 4 * math.pi, points)
     found = machine.assemble(crank[:, None], guess, continuous=True)
-    coupler, rocker = four_bar_by_hand(crank, side)
-    for mine, by_hand in ((found.q[:, 1], coupler), (found.q[:, 2], rocker)):
-        close(np.exp(1j * mine).view(float), np.exp(1j * by_hand).view(float), 1e-12, scale=1.0)
-    close(found.q[-1], found.q[0] + [4 * math.pi, -4 * math.pi, 0], 1e-12)
-    assert np.abs(np.diff(found.q[:, 1] + found.q[:, 0])).max() < 8 / points
+    for mine, by_hand in zip(found.q[:, 1:].T, four_bar_by_hand(crank, side, lengths), strict=True):
+        close(np.exp(1j * mine), np.exp(1j * by_hand), 1e-11)
+    turned = found.q[-1] - found.q[0]
+    close(turned[0] + turned[1], 0.0 if lengths == FOUR_BAR else turned[2], 1e-11, scale=1.0)
+    alone = machine.assemble(crank[1:, None], guess).q  # each for itself, however far
+    close(np.exp(1j * alone), np.exp(1j * found.q[1:]), 1e-11)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -453,6 +475,22 @@ def test_sensitivities(name):
             close(block[:, k], column, 1e-7, scale=max(scale, 1.0))
 
 
+@pytest.mark.parametrize("quantity", sorted(CLOSED_LOOPS.keys() - {"inverse_dynamics_sensitivities"}))
+def test_compiled_and_on_plain_numbers(quantity):
+    """Every recipe is a recursion over any scalar: floats give what the compiled kernel gives."""
+    for name in ("five_bar", "hinged"):
+        machine = machine_of(name)
+        kernel, (q, *_) = machine.compile(quantity), states(machine, 1, seed=8)
+        rng = np.random.default_rng(0)
+        arrays = [q[0] if o.name == "q" else rng.uniform(0.1, 1, o.shape) for o in kernel.inputs]
+        values = {o.name: np.ravel(x).tolist() for o, x in zip(kernel.inputs, arrays, strict=True)}
+        results = kernel(*arrays)
+        for mine, plain in zip(
+            results if isinstance(results, tuple) else (results,), kernel.recipe.trace(values), strict=True
+        ):
+            close(np.ravel(mine), np.array(plain), 1e-11, scale=max(1.0, np.abs(plain).max()))
+
+
 # ---- forces in the joints ----------------------------------------------------------------------------------
 
 
@@ -510,7 +548,7 @@ def test_joints_carry_the_torque_of_their_motor(name):
         half = reactions[tree.link_names.index(joint.child)][: 3 if joint.kind == "prismatic" else None][-3:]
         if joint.name not in coupled:
             close(half @ np.array(joint.axis), given[k], 1e-9, scale=np.abs(reactions).max(), what=joint.name)
-    free = {"revolute": [5], "prismatic": [2], "cylindrical": [2, 5], "spherical": [3, 4, 5]}
+    free = {"revolute": [5], "spherical": [3, 4, 5], "point_on_line": [3, 4, 5]}
     for loop, cut in zip(machine.loops, cuts, strict=True):
         if loop.kind in free:
             close(cut[free[loop.kind]], np.zeros(len(free[loop.kind])), 1e-12, scale=np.abs(cuts).max(), what=loop.name)

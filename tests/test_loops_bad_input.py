@@ -216,6 +216,24 @@ def test_a_floating_mechanism_is_not_driven_by_its_motors():
     close(pushed, found[:, where], 1e-8)
 
 
+def test_quaternions_that_are_no_rotation():
+    machine = random_loop("revolute", 1, "floating")
+    names, where = ("root", "a0", "a1", "b0"), [*range(7), 7, 8, 11]
+    q = closed_positions(machine, 2, reach=0.2)
+    active = q[:, where]
+    active[1, 3:7] *= 1.1
+    with pytest.raises(InputError, match=r"the quaternion of joint 'root' has the length 1\.1 instead of 1"):
+        machine.assemble(active[1], q[0], independent=names)
+    with pytest.warns(RuntimeWarning) as caught:
+        found = machine.assemble(active, q, independent=names)
+    assert [str(one.message).partition("in 1 of 2 rows: 1")[1] for one in caught] == ["in 1 of 2 rows: 1"] * 2
+    assert found.closed.tolist() == [True, False]
+    close(found.q[0], q[0], 1e-10)
+    guess = q[0].copy()
+    guess[3:7] *= 3.0  # of a guess the direction is enough
+    close(machine.assemble(active[0], guess, independent=names).q, q[0], 1e-10)
+
+
 def test_frames_on_one_body_close_no_loop():
     joints = [Joint("p", "revolute", "base", "a"), Joint("weld", "fixed", "a", "b", at(1))]
     tree = Robot("welded", [Link("base"), body("a"), body("b")], joints)

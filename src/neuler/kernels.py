@@ -17,8 +17,8 @@ from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
 from neuler.mobility import mobility
 from neuler.quantities import Subject, catalogue, recipe
-from neuler.robot import Mechanism, Robot, verbs
-from neuler.watch import Watch
+from neuler.robot import Robot, verbs
+from neuler.watch import ANYWHERE, MachineWatch, Watch
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -110,12 +110,15 @@ class Kernel:
         self._watch = self._watched()
         self.threads = None
 
-    def _watched(self) -> Watch | None:
-        """Who looks for quaternions that are no rotation; None where there are none."""
-        tree = self.robot.tree if isinstance(self.robot, Mechanism) else self.robot
-        if not isinstance(tree, Robot) or tree.nq == tree.nv or Operand("q", (tree.nq,)) not in self.inputs:
+    def _watched(self) -> Watch | MachineWatch | None:
+        """Who says why a result is NaN; None where nothing but NaN in the arguments makes it so."""
+        if not isinstance(self.robot, Robot):
+            if self.quantity in ANYWHERE:
+                return None
+            return MachineWatch(self.robot, self.quantity, self.inputs, len(self.outputs[0].shape))
+        if self.robot.nq == self.robot.nv or Operand("q", (self.robot.nq,)) not in self.inputs:
             return None
-        return Watch(tree, self.quantity, self.inputs, self.outputs).find(self.ufunc, self.dtype)
+        return Watch(self.robot, self.quantity, self.inputs, self.outputs).find(self.ufunc, self.dtype)
 
     @property
     def inputs(self) -> tuple[Operand, ...]:

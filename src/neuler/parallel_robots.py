@@ -165,7 +165,7 @@ def forward_dynamics(robot: ParallelRobot) -> Recipe:
     """(q, v, tau) -> vd.
 
     Six freedoms: A_x vd = B_a^T tau - H_x in the space of the platform, also where the motors cannot hold it. Fewer:
-    along the motions of the motors, vd = J_p qdd_a + what the velocities alone ask for, as in Khalil (58).
+    along the motions of the motors, vd = J_p x + what the velocities alone ask for, as in Khalil (58).
     """
     setup = _Setup(robot)
     setup.drivable()

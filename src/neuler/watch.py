@@ -1,4 +1,4 @@
-"""Quaternions that are no rotation, by name. Kernels give NaN for such states; this says whose they are."""
+"""Why results are NaN, by name: quaternions that are no rotation, singular poses, motions that legs do not allow."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ import numpy as np
 
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
-from neuler.robot import Robot
+from neuler.robot import Mechanism, ParallelRobot, Robot
 from neuler.robot.configuration import UNIT, free_joints, listed
+
+SHAKY = 1e-6
+"""Of a machine's singularity measure: where a result is NaN and the measure is less, the pose is to blame."""
+ANYWHERE = ("closure", "upright", "assembly_step", "singularity")
+"""Quantities of machines that are defined at any position."""
 
 
 @dataclass(frozen=True)
@@ -104,3 +109,57 @@ class Watch:
             raise InputError(f"{whose}, q[{spot.first}:{spot.first + 4}], {what}; robot.normalize(q) gives it that")
         message = f"{whose} {what}{listed(bad)}; their results are NaN, robot.normalize(q) mends them"
         warnings.warn(message, RuntimeWarning, stacklevel=4)
+
+
+class MachineWatch:
+    """Says why a machine's results are NaN: its pose is singular, or its legs do not allow the platform's motion."""
+
+    def __init__(self, machine: Mechanism | ParallelRobot, quantity: str, inputs: Sequence[Operand], core: int) -> None:
+        self.machine, self.quantity, self.inputs, self.core = machine, quantity, inputs, core
+
+    def unseen(self, found: Any) -> bool:
+        """Whether a kernel's only result is all numbers."""
+        return not np.isnan(found).any()
+
+    def kept(self, arrays: Sequence[Any], out: Any) -> Sequence[Any]:
+        """The arguments, copied: the results may be written over them."""
+        return [np.array(x) for x in arrays]
+
+    def named(self, found: Any, arrays: Sequence[Any]) -> Any:
+        """The results as they are, with a warning where there is a reason to give."""
+        first = found[0] if isinstance(found, tuple) else found
+        nans = np.isnan(first).any(axis=tuple(range(first.ndim - self.core, first.ndim)))
+        if not nans.any():
+            return found
+        for x, operand in zip(arrays, self.inputs, strict=True):  # NaN in, NaN out
+            value = np.asarray(x, dtype=float)
+            axes = tuple(range(value.ndim - len(operand.shape), value.ndim))
+            nans = nans & np.isfinite(value).all(axis=axes)
+        if nans.any():
+            q = np.broadcast_to(np.asarray(arrays[0], dtype=float), (*nans.shape, self.inputs[0].size))
+            self._name(np.asarray(nans), q)
+        return found
+
+    def _no_rotation(self, q: np.ndarray) -> np.ndarray:
+        """Rows with a quaternion that is none."""
+        bad = np.zeros(q.shape[:-1], dtype=bool)
+        mechanism = self.machine if isinstance(self.machine, Mechanism) else self.machine.mechanism
+        for _, first, _ in free_joints(mechanism.tree):
+            square = np.square(q[..., first + 3 : first + 7]).sum(axis=-1)
+            bad |= np.abs(square - 1.0) > 0.999 * UNIT
+        return bad
+
+    def _name(self, nans: np.ndarray, q: np.ndarray) -> None:
+        whose = f"{self.quantity} of {self.machine.name!r}"
+        long = nans & self._no_rotation(q)
+        nans = nans & ~long
+        with np.errstate(all="ignore"):
+            margins = np.atleast_1d(np.min(self.machine.compile("singularity").ufunc(q), axis=0))
+        singular = nans & ~(margins.reshape(nans.shape) > SHAKY)
+        for bad, reason in (
+            (long, "a quaternion in q has not the length 1"),
+            (singular, "the pose is singular, or its loops are open"),
+            (nans & ~singular, "this motion is not one that the loops or legs allow"),
+        ):
+            if bad.any():
+                warnings.warn(f"{whose}: {reason}{listed(bad)}; the result is NaN there", RuntimeWarning, stacklevel=4)

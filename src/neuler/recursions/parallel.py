@@ -308,15 +308,12 @@ class Platform:
             motions = self.motions()
             return self._shared(motions).least(transposed_times(motions, force))
         scaled = [*force[:3], *(x * (1.0 / self.length) for x in force[3:])]
-        found = self._solved.least(scaled)[: len(self.chosen)]
-        return [w * x for w, x in zip(self._weight, found, strict=False)]
+        found = [w * x for w, x in zip(self._weight, self._solved.least(scaled), strict=True)]
+        return found[: len(self.chosen)]
 
     def drift(self, bias: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-        """The platform's acceleration while the chosen motors keep their velocities."""
-        alone: dict[int, Scalar] = {}
-        for leg, rest in zip(self.legs, bias, strict=True):
-            alone |= dict(zip(leg.joints, leg.jacobian.solve(rest), strict=True))
-        right = [-alone[k] for k in self.chosen]
+        """An acceleration of the platform with which the legs still hold it; all others differ by ``motions``."""
+        right: list[Scalar] = [0.0] * len(self.chosen)
         for leg, rest in zip(self.legs, bias, strict=True):
             right += [-x for x in times(leg.across, rest)]
         return self._moved(right)

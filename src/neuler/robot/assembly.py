@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import operator
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, RobotError
-from neuler.robot.configuration import free_joints, listed
+from neuler.robot.configuration import UNIT, free_joints, listed
 
 if TYPE_CHECKING:
     from neuler.kernels import Kernel
@@ -30,6 +31,8 @@ _FURTHEST = 1e3
 """Radians or metres of a way that is gone in pieces."""
 _JUMP = 0.3
 """Radians or metres by which a joint may miss what its last piece let expect: more is another branch."""
+_NEAR = 0.1
+"""Radians or metres that the independent joints go without a look at the branch."""
 _ROUGH = (1e-7, 12)
 """Gap and iterations of positions on the way."""
 
@@ -62,7 +65,8 @@ def assemble(
     """See ``Mechanism.assemble``."""
     solver = _Solver.of(mechanism, independent, tolerance, iterations)
     given = _numbers("q_active", q_active, len(solver.picked), f" ({', '.join(solver.names)})")
-    begin = _numbers("guess", mechanism.mobility.reference if guess is None else guess, mechanism.tree.nq)
+    given = _rotations(solver.joints, given)
+    begin = _numbers("guess", solver.reference if guess is None else guess, mechanism.tree.nq)
     if continuous and given.ndim < 2:
         raise InputError(f"assemble: a path needs a first axis of points, got q_active of shape {given.shape}")
     path = given.shape[:1] if continuous else ()
@@ -77,7 +81,9 @@ def assemble(
     goals = np.broadcast_to(np.where(np.isfinite(given), given, np.nan), (*shape, given.shape[-1]))
     begins = np.broadcast_to(np.where(np.isfinite(begin), begin, np.nan), (*batch, begin.shape[-1]))
     goals, begins = goals.reshape((*path, rows, given.shape[-1])), begins.reshape(rows, begin.shape[-1])
-    found = solver.along(begins, goals) if continuous else solver.reach(begins, goals)
+    with np.errstate(all="ignore"):  # on singular poses and rows of NaN, which are judged below
+        begins = solver.unit(begins.copy())
+        found = solver.along(begins, goals) if continuous else solver.reach(begins, goals)
     parts = (getattr(found, name) for name in _FIELDS)
     shaped = Assembly(*(x.reshape((*shape, *x.shape[1 + len(path) :])) for x in parts))
     return _judged(mechanism, shaped, bool(np.isfinite(given).all() and np.isfinite(begin).all()))
@@ -93,6 +99,27 @@ def _numbers(what: str, value: ArrayLike, size: int, names: str = "") -> Array:
     return array
 
 
+def _rotations(joints: Sequence[Any], given: Array) -> Array:
+    """The same, with NaN in the place of quaternions that are no rotation; one alone is an error."""
+    at = 0
+    for joint in joints:
+        if joint.kind == "free":
+            square = np.square(given[..., at + 3 : at + 7]).sum(axis=-1)
+            bad = np.asarray(np.abs(square - 1.0) > UNIT)
+            if bad.any():
+                length = float(np.sqrt(square[bad][0]))
+                message = (
+                    f"assemble: the quaternion of joint {joint.name!r} has the length {length:.6g} instead of 1"
+                    f"{listed(bad)}"
+                )
+                if not bad.ndim:
+                    raise InputError(message)
+                warnings.warn(message, RuntimeWarning, stacklevel=4)
+                given = np.where(bad[..., None], np.nan, given)
+        at += joint.nq
+    return given
+
+
 @dataclass(frozen=True)
 class _Solver:
     """Closes the loops of batches with one axis; ``picked`` are the numbers in q of the independent joints."""
@@ -101,8 +128,11 @@ class _Solver:
     step: Kernel
     joints: tuple[Any, ...]
     picked: list[int]
-    tolerance: float
-    most: int
+    followers: tuple[NDArray[np.int64], list[int]]
+    """Independent rows of W, and the numbers of the velocities that follow."""
+    reference: Array
+    tolerance: float = 0.0
+    most: int = 0
 
     @classmethod
     def of(cls, mechanism: Any, independent: Any, tolerance: float, most: int) -> _Solver:
@@ -113,14 +143,26 @@ class _Solver:
         chosen = (independent,) if isinstance(independent, str) else independent
         if chosen is not None and not (isinstance(chosen, list | tuple) and all(isinstance(x, str) for x in chosen)):
             raise InputError(f"assemble: independent must be names of joints, got {independent!r}")
-        step = _step(mechanism, chosen)
-        places, at = {}, 0
+        kept = mechanism.__dict__.setdefault("_solvers", {})  # as the verbs are
+        key = None if chosen is None else tuple(chosen)
+        if key not in kept:
+            kept[key] = cls._made(mechanism, key)
+        return replace(kept[key], tolerance=float(tolerance), most=operator.index(most))
+
+    @classmethod
+    def _made(cls, mechanism: Any, chosen: tuple[str, ...] | None) -> _Solver:
+        step = mechanism.compile("assembly_step", **({} if chosen is None else {"independent": chosen}))
+        facts = mechanism.mobility
+        names = facts.independent if chosen is None else chosen
+        places, at, velocities = {}, 0, []
         for joint in mechanism.tree.moving_joints:
             places[joint.name] = joint, range(at, at + joint.nq)
             at += joint.nq
-        picked = [places[name] for name in (mechanism.mobility.independent if chosen is None else chosen)]
-        joints, numbers = tuple(joint for joint, _ in picked), [k for _, where in picked for k in where]
-        return cls(mechanism, step, joints, numbers, float(tolerance), operator.index(most))
+            velocities += [joint.name] * joint.nv
+        joints, numbers = tuple(places[name][0] for name in names), [k for name in names for k in places[name][1]]
+        rows = np.array(facts.rows, dtype=np.int64)[:, None]
+        columns = [k for k, name in enumerate(velocities) if name not in names]
+        return cls(mechanism, step, joints, numbers, (rows, columns), np.array(facts.reference))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -165,15 +207,20 @@ class _Solver:
     def reach(self, begin: Array, goal: Array) -> Assembly:
         """In one go where goal and guess are near each other and the joints stay so; else led from the guess.
 
-        What is led keeps the branch. Where no way leads to the goal, it is what one go found.
+        What is led keeps the branch. Where no way leads to the goal, it is what one go found, or else a jump.
         """
         found = self.newton(begin, goal)
         way = np.abs(goal - begin[:, self.picked]).max(axis=-1, initial=0.0)
         gone = np.abs(found.q - begin).max(axis=-1, initial=0.0)
         far = (way > _PIECE) | ~found.closed | (gone > _JUMP + way)
+        seen = np.flatnonzero(~far & (way > _NEAR))
+        if len(seen):  # a guess that is closed has a branch of its own
+            seen = seen[np.linalg.norm(self.mechanism.closure(begin[seen])[0], axis=-1) < _ROUGH[0]]
+            far[seen] = self.side(begin[seen]) != self.side(found.q[seen])
         if far.any():
             near = self.newton(begin[far], begin[far][:, self.picked])
-            found = _exchanged(found, far, self.lead(near, goal[far]))
+            led, arrived = self.lead(near, goal[far])
+            found = _exchanged(found, far, _closed_if(led, arrived | ~found.closed[far]))
         return found
 
     def along(self, begin: Array, path: Array) -> Assembly:
@@ -185,7 +232,7 @@ class _Solver:
         found = [self.reach(begin, path[0])]
         last, before = found[0], found[0].q
         for goal in path[1:]:
-            one = self.lead(last, goal, before)
+            one = _closed_if(*self.lead(last, goal, before))
             late = ~last.closed
             if late.any():  # not begun yet
                 one = _exchanged(one, late, self.reach(begin[late], goal[late]))
@@ -194,13 +241,13 @@ class _Solver:
             last = _exchanged(last, np.ones(rows, dtype=bool), one)
         return Assembly(*(np.stack([getattr(one, name) for one in found]) for name in _FIELDS))
 
-    def lead(self, start: Assembly, goal: Array, before: Array | None = None) -> Assembly:
+    def lead(self, start: Assembly, goal: Array, before: Array | None = None) -> tuple[Assembly, NDArray[np.bool_]]:
         """From closed positions to a goal, the independent joints straight, in pieces in which no joint jumps.
 
         A piece goes on as the one before it went: where two branches cross, the smooth one is kept. ``before`` are
-        the positions from which the first pieces come.
+        the positions from which the first pieces come. And whether it arrived so; if not, the end is a jump.
         """
-        q, count = start.q.copy(), np.zeros(len(goal), dtype=np.int64)
+        q, side, count = start.q.copy(), self.side(start.q), np.zeros(len(goal), dtype=np.int64)
         here = q[:, self.picked]
         way = self._shortest(here, goal)
         slope = np.zeros_like(q) if before is None else self._slope(q - before, way)
@@ -214,18 +261,27 @@ class _Solver:
             ahead = np.where(went < share[busy], 1.0, done[busy] + went)
             ideal = last + slope[busy] * went[:, None]
             ideal[:, self.picked] = here[busy] + way[busy] * ahead[:, None]
-            ideal = self._unit(ideal)
+            ideal = self.unit(ideal)
             one = self.newton(ideal, ideal[:, self.picked], rough=True)
             count[busy] += one.iterations
             missed = np.abs(one.q - ideal).max(axis=-1, initial=0.0)
+            there, least = self.side(one.q), share[busy] < 2 * _FINEST * piece[busy]
             kept = one.closed & (missed <= _JUMP + first * length[busy] * went)
+            kept &= (there == side[busy]) | least  # a singular pose is passed in the smallest of pieces
             arrived = busy[kept]
             slope[arrived] = (one.q[kept] - last[kept]) / went[kept, None]
-            q[arrived], done[arrived] = one.q[kept], ahead[kept]
+            q[arrived], side[arrived], done[arrived] = one.q[kept], there[kept], ahead[kept]
             share[busy] = np.where(kept, np.minimum(2.0 * share[busy], piece[busy]), 0.5 * share[busy])
             busy = busy[(done[busy] < 1.0) & (share[busy] >= _FINEST * piece[busy])]
         found = self.newton(q, goal)
-        return Assembly(found.q, found.gap, count + found.iterations, found.closed & (done == 1.0))
+        return Assembly(found.q, found.gap, count + found.iterations, found.closed), done == 1.0
+
+    def side(self, q: Array) -> Array:
+        """The sign of the determinant of W_d: it changes at singular poses alone, and so tells branches apart."""
+        rows, columns = self.followers
+        if len(rows) != len(columns) or not columns:
+            return np.ones(len(q))
+        return np.linalg.slogdet(self.mechanism.closure(q)[1][:, rows, columns])[0]
 
     def _slope(self, went: Array, way: Array) -> Array:
         """How all joints go on, if they go as they went: by the share of the way that leads in the same direction."""
@@ -247,12 +303,16 @@ class _Solver:
             at += joint.nq
         return way
 
-    def _unit(self, q: Array) -> Array:
+    def unit(self, q: Array) -> Array:
         """With quaternions of length one again."""
         for _, first, _ in free_joints(self.mechanism.tree):
             turn = q[:, first + 3 : first + 7]
             turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
         return q
+
+
+def _closed_if(found: Assembly, wanted: NDArray[np.bool_]) -> Assembly:
+    return Assembly(found.q, found.gap, found.iterations, found.closed & wanted)
 
 
 def _exchanged(found: Assembly, rows: NDArray[np.bool_], better: Assembly) -> Assembly:
@@ -265,15 +325,6 @@ def _exchanged(found: Assembly, rows: NDArray[np.bool_], better: Assembly) -> As
         else:
             array[where] = getattr(better, name)[better.closed]
     return Assembly(*values)
-
-
-def _step(mechanism: Any, independent: Any) -> Kernel:
-    """Newton's step, kept on the mechanism as the verbs are."""
-    kept = mechanism.__dict__.setdefault("_assembly_steps", {})
-    key = None if independent is None else tuple(independent)
-    if key not in kept:
-        kept[key] = mechanism.compile("assembly_step", **({} if key is None else {"independent": key}))
-    return kept[key]
 
 
 def _judged(mechanism: Any, found: Assembly, finite: bool) -> Assembly:
