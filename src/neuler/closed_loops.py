@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from neuler.algebra.linear import dot, times, transposed_times
 from neuler.compiler.build import Recipe
 from neuler.compiler.differentiate import tangents
 from neuler.compiler.graph import Node, Scalar, one_if_positive, sqrt
@@ -17,17 +18,7 @@ from neuler.errors import InputError, RobotError
 from neuler.mobility import chart, mobility, velocity_numbers
 from neuler.passes.tree import Tree
 from neuler.recursions import frames
-from neuler.recursions.closed import (
-    SINGULAR,
-    Chart,
-    Constraints,
-    Orthogonal,
-    Solution,
-    dot,
-    margin,
-    times,
-    transposed_times,
-)
+from neuler.recursions.closed import SINGULAR, Chart, Constraints, Solution, independent_columns, margin
 from neuler.recursions.composite import mass_matrix
 from neuler.recursions.configuration import integrate, position_rates
 from neuler.recursions.factor import Factor
@@ -202,8 +193,8 @@ def _shared(
     if len(rows) == len(needed) and all(_unit(row, k) for k, row in enumerate(rows)):
         return list(needed), _whole(solution)
     names = [solution.constraints.tree.freedom_names[k] for k in solution.chart.independent]
-    motors = Orthogonal(list(zip(*rows, strict=True)), names)
-    return motors.least(needed), _whole(solution) * one_if_positive(motors.margin - SINGULAR)
+    motors, even = independent_columns(list(zip(*rows, strict=True)), names)
+    return motors.least(needed), _whole(solution) * one_if_positive(even - SINGULAR)
 
 
 def _unit(row: Sequence[Scalar], k: int) -> bool:

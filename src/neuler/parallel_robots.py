@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from neuler.algebra.linear import times, transposed_times
 from neuler.compiler.build import Recipe
 from neuler.compiler.graph import Scalar, one_if_positive
 from neuler.compiler.llvm import Operand
 from neuler.errors import RobotError
 from neuler.mobility import Array, Numbers, mobility
-from neuler.recursions.closed import SINGULAR, Constraints, times, transposed_times
+from neuler.recursions.closed import SINGULAR, Constraints
 from neuler.recursions.composite import mass_matrix
 from neuler.recursions.factor import Factor
 from neuler.recursions.hybrid import hybrid

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from neuler.algebra.linear import Orthogonal
 from neuler.compiler.graph import Node, Scalar, sqrt
 from neuler.errors import RobotError
 from neuler.passes.tree import Tree
@@ -67,61 +68,13 @@ class Constraints:
         return found + [0.0] * len(self.gears)
 
 
-class Orthogonal:
-    """Columns = Q R by Gram and Schmidt, from the last column to the first: Q without roots, R with a diagonal of ones.
-
-    In this order the zeros that branches leave stay zeros, as in ``Factor``.
-    """
-
-    def __init__(self, columns: Sequence[Sequence[Scalar]], names: Sequence[str]) -> None:
-        self._rows = len(columns[0]) if columns else 0
-        self._done: list[tuple[int, list[Scalar], Scalar]] = []
-        """Number of a column, the column of Q, the reciprocal of its squared length."""
-        self._shares: list[list[tuple[int, Scalar]]] = [[] for _ in columns]
-        """Of column k, how much of the later columns of Q was in it: R."""
-        own: list[Scalar] = []
-        for k in range(len(columns) - 1, -1, -1):
-            left, self._shares[k] = self._without(columns[k])
-            square = dot(left, left)
-            if not isinstance(square, Node) and square == 0.0:
-                raise RobotError(f"joint {names[k]!r} follows from no loop: name it among the independent= joints")
-            inverse = 1.0 / square
-            self._done.append((k, left, inverse))
-            own.insert(0, inverse)
-        self.margin = margin([dot(column, column) for column in columns], own)
-        """From 0, where a column vanishes or follows from others, to 1, where all are square to each other."""
-
-    def _without(self, vector: Sequence[Scalar]) -> tuple[list[Scalar], list[tuple[int, Scalar]]]:
-        """What is square to all columns so far, and how much of each was in the vector."""
-        left, found = list(vector), []
-        for k, column, inverse in self._done:
-            share = dot(column, left) * inverse
-            if isinstance(share, Node) or share != 0.0:
-                found.append((k, share))
-                left = [x - share * y for x, y in zip(left, column, strict=True)]
-        return left, found
-
-    def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
-        """x of columns x = right, in the sense of least squares."""
-        x: list[Scalar] = [0.0] * len(self._shares)
-        for k, share in self._without(right)[1]:
-            x[k] = share
-        for k, shares in enumerate(self._shares):
-            for i, share in shares:
-                x[i] = x[i] - share * x[k]
-        return x
-
-    def least(self, right: Sequence[Scalar]) -> list[Scalar]:
-        """The least x of columns^T x = right."""
-        found: list[Scalar] = [0.0] * self._rows
-        inner: list[Scalar] = [0.0] * len(self._shares)
-        for k, column, inverse in self._done:
-            inner[k] = right[k]
-            for i, share in self._shares[k]:
-                inner[k] = inner[k] - share * inner[i]
-            push = inner[k] * inverse
-            found = [x + push * y for x, y in zip(found, column, strict=True)]
-        return found
+def independent_columns(columns: Sequence[Sequence[Scalar]], names: Sequence[str]) -> tuple[Orthogonal, Scalar]:
+    """Columns made square to one another, and how independent they are: from 0 to 1. One that vanishes is named."""
+    made = Orthogonal(columns)
+    for name, square in zip(names, made.squares, strict=True):
+        if not isinstance(square, Node) and square == 0.0:
+            raise RobotError(f"joint {name!r} follows from no loop: name it among the independent= joints")
+    return made, margin(made.lengths, made.inverses)
 
 
 class Solution:
@@ -132,15 +85,10 @@ class Solution:
         rows = constraints.jacobian(q)
         self.rows = [rows[k] for k in chart.rows]
         names = [constraints.tree.freedom_names[k] for k in chart.dependent]
-        self.followers = Orthogonal([[row.get(k, 0.0) for row in self.rows] for k in chart.dependent], names)
-
-    @property
-    def margin(self) -> Scalar:
-        """Between 0 and 1: how much of the loops' answer to each dependent joint is its own, a (harmonic) mean.
-
-        Zero where the independent joints do not decide what the others do: a singular pose.
-        """
-        return self.followers.margin
+        columns = [[row.get(k, 0.0) for row in self.rows] for k in chart.dependent]
+        self.followers, self.margin = independent_columns(columns, names)
+        """``margin``: how much of the loops' answer to each dependent joint is its own, a (harmonic) mean. Zero where
+        the independent joints do not decide what the others do: a singular pose."""
 
     def dependent(self, right: Sequence[Scalar]) -> list[Scalar]:
         """x of W_d x = right, in the sense of least squares."""
@@ -190,21 +138,3 @@ def margin(squares: Sequence[Scalar], own: Sequence[Scalar]) -> Scalar:
     for square, inverse in zip(squares, own, strict=True):
         total = total + (square + little) * inverse
     return sqrt((1.0 + _SHORT * len(own)) * len(own) / total)
-
-
-def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    """The sum of products."""
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total
-
-
-def times(matrix: Sequence[Sequence[Scalar]], vector: Sequence[Scalar]) -> list[Scalar]:
-    """Matrix times vector."""
-    return [dot(row, vector) for row in matrix]
-
-
-def transposed_times(matrix: Sequence[Sequence[Scalar]], vector: Sequence[Scalar]) -> list[Scalar]:
-    """Its transpose times a vector."""
-    return [dot(column, vector) for column in zip(*matrix, strict=True)]

@@ -11,7 +11,7 @@ holds the platform itself: what J_i cannot give must be zero. With the pseudo-in
     0 = (1 - J_i J_i^+) J_vi V_P    robots with fewer than six freedoms (Khalil and Ibrahim 2007)
 
 and the rows of the motors, with the second line, are inverted together for J_p of (60). Both inversions make
-columns square to one another (``Columns``): a normal matrix would lose half of the digits near a singular pose.
+columns square to one another (``Orthogonal``): a normal matrix would lose half of the digits near a singular pose.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from neuler.algebra.linear import Orthogonal, dot, times, transposed_times
 from neuler.compiler.graph import Node, Scalar, sqrt
 from neuler.passes.tree import REVOLUTE
-from neuler.recursions.closed import Constraints, dot, times, transposed_times
+from neuler.recursions.closed import Constraints
 
 Matrix = list[list[Scalar]]
 SIX = range(6)
@@ -35,72 +36,19 @@ def ways(kind: str) -> int:
     return {"prismatic": 2, "cylindrical": 2, "point_on_line": 2, "planar": 1, "point_on_plane": 1}.get(kind, 3)
 
 
-class Columns:
-    """Columns made square to one another, from the last to the first (Gram and Schmidt): A = Q R, R_kk = 1."""
+def evenness(columns: Orthogonal, scales: Sequence[float]) -> Scalar:
+    """From 0, where columns are dependent or vanish, to 1: square to one another, and once scaled equally long.
 
-    def __init__(self, columns: Sequence[Sequence[Scalar]]) -> None:
-        self.lengths = [dot(column, column) for column in columns]
-        """Squares of the columns' lengths."""
-        self.squares: list[Scalar] = []
-        """Squares of the lengths of what is left of them, in the order in which they were worked on."""
-        self._height = len(columns[0])
-        self._done: list[tuple[int, list[Scalar], Scalar]] = []
-        self._shares: list[list[tuple[int, Scalar]]] = [[] for _ in columns]
-        for k in reversed(range(len(columns))):
-            left, self._shares[k] = self._split(columns[k])
-            square = dot(left, left)
-            self.squares.append(square)
-            self._done.append((k, left, 1.0 / (square + _TINY)))
-
-    def _split(self, vector: Sequence[Scalar]) -> tuple[list[Scalar], list[tuple[int, Scalar]]]:
-        left, found = list(vector), []
-        for k, column, inverse in self._done:
-            share = dot(column, left) * inverse
-            if isinstance(share, Node) or share != 0.0:
-                found.append((k, share))
-                left = [x - share * y for x, y in zip(left, column, strict=True)]
-        return left, found
-
-    def across(self, vector: Sequence[Scalar]) -> list[Scalar]:
-        """(1 - A A^+) vector: what is square to all columns."""
-        return self._split(vector)[0]
-
-    def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
-        """A^+ right."""
-        x: list[Scalar] = [0.0] * len(self._shares)
-        for k, share in self._split(right)[1]:
-            x[k] = share
-        for k, shares in enumerate(self._shares):
-            for i, share in shares:
-                x[i] = x[i] - share * x[k]
-        return x
-
-    def least(self, right: Sequence[Scalar]) -> list[Scalar]:
-        """The least x with A^T x = right."""
-        found: list[Scalar] = [0.0] * self._height
-        inner: list[Scalar] = [0.0] * len(self._shares)
-        for k, column, inverse in self._done:
-            value = right[k]
-            for i, share in self._shares[k]:
-                value = value - share * inner[i]
-            inner[k] = value
-            push = value * inverse
-            found = [x + push * y for x, y in zip(found, column, strict=True)]
-        return found
-
-    def evenness(self, scales: Sequence[float]) -> Scalar:
-        """From 0, where columns are dependent or vanish, to 1: square to one another, and once scaled equally long.
-
-        It is the square of a volume.
-        """
-        total: Scalar = _TINY
-        for scale, length in zip(scales, self.lengths, strict=True):
-            total = total + scale * scale * length
-        inverse = len(scales) / total
-        product: Scalar = 1.0
-        for scale, square in zip(scales, reversed(self.squares), strict=True):
-            product = product * (scale * scale * (square * inverse))
-        return product
+    It is the square of a volume.
+    """
+    total: Scalar = _TINY
+    for scale, length in zip(scales, columns.lengths, strict=True):
+        total = total + scale * scale * length
+    inverse = len(scales) / total
+    product: Scalar = 1.0
+    for scale, square in zip(scales, columns.squares, strict=True):
+        product = product * (scale * scale * (square * inverse))
+    return product
 
 
 @dataclass(frozen=True)
@@ -114,7 +62,7 @@ class LegSolution:
     weights: tuple[float, ...]
     passed: Matrix
     """J_vi."""
-    jacobian: Columns
+    jacobian: Orthogonal
     """J_i."""
     follow: Matrix
     """B_i."""
@@ -127,7 +75,7 @@ class LegSolution:
     """From 0, where the leg has lost a freedom, to 1."""
 
 
-def _across(columns: Sequence[Sequence[Scalar]], jacobian: Columns) -> Matrix:
+def _across(columns: Sequence[Sequence[Scalar]], jacobian: Orthogonal) -> Matrix:
     """Rows that are zero on all columns: an orthonormal basis of them, or, where none is at hand, the projector."""
     height, n = len(columns[0]), len(columns)
     if height == n:
@@ -203,15 +151,15 @@ class Platform:
         weights = tuple(1.0 if k < ways(closure.kind) else self.length for k in range(len(rows)))
         passed = [[w * row.get(k, 0.0) for k in SIX] for w, row in zip(weights, rows, strict=True)]
         columns = [[-w * row.get(k, 0.0) for w, row in zip(weights, rows, strict=True)] for k in joints]
-        jacobian = Columns(columns)
+        jacobian = Orthogonal(columns, _TINY)
         sides = list(zip(*passed, strict=True))
         follow = [list(row) for row in zip(*(jacobian.solve(side) for side in sides), strict=True)]
         across = _across(columns, jacobian)
         held = [times(sides, row) for row in across]
         turns = {body.coordinate for body in self.tree.bodies if body.sigma == REVOLUTE}
-        evenness = jacobian.evenness([1.0 / reach if k in turns else 1.0 for k in joints])
+        even = evenness(jacobian, [1.0 / reach if k in turns else 1.0 for k in joints])
         count = len(rows) - len(joints)
-        return LegSolution(joints, weights, passed, jacobian, follow, across, count, held, evenness)
+        return LegSolution(joints, weights, passed, jacobian, follow, across, count, held, even)
 
     # ---- kinematics ---------------------------------------------------------------------
 
@@ -273,9 +221,9 @@ class Platform:
             at += len(leg.held)
         return found
 
-    def _system(self, weights: Sequence[Scalar]) -> Columns:
+    def _system(self, weights: Sequence[Scalar]) -> Orthogonal:
         rows = [[w * x for x in row] for w, row in zip(weights, self._rows(), strict=True)]
-        return Columns(list(zip(*rows, strict=True)))
+        return Orthogonal(list(zip(*rows, strict=True)), _TINY)
 
     def _moved(self, right: Sequence[Scalar]) -> list[Scalar]:
         """V_P with so much of the rows' motions."""
@@ -288,10 +236,10 @@ class Platform:
         columns = [self._moved([float(i == k) for i in range(height)]) for k in range(len(self.chosen))]
         return [list(row) for row in zip(*columns, strict=True)]
 
-    def _shared(self, motions: Matrix) -> Columns:
+    def _shared(self, motions: Matrix) -> Orthogonal:
         """All motors' velocities by the chosen ones'."""
         rows = [times(list(zip(*motions, strict=True)), row) for row in self.inverse_jacobian]
-        return Columns(list(zip(*rows, strict=True)))
+        return Orthogonal(list(zip(*rows, strict=True)), _TINY)
 
     def jacobian(self) -> Matrix:
         """J_p of (60), 6 rows; with more motors than freedoms, for velocities of theirs the nearest that go."""
@@ -348,7 +296,7 @@ class Platform:
         worst: Scalar = 0.0
         for leg in self.legs:
             worst = worst + 1.0 / (leg.evenness + _TINY)
-        return sqrt(len(self.legs) / worst), sqrt(self._even.evenness([1.0] * 6))
+        return sqrt(len(self.legs) / worst), sqrt(evenness(self._even, [1.0] * 6))
 
 
 def _product(a: Matrix, b: Matrix) -> Matrix:
