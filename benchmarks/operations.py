@@ -16,13 +16,13 @@ from neuler.algebra.screw import pair
 from neuler.compiler.build import traced
 from neuler.compiler.graph import Graph, Scalar, count
 from neuler.passes.tree import Tree
-from neuler.quantities import recipe
+from neuler.recipes.quantities import recipe
+from neuler.recipes.setup import fused_tree, grouped_tree, whole_tree
 from neuler.recursions import barman
 from neuler.recursions.composite import mass_matrix
 from neuler.recursions.hybrid import forward_dynamics, hybrid, inverse_dynamics
 from neuler.recursions.nasser import nasser
 from neuler.recursions.rates import torque_rates
-from neuler.setup import fused_tree, grouped_tree, whole_tree
 
 Trace = Callable[[Tree, list[Scalar], list[Scalar], list[Scalar]], Sequence[Scalar]]
 Bound = Callable[[int], tuple[int, int]]

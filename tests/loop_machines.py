@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from neuler import Coupling, Frame, Joint, Link, Loop, Mechanism, Robot, Transform, robots
-from neuler.mobility import Numbers
+from neuler.recipes.mobility import Numbers
+from neuler.recipes.setup import fused_tree
 from neuler.recursions import frames
-from neuler.setup import fused_tree
 from random_robots import random_link, random_transform
 
 PLANAR = ("four_bar", "five_bar", "slider_crank")

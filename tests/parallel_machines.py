@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 from neuler import Frame, Joint, Leg, Link, ParallelRobot, Robot, Transform, robots
-from neuler.quantities import recipe
+from neuler.recipes.quantities import recipe
 from random_robots import random_link, random_transform
 
 NAMES = ("gough_stewart", "delta", "orthoglide", "planar_3rrr")

@@ -10,7 +10,7 @@ import pytest
 import neuler
 from neuler.algebra.screw import flat
 from neuler.compiler.graph import Graph, Node, count
-from neuler.quantities import grouped_tree, whole_tree
+from neuler.recipes.quantities import grouped_tree, whole_tree
 from neuler.recursions import composite
 from neuler.recursions.barman import GlobalLoad, sensitivities
 from neuler.recursions.hybrid import hybrid

@@ -16,8 +16,8 @@ from neuler.compiler.build import Recipe, compile_recipe
 from neuler.compiler.differentiate import dense, gradient, hessian, jacobian, tangents
 from neuler.compiler.graph import Graph, Node, cos, sign, sin, sqrt
 from neuler.compiler.llvm import Operand
+from neuler.recipes.setup import grouped_tree
 from neuler.recursions.hybrid import hybrid
-from neuler.setup import grouped_tree
 from random_robots import close
 
 STEP = 1e-40

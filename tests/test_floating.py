@@ -19,10 +19,10 @@ from free_robots import (
 )
 from neuler import Joint, Link, Robot, RobotError, layouts, robots
 from neuler.compiler.build import evaluate
-from neuler.quantities import QUANTITIES
+from neuler.recipes.quantities import QUANTITIES
+from neuler.recipes.setup import whole_tree
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.rates import torque_rates
-from neuler.setup import whole_tree
 from random_robots import (
     along,
     close,

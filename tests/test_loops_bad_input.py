@@ -91,6 +91,16 @@ def test_a_path_ends_where_the_reach_ends_and_may_come_back():
     close(found.q[found.closed], found.q[::-1][found.closed[::-1]], 1e-9)
 
 
+def test_a_path_does_not_jump_over_what_is_out_of_reach():
+    """The far side can be closed, but not be reached from here."""
+    machine = robots.five_bar()
+    path = np.array([[2.3, 0.9], [2.3, -2.0]])
+    with pytest.warns(RuntimeWarning, match="in 1 of 2 rows: 1"):
+        found = machine.assemble(path, continuous=True)
+    assert found.closed.tolist() == [True, False]
+    assert machine.assemble(path).closed.all()
+
+
 def test_not_finite_positions():
     machine = robots.five_bar()
     for bad in ([math.nan, 1.0], [2.2, math.inf]):
@@ -229,9 +239,12 @@ def test_quaternions_that_are_no_rotation():
     assert [str(one.message).partition("in 1 of 2 rows: 1")[1] for one in caught] == ["in 1 of 2 rows: 1"] * 2
     assert found.closed.tolist() == [True, False]
     close(found.q[0], q[0], 1e-10)
-    guess = q[0].copy()
-    guess[3:7] *= 3.0  # of a guess the direction is enough
-    close(machine.assemble(active[0], guess, independent=names).q, q[0], 1e-10)
+    machine = random_loop("fixed", 1, "free")  # of a guess the direction is enough
+    q = closed_positions(machine, 1, reach=0.1)[0]
+    first = machine.tree.nq - 10
+    guess = q.copy()
+    guess[first + 3 : first + 7] *= 3.0
+    close(machine.assemble(np.delete(q, range(first, first + 7)), guess).q, q, 1e-9)
 
 
 def test_frames_on_one_body_close_no_loop():
@@ -319,6 +332,8 @@ def test_huge_angles_and_whole_turns():
     for turns in (1, -3, 1000):
         q = machine.assemble([1.0 + 2 * math.pi * turns]).q
         close(np.exp(1j * q), np.exp(1j * near), 1e-11)
+        found = machine.assemble([1.1 + 2 * math.pi * turns], near)
+        assert found.iterations <= 10  # a whole turn is no way to go
     assert machine.assemble([1e6]).closed
 
 

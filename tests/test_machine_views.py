@@ -175,7 +175,7 @@ def test_symbols_of_a_file_get_values_from_the_command_line(capsys, tmp_path):
 def test_info_shows_what_does_not_close_and_the_report_refuses_it(capsys, monkeypatch, tmp_path):
     from neuler.formats import par
 
-    monkeypatch.setattr("neuler.mobility._TRIES", 3)  # it never closes; three guesses tell as much as forty
+    monkeypatch.setattr("neuler.recipes.mobility._TRIES", 3)  # it never closes; three guesses tell as much as forty
 
     path, target = tmp_path / "short.par", tmp_path / "r.html"
     path.write_text(par.write(too_short()))
@@ -532,7 +532,7 @@ def test_bench_of_a_machine_measures_closed_states(capsys, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # states that the legs do not allow would give NaN, and NumPy would say so
         told = json.loads(shown(capsys, "bench", "delta", "--json", "--batch", "32"))
-    assert {one["quantity"] for one in told["measurements"]} == set(neuler.quantities.PARALLEL)
+    assert {one["quantity"] for one in told["measurements"]} == set(neuler.recipes.quantities.PARALLEL)
     assert all(not one["failure"] for one in told["measurements"])
     assert main(["bench", "delta", "--peer", "mujoco"]) == 2
     assert "only trees" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neuler import Link, ParallelRobot, robots
-from neuler.quantities import recipe
+from neuler.recipes.quantities import recipe
 from neuler.robots.parallel import _BASE, _PLATE
 from parallel_machines import (
     NAMES,

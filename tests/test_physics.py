@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from neuler import InputError, Joint, Link, Robot, RobotError, Transform
 from neuler.compiler.build import evaluate
 from neuler.passes.fuse import fuse
-from neuler.quantities import recipe
+from neuler.recipes.quantities import recipe
 from random_robots import (
     NEARLY,
     along,

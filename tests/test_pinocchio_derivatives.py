@@ -11,7 +11,7 @@ import pytest
 
 from neuler import RobotError, load
 from neuler.compiler.build import evaluate
-from neuler.derivatives import inverse_dynamics_sensitivities
+from neuler.recipes.derivatives import inverse_dynamics_sensitivities
 from random_robots import close, random_robot, random_states, real_files
 
 pin = pytest.importorskip("pinocchio")

@@ -9,12 +9,12 @@ from neuler import Frame, InputError, Joint, Link, Robot, RobotError, Transform,
 from neuler.algebra.screw import flat, pair
 from neuler.compiler.build import evaluate, traced
 from neuler.compiler.graph import count
-from neuler.derivatives import related, touched
-from neuler.quantities import QUANTITIES, recipe
+from neuler.recipes.derivatives import related, touched
+from neuler.recipes.quantities import QUANTITIES, recipe
+from neuler.recipes.setup import External, fused_tree, whole_tree
 from neuler.recursions import barman
 from neuler.recursions.frames import wrench_at
 from neuler.recursions.hybrid import hybrid
-from neuler.setup import External, fused_tree, whole_tree
 from random_robots import along, close, friction_of, random_robot, random_states
 
 EXACT = 1e-12

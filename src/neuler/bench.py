@@ -22,7 +22,7 @@ from neuler.errors import InputError, NeulerError
 from neuler.kernels import Kernel
 from neuler.peers import Peer, Task, peer
 from neuler.peers.pinocchio import Derivatives
-from neuler.quantities import QUANTITIES
+from neuler.recipes.quantities import QUANTITIES
 from neuler.robot.model import Robot
 
 Array = NDArray[np.float64]

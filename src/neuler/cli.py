@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from neuler import __version__, formats, robots
-from neuler.closed_loops import CLOSED_LOOPS
 from neuler.errors import InputError, NeulerError
-from neuler.parallel_robots import PARALLEL
-from neuler.quantities import QUANTITIES, Subject
+from neuler.recipes.closed_loops import CLOSED_LOOPS
+from neuler.recipes.parallel_robots import PARALLEL
+from neuler.recipes.quantities import QUANTITIES, Subject
 from neuler.robot import ParallelRobot, Robot
 
 EVAL_HELP = """\

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from neuler.compiler.llvm import Operand
-from neuler.mobility import chart
-from neuler.quantities import Subject
+from neuler.recipes.mobility import chart
+from neuler.recipes.quantities import Subject
 from neuler.robot import Joint, Mechanism, ParallelRobot, Robot
 
 POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")

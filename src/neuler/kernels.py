@@ -15,8 +15,8 @@ import numpy as np
 from neuler.compiler.build import Operations, Recipe, compile_recipe
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
-from neuler.mobility import mobility
-from neuler.quantities import Subject, catalogue, recipe
+from neuler.recipes.mobility import mobility
+from neuler.recipes.quantities import Subject, catalogue, recipe
 from neuler.robot import Robot, verbs
 from neuler.watch import ANYWHERE, MachineWatch, Watch
 

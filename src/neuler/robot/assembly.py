@@ -210,8 +210,8 @@ class _Solver:
         What is led keeps the branch. Where no way leads to the goal, it is what one go found, or else a jump.
         """
         found = self.newton(begin, goal)
-        way = np.abs(goal - begin[:, self.picked]).max(axis=-1, initial=0.0)
-        gone = np.abs(found.q - begin).max(axis=-1, initial=0.0)
+        way = np.abs(self._shortest(begin[:, self.picked], goal)).max(axis=-1, initial=0.0)
+        gone = np.abs(np.delete(found.q - begin, self.picked, axis=-1)).max(axis=-1, initial=0.0)
         far = (way > _PIECE) | ~found.closed | (gone > _JUMP + way)
         seen = np.flatnonzero(~far & (way > _NEAR))
         if len(seen):  # a guess that is closed has a branch of its own
@@ -299,7 +299,8 @@ class _Solver:
                 opposite = (here[:, turn] * goal[:, turn]).sum(axis=-1) < 0
                 way[opposite, turn] = -goal[opposite, turn] - here[opposite, turn]
             elif joint.kind == "revolute" and not self.mechanism.couplings:
-                way[:, at] -= 2 * np.pi * np.trunc(way[:, at] / (2 * np.pi))
+                turns = way[:, at] / (2 * np.pi)
+                way[:, at] -= 2 * np.pi * np.where(np.abs(turns) >= 1.0, np.rint(turns), 0.0)
             at += joint.nq
         return way
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from neuler.kernels import Kernel
-    from neuler.mobility import Mobility
+    from neuler.recipes.mobility import Mobility
 
 
 class MechanismVerbs:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
-from neuler.quantities import Subject
+from neuler.recipes.quantities import Subject
 from neuler.robot.model import Robot
 from neuler.view.draw_machine import draw_machine, machine_surroundings
 from neuler.view.labels import label

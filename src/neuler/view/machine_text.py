@@ -8,7 +8,7 @@ from typing import Any
 
 from neuler.columns import mechanism_of
 from neuler.errors import RobotError
-from neuler.mobility import Mobility
+from neuler.recipes.mobility import Mobility
 from neuler.robot import Mechanism, ParallelRobot
 from neuler.robot.doctor import Finding
 from neuler.robot.parallel import PLATFORM

@@ -12,7 +12,7 @@ from neuler import bench
 from neuler.bench import Bench, Measurement
 from neuler.errors import InputError, NeulerError
 from neuler.kernels import Kernel
-from neuler.quantities import catalogue
+from neuler.recipes.quantities import catalogue
 from neuler.robot import Mechanism, ParallelRobot
 from neuler.view.motions import machine_motion
 

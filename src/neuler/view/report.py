@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from neuler.bench import VERBS, run
 from neuler.columns import SCREW, WRENCH, entries, slots
 from neuler.compiler.build import evaluate
-from neuler.derivatives import inverse_dynamics_sensitivities
-from neuler.quantities import Subject
+from neuler.recipes.derivatives import inverse_dynamics_sensitivities
+from neuler.recipes.quantities import Subject
 from neuler.robot import Robot
 from neuler.robot.doctor import Finding
 from neuler.view import sections, text

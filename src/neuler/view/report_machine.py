@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from neuler.columns import slots
 from neuler.errors import NeulerError
-from neuler.mobility import Mobility
+from neuler.recipes.mobility import Mobility
 from neuler.robot import Joint, ParallelRobot
 from neuler.robot.doctor import Finding
 from neuler.view import machine_text, sections, text

@@ -12,9 +12,9 @@ from neuler.compiler.graph import Scalar
 from neuler.compiler.llvm import Operand
 from neuler.errors import RobotError
 from neuler.passes.tree import Tree
+from neuler.recipes.setup import Values, coordinates, fused_tree
 from neuler.recursions import centroidal, configuration
 from neuler.robot import Robot
-from neuler.setup import Values, coordinates, fused_tree
 
 
 def _check_mass(robot: Robot) -> None:

@@ -6,26 +6,22 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 
 from neuler.algebra.screw import Wrench, flat
-from neuler.closed_loops import CLOSED_LOOPS
 from neuler.compiler.build import Recipe
 from neuler.compiler.graph import Scalar
 from neuler.compiler.llvm import Operand
-from neuler.derivatives import (
+from neuler.errors import InputError
+from neuler.passes.tree import Tree
+from neuler.recipes.closed_loops import CLOSED_LOOPS
+from neuler.recipes.derivatives import (
     forward_dynamics_sensitivities,
     inverse_dynamics_hessian,
     inverse_dynamics_sensitivities,
     reaction_sensitivities_of,
 )
-from neuler.errors import InputError
-from neuler.motion_rates import inverse_dynamics_rate, link_motions
-from neuler.parallel_robots import PARALLEL
-from neuler.passes.tree import Tree
-from neuler.recursions import composite, coriolis, energy, frames, nasser, walker_orin
-from neuler.recursions.hybrid import hybrid
-from neuler.recursions.kinematics import placements, velocities
-from neuler.robot import Mechanism, ParallelRobot, Robot
-from neuler.setup import External, Values, coordinates, fused_tree, grouped_tree, whole_tree
-from neuler.whole_body import (
+from neuler.recipes.motion_rates import inverse_dynamics_rate, link_motions
+from neuler.recipes.parallel_robots import PARALLEL
+from neuler.recipes.setup import External, Values, coordinates, fused_tree, grouped_tree, whole_tree
+from neuler.recipes.whole_body import (
     center_of_mass,
     center_of_mass_jacobian,
     centroidal_matrix,
@@ -33,6 +29,10 @@ from neuler.whole_body import (
     centroidal_momentum_rate,
     integrate,
 )
+from neuler.recursions import composite, coriolis, energy, frames, nasser, walker_orin
+from neuler.recursions.hybrid import hybrid
+from neuler.recursions.kinematics import placements, velocities
+from neuler.robot import Mechanism, ParallelRobot, Robot
 
 FORWARD_METHODS = ("articulated", "nasser", "walker_orin")
 

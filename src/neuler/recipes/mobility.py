@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from neuler.errors import RobotError
 from neuler.passes.tree import Tree
+from neuler.recipes.setup import fused_tree
 from neuler.recursions.closed import Chart, Constraints
 from neuler.recursions.configuration import integrate
 from neuler.robot import Mechanism
-from neuler.setup import fused_tree
 
 Array = NDArray[np.float64]
 

@@ -11,14 +11,14 @@ from neuler.compiler.build import Recipe
 from neuler.compiler.graph import Scalar, one_if_positive
 from neuler.compiler.llvm import Operand
 from neuler.errors import RobotError
-from neuler.mobility import Array, Numbers, mobility
+from neuler.recipes.mobility import Array, Numbers, mobility
+from neuler.recipes.setup import Values, fused_tree, grouped_tree
 from neuler.recursions.closed import SINGULAR, Constraints
 from neuler.recursions.composite import mass_matrix
 from neuler.recursions.factor import Factor
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.parallel import Platform, ways
 from neuler.robot import ParallelRobot
-from neuler.setup import Values, fused_tree, grouped_tree
 
 _STRETCHED = 1e-7
 """Of the legs' measure: below it a leg is singular but for rounding, which a stretched one shows by its root."""

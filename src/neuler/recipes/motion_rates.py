@@ -11,11 +11,11 @@ from neuler.compiler.graph import Node, Scalar
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
 from neuler.passes.tree import Tree
+from neuler.recipes.setup import External, Values, coordinates, fused_tree, grouped_tree
 from neuler.recursions.configuration import position_rates
 from neuler.recursions.loads import load_rates, together
 from neuler.recursions.rates import LinkMotion, link_motion, torque_rates
 from neuler.robot import Robot, Transform
-from neuler.setup import External, Values, coordinates, fused_tree, grouped_tree
 
 POSITIONS = ("q", "qd", "qdd", "qddd", "qdddd")
 """The motion and its derivatives: position, velocity, acceleration, jerk, snap."""

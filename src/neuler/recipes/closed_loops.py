@@ -15,8 +15,9 @@ from neuler.compiler.differentiate import tangents
 from neuler.compiler.graph import Node, Scalar, one_if_positive, sqrt
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError, RobotError
-from neuler.mobility import chart, mobility, velocity_numbers
 from neuler.passes.tree import Tree
+from neuler.recipes.mobility import chart, mobility, velocity_numbers
+from neuler.recipes.setup import Values, fused_tree, grouped_tree, whole_tree
 from neuler.recursions import frames
 from neuler.recursions.closed import SINGULAR, Chart, Constraints, Solution, independent_columns, margin
 from neuler.recursions.composite import mass_matrix
@@ -24,7 +25,6 @@ from neuler.recursions.configuration import integrate, position_rates
 from neuler.recursions.factor import Factor
 from neuler.recursions.hybrid import hybrid
 from neuler.robot import Mechanism
-from neuler.setup import Values, fused_tree, grouped_tree, whole_tree
 
 Independent = str | Iterable[str] | None
 

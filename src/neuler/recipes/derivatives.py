@@ -11,13 +11,13 @@ from neuler.compiler.graph import Node, Scalar, count
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
 from neuler.passes.tree import Tree
+from neuler.recipes.setup import External, Values, coordinates, fused_tree, grouped_tree, whole_tree
 from neuler.recursions import barman, frames
 from neuler.recursions.configuration import along_tangents
 from neuler.recursions.factor import Factor
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.sensitivities import ReactionSensitivities, reaction_sensitivities, sensitivities
 from neuler.robot import Robot
-from neuler.setup import External, Values, coordinates, fused_tree, grouped_tree, whole_tree
 
 Rows = list[list[Scalar]]
 Structure = dict[str, tuple[tuple[int, ...], ...]]

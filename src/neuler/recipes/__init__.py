@@ -1,0 +1,1 @@
+"""What can be computed: each quantity as a recipe of inputs, outputs and a recursion."""
