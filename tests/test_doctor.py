@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import neuler
 from neuler.robot import Joint, Limits, Link, Robot
 from neuler.robot.doctor import Finding, examine, inertia_matrix
 
@@ -126,3 +127,15 @@ def test_it_never_raises(bodies, kind, value, limit):
 def test_enormous_numbers_are_named():
     assert any("too large" in line for line in found(arm(Link("hand", 1e-300, (1e300, 0, 0), (1, 1, 1, 0, 0, 0)))))
     assert math.isfinite(sum(map(len, found(arm(Link("hand", 1e308, (1e308, 0, 0), (1e308, 1, 1, 0, 0, 0)))))))
+
+
+def test_free_links_are_examined_too():
+    """The doctor's own inertia matrix is the kernel's, free base included; a massless free link is named."""
+    robot = neuler.robots.eel(4)
+    q = np.concatenate([np.zeros(6), [0.3, -0.2, 0.5]])
+    found = inertia_matrix(robot, q)
+    kernel = robot.mass_matrix(np.concatenate([[1.0, 2.0, 3.0, 0.5, 0.5, 0.5, 0.5], q[6:]]))
+    np.testing.assert_allclose(found, kernel, atol=1e-12)
+    assert not robot.check()
+    light = neuler.Robot("light", [neuler.Link("base")], []).with_free_base()
+    assert any("root_joint" in str(finding) for finding in light.check())

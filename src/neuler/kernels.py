@@ -246,7 +246,7 @@ class Kernel:
     def _shape_message(self, operand: Operand, value: np.ndarray) -> str:
         axes = f"last axis {operand.shape[0]}" if len(operand.shape) == 1 else f"last axes {operand.shape}"
         hint = ""
-        if operand.size == self.robot.nv:
+        if operand.size == self.robot.nv == len(self.robot.joint_names):
             names = self.robot.joint_names
             hint = f" (one per moving joint: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''})"
         return f"{self.quantity}: expected {operand.name} with {axes}{hint}, got shape {value.shape}"

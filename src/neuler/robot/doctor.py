@@ -141,7 +141,7 @@ def _carried(robot: Robot) -> Iterator[Finding]:
         return
     yield from _tips(robot)
     rng = np.random.default_rng(0)
-    samples = [np.zeros(robot.nq), *rng.uniform(-1.0, 1.0, (2, robot.nq))]
+    samples = [np.zeros(robot.nv), *rng.uniform(-1.0, 1.0, (2, robot.nv))]
     matrices = [inertia_matrix(robot, q) for q in samples]
     if not all(np.isfinite(m).all() for m in matrices):
         yield Finding("error", f"robot {robot.name!r}", "the inertia matrix is not finite: some number is too large")
@@ -149,16 +149,20 @@ def _carried(robot: Robot) -> Iterator[Finding]:
     largest = max(float(np.abs(m).max()) for m in matrices)
     diagonal = np.max([np.diag(m) for m in matrices], axis=0)
     massless = diagonal <= SINGULAR * largest
-    for joint, found in zip(robot.moving_joints, massless.tolist(), strict=True):
-        if found:
-            yield Finding(
-                "error",
-                f"joint {joint.name!r}",
-                "nothing that it moves has inertia about its axis: the inertia matrix is singular and forward "
-                "dynamics do not exist; give a body or rotor_inertia",
-            )
+    for name in dict.fromkeys(name for name, found in zip(_owners(robot), massless.tolist(), strict=True) if found):
+        yield Finding(
+            "error",
+            f"joint {name!r}",
+            "nothing that it moves has inertia about its axis: the inertia matrix is singular and forward "
+            "dynamics do not exist; give a body or rotor_inertia",
+        )
     if not massless.any():
         yield from _coupled(robot, matrices, diagonal)
+
+
+def _owners(robot: Robot) -> list[str]:
+    """The joint behind every velocity."""
+    return [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
 
 
 def _tips(robot: Robot) -> Iterator[Finding]:
@@ -186,7 +190,7 @@ def _coupled(robot: Robot, matrices: list[Array], diagonal: Array) -> Iterator[F
     spectra = [np.linalg.eigh(m) for m in scaled]
     if all(values[0] <= 1e-11 for values, _ in spectra):
         weight = np.abs(spectra[-1][1][:, 0])
-        names = [repr(j.name) for j, w in zip(robot.moving_joints, weight, strict=True) if w > 0.1]
+        names = dict.fromkeys(repr(name) for name, w in zip(_owners(robot), weight, strict=True) if w > 0.1)
         kind = "not positive" if all(values[0] < -1e-11 for values, _ in spectra) else "singular"
         yield Finding(
             "error",
@@ -196,7 +200,10 @@ def _coupled(robot: Robot, matrices: list[Array], diagonal: Array) -> Iterator[F
 
 
 def inertia_matrix(robot: Robot, q: Array) -> Array:
-    """The joint-space inertia matrix (kg m^2, kg m, kg) by composite bodies, rotor inertia on its diagonal."""
+    """The joint-space inertia matrix (kg m^2, kg m, kg) by composite bodies, rotor inertia on its diagonal.
+
+    ``q`` has a number for every velocity; those of a free joint are not read, since nothing depends on its pose.
+    """
     index = {name: k for k, name in enumerate(robot.link_names)}
     poses = [np.eye(4)]
     screws: list[Array] = []  # (linear; angular) of each moving joint in the base frame, at its origin
@@ -205,7 +212,12 @@ def inertia_matrix(robot: Robot, q: Array) -> Array:
         parent = index[joint.parent]
         pose = poses[parent] @ joint.placement.matrix
         path = above[parent]
-        if joint.moves:
+        if joint.kind == "free":
+            path = [*path, *range(len(screws), len(screws) + 6)]
+            turn, at = pose[:3, :3], pose[:3, 3]
+            screws += [np.concatenate([z, np.zeros(3)]) for z in turn.T]
+            screws += [np.concatenate([np.cross(at, z), z]) for z in turn.T]
+        elif joint.moves:
             k = len(screws)
             axis = np.asarray(joint.axis)
             moved = np.eye(4)
@@ -220,7 +232,7 @@ def inertia_matrix(robot: Robot, q: Array) -> Array:
             path = [*path, k]
         poses.append(pose)
         above.append(path)
-    matrix = np.diag([joint.rotor_inertia for joint in robot.moving_joints])
+    matrix = np.diag([joint.rotor_inertia for joint in robot.moving_joints for _ in range(joint.nv)])
     for link, pose, path in zip(robot.links, poses, above, strict=True):
         if path:
             columns = np.array([screws[k] for k in path]).T
