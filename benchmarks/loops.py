@@ -46,7 +46,7 @@ def _row(machine: Mechanism, repeats: int) -> str:
     q = machine.assemble(active).q
     reach = np.array([0.03 if joint.kind == "prismatic" else 0.2 for joint in machine.tree.moving_joints])
     guess = q + rng.uniform(-1, 1, q.shape) * reach
-    with _one_thread():
+    with one_thread():
         near = bench.best_seconds(functools.partial(machine.assemble, active, guess), repeats=repeats)
         far = bench.best_seconds(functools.partial(machine.assemble, active), repeats=repeats)
         alone = bench.best_seconds(functools.partial(machine.assemble, active[0], guess[0]), repeats=repeats)
@@ -61,7 +61,8 @@ def _row(machine: Mechanism, repeats: int) -> str:
 
 
 @contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """Kernels keep to one core meanwhile."""
     before = os.environ.get("NEULER_THREADS")
     os.environ["NEULER_THREADS"] = "1"
     try:

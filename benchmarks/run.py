@@ -24,6 +24,8 @@ import numpy as np
 
 import neuler
 import operations
+import parallel
+from loops import closed_loops
 from neuler import Kernel, Robot, bench
 
 HERE = Path(__file__).resolve().parent
@@ -257,7 +259,9 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         everywhere = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {max(everywhere)})
-    lines = versions() + speed(quick) + floating(quick) + ([] if quick else sensitivities())
+    lines = versions() + speed(quick) + floating(quick)
+    if not quick:
+        lines += sensitivities() + closed_loops() + [parallel.report()]
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, everywhere)
     if not quick:

@@ -20,6 +20,12 @@ ANYWHERE = ("closure", "upright", "assembly_step", "singularity")
 """Quantities of machines that are defined at any position."""
 
 
+def overwritten(x: np.ndarray, out: Any) -> bool:
+    """Whether an array to write into shares its memory."""
+    given = out if isinstance(out, tuple) else (out,)
+    return any(isinstance(y, np.ndarray) and np.may_share_memory(x, y) for y in given)
+
+
 @dataclass(frozen=True)
 class Spot:
     """A number among the results that is NaN where the quaternion of a joint is no rotation."""
@@ -82,9 +88,7 @@ class Watch:
     def kept(self, arrays: Sequence[Any], out: Any) -> Sequence[Any]:
         """The arguments, q copied where the results are written over it."""
         q = arrays[self.position] if len(arrays) == len(self.inputs) else None
-        if not isinstance(q, np.ndarray) or not any(
-            isinstance(x, np.ndarray) and np.may_share_memory(q, x) for x in self._results(out)
-        ):
+        if not isinstance(q, np.ndarray) or not overwritten(q, out):
             return arrays
         return [q.copy() if x is q else x for x in arrays]
 
@@ -122,8 +126,8 @@ class MachineWatch:
         return not np.isnan(found).any()
 
     def kept(self, arrays: Sequence[Any], out: Any) -> Sequence[Any]:
-        """The arguments, copied: the results may be written over them."""
-        return [np.array(x) for x in arrays]
+        """The arguments, those copied that the results are written over."""
+        return [x.copy() if isinstance(x, np.ndarray) and overwritten(x, out) else x for x in arrays]
 
     def named(self, found: Any, arrays: Sequence[Any]) -> Any:
         """The results as they are, with a warning where there is a reason to give."""
