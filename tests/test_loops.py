@@ -801,6 +801,31 @@ def test_singular_poses_are_nan_and_the_others_intact():
         assert not np.abs(np.nan_to_num(found[:40])).any()  # but zeros, which every pose has
         assert np.isfinite(found[40:]).all()
     close(results[0][40:], machine.inverse_dynamics(good, qd, qdd), 1e-14)
+    with np.errstate(all="ignore"):
+        with pytest.warns(
+            RuntimeWarning, match=r"inverse_dynamics of 'five_bar': .*singular.* in 40 of 80 rows: 0, 1, 2"
+        ):
+            machine.inverse_dynamics(q, *motion)
+        with pytest.warns(RuntimeWarning, match=r"inverse_dynamics of 'five_bar': .*singular"):
+            assert np.isnan(machine.inverse_dynamics(singular[3], qd[0], qdd[0])).all()
+
+
+def test_where_the_motors_fail_other_joints_may_decide():
+    """Forearms in one line: described by the left branch all is regular but the torques, which no motors could give."""
+    machine = robots.five_bar()
+    q = np.stack([stretched_five_bar(left) for left in np.linspace(2.2, 2.9, 10)])
+    left = {"independent": ("left_arm", "left_forearm")}
+    ones = np.ones((10, 2))
+    assert machine.compile("singularity", **left)(q).min() > 0.1
+    rates, accelerations = machine.compile("tree_motion", **left)(q, ones, ones)
+    assert np.isfinite(accelerations).all()
+    found = machine.compile("forward_dynamics", **left)(q, ones, ones)
+    tau = np.zeros((10, 4))
+    tau[:, [0, 2]] = 1.0
+    close(found, machine.constrained_dynamics(q, rates, tau, 0.0)[0][:, :2], 1e-9)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        assert np.isnan(machine.compile("inverse_dynamics", **left)(q, ones, ones)).all()
 
 
 def test_near_a_singular_pose_digits_are_kept():

@@ -91,6 +91,17 @@ def test_a_path_ends_where_the_reach_ends_and_may_come_back():
     close(found.q[found.closed], found.q[::-1][found.closed[::-1]], 1e-9)
 
 
+def test_a_path_may_begin_out_of_reach():
+    """It starts from the guess where the reach begins."""
+    machine = robots.five_bar()
+    path = np.stack([np.full(20, 2.3), np.linspace(0.1, 0.9, 20)], axis=-1)
+    with pytest.warns(RuntimeWarning, match=r"cannot be closed in \d+ of 20 rows: 0, 1"):
+        found = machine.assemble(path, continuous=True)
+    assert not found.closed[0]
+    assert found.closed[10:].all()
+    close(found.q[-1], machine.assemble(path[-1]).q, 1e-10)
+
+
 def test_a_path_does_not_jump_over_what_is_out_of_reach():
     """The far side can be closed, but not be reached from here."""
     machine = robots.five_bar()

@@ -181,7 +181,10 @@ def _freed(found: Subject) -> Subject:
             f"--floating: the legs of the parallel robot {found.name!r} stand on the ground; it stays there"
         )
     tree = found if isinstance(found, Robot) else found.tree
-    free = tree.with_free_base(world=next(x for x in ("world", "ground", "universe") if x not in tree.link_names))
+    world = "world"
+    while world in tree.link_names:
+        world += "_"
+    free = tree.with_free_base(world=world)
     if isinstance(found, Robot):
         return free
     reference = None if found.reference is None else (*free.neutral()[:7], *found.reference)

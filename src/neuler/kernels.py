@@ -115,7 +115,7 @@ class Kernel:
         if not isinstance(self.robot, Robot):
             if self.quantity in ANYWHERE:
                 return None
-            return MachineWatch(self.robot, self.quantity, self.inputs, len(self.outputs[0].shape))
+            return MachineWatch(self)
         if self.robot.nq == self.robot.nv or Operand("q", (self.robot.nq,)) not in self.inputs:
             return None
         return Watch(self.robot, self.quantity, self.inputs, self.outputs).find(self.ufunc, self.dtype)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from neuler.compiler.llvm import Operand
-from neuler.errors import InputError
+from neuler.errors import InputError, RobotError
 from neuler.robot import Mechanism, ParallelRobot, Robot
 from neuler.robot.configuration import UNIT, free_joints, listed
 
@@ -118,8 +118,11 @@ class Watch:
 class MachineWatch:
     """Says why a machine's results are NaN: its pose is singular, or its legs do not allow the platform's motion."""
 
-    def __init__(self, machine: Mechanism | ParallelRobot, quantity: str, inputs: Sequence[Operand], core: int) -> None:
-        self.machine, self.quantity, self.inputs, self.core = machine, quantity, inputs, core
+    def __init__(self, kernel: Any) -> None:
+        self.machine: Mechanism | ParallelRobot = kernel.robot
+        self.quantity, self.inputs = kernel.quantity, kernel.inputs
+        self.core = len(kernel.outputs[0].shape)
+        self.chosen = {key: value for key, value in kernel.options.items() if key == "independent"}
 
     def unseen(self, found: Any) -> bool:
         """Whether a kernel's only result is all numbers."""
@@ -153,13 +156,21 @@ class MachineWatch:
             bad |= np.abs(square - 1.0) > 0.999 * UNIT
         return bad
 
+    def _margin(self, q: np.ndarray) -> np.ndarray:
+        """The least of the machine's singularity measures; NaN where it has none."""
+        try:
+            kernel = self.machine.compile("singularity", **self.chosen)
+        except RobotError:  # its motors do not decide its motion anywhere
+            return np.full(q.shape[:-1], np.nan)
+        with np.errstate(all="ignore"):
+            found = kernel.ufunc(q)
+        return np.minimum(*found) if isinstance(found, tuple) else np.asarray(found)
+
     def _name(self, nans: np.ndarray, q: np.ndarray) -> None:
         whose = f"{self.quantity} of {self.machine.name!r}"
         long = nans & self._no_rotation(q)
         nans = nans & ~long
-        with np.errstate(all="ignore"):
-            margins = np.atleast_1d(np.min(self.machine.compile("singularity").ufunc(q), axis=0))
-        singular = nans & ~(margins.reshape(nans.shape) > SHAKY)
+        singular = nans & ~(self._margin(q) > SHAKY)
         for bad, reason in (
             (long, "a quaternion in q has not the length 1"),
             (singular, "the pose is singular, or its loops are open"),

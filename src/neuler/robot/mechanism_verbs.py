@@ -52,8 +52,10 @@ class MechanismVerbs:
     ) -> Assembly:
         """Positions of all joints at which the loops are closed, Khalil (3), with the independent ones as given.
 
-        By Newton's method from ``guess`` (a position of the tree; by default the reference), with steps that
-        are bounded and never open the loops further. Batch axes lead. ``continuous``: the first axis is a path;
+        ``q_active`` are positions of ``mobility.independent``, or of the joints named in ``independent``, in that order.
+        By Newton's method from ``guess`` (a position of the tree; by default the reference), with steps that are
+        bounded and never open the loops further; far goals are led from the guess, so that the branch is kept. Batch
+        axes lead. ``continuous``: the first axis is a path;
         every point starts where the one before ended, so that the branch is kept.
 
         One state that cannot be closed is an error; of a batch, these rows are NaN and a warning counts them.
