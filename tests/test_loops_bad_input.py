@@ -399,3 +399,24 @@ def test_another_process_finds_the_same(tmp_path):
     assert rows == machine.mobility.rows
     close(q, arrays[0], 1e-14)
     close(tau, expected, 1e-14)
+
+
+def test_open_loops_are_named_and_give_nan():
+    """A position at which the loops are not closed is not one of the mechanism: no number may come of it."""
+    machine = robots.four_bar()
+    closed = np.array(machine.mobility.reference)
+    q = np.stack([closed, closed + [0.0, 0.1, 0.0], closed + 1e-7])
+    for quantity in ("inverse_dynamics", "tree_motion", "reaction_wrenches"):
+        with pytest.warns(
+            RuntimeWarning, match=r"loops are open at this q; assemble gives a closed one in 1 of 3 rows: 1"
+        ):
+            found = getattr(machine, quantity)(q, [[1.0]] * 3, [[0.5]] * 3)
+        first = found[0] if isinstance(found, tuple) else found
+        bad = np.isnan(first.reshape(3, -1))
+        assert bad[1].any()
+        assert not bad[[0, 2]].any()
+    gough = robots.gough_stewart()
+    pose = np.array(gough.mechanism.mobility.reference)
+    away = pose + np.eye(len(pose))[0] * 0.1
+    with pytest.warns(RuntimeWarning, match="loops are open"):
+        assert np.isnan(gough.inverse_dynamics(away, np.zeros(6), np.zeros(6))).all()

@@ -11,6 +11,7 @@ import numpy as np
 
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError, RobotError
+from neuler.recursions.closed import OPEN
 from neuler.robot import Mechanism, ParallelRobot, Robot
 from neuler.robot.configuration import UNIT, free_joints, listed
 
@@ -147,14 +148,22 @@ class MachineWatch:
             self._name(np.asarray(nans), q)
         return found
 
+    @property
+    def _mechanism(self) -> Mechanism:
+        return self.machine if isinstance(self.machine, Mechanism) else self.machine.mechanism
+
     def _no_rotation(self, q: np.ndarray) -> np.ndarray:
         """Rows with a quaternion that is none."""
         bad = np.zeros(q.shape[:-1], dtype=bool)
-        mechanism = self.machine if isinstance(self.machine, Mechanism) else self.machine.mechanism
-        for _, first, _ in free_joints(mechanism.tree):
+        for _, first, _ in free_joints(self._mechanism.tree):
             square = np.square(q[..., first + 3 : first + 7]).sum(axis=-1)
             bad |= np.abs(square - 1.0) > 0.999 * UNIT
         return bad
+
+    def _open(self, q: np.ndarray) -> np.ndarray:
+        """Rows at which the loops are not closed."""
+        gap = self._mechanism.compile("closure").ufunc(q)[0]
+        return np.linalg.norm(gap, axis=-1) >= OPEN
 
     def _margin(self, q: np.ndarray) -> np.ndarray:
         """The least of the machine's singularity measures; NaN where it has none."""
@@ -170,10 +179,13 @@ class MachineWatch:
         whose = f"{self.quantity} of {self.machine.name!r}"
         long = nans & self._no_rotation(q)
         nans = nans & ~long
+        apart = nans & self._open(q)
+        nans = nans & ~apart
         singular = nans & ~(self._margin(q) > SHAKY)
         for bad, reason in (
             (long, "a quaternion in q has not the length 1"),
-            (singular, "the pose is singular, or its loops are open"),
+            (apart, "the loops are open at this q; assemble gives a closed one"),
+            (singular, "the pose is singular"),
             (nans & ~singular, "this motion is not one that the loops or legs allow"),
         ):
             if bad.any():

@@ -27,6 +27,8 @@ def partials(node: Node) -> list[tuple[Node, Scalar]]:
         found = [(a, 1.0), (b, 1.0 if op is ADD else -1.0)]
     elif op is MUL:
         found = [(a, b), (b, a)]
+    elif op is DIV and a is b:  # one where it is defined
+        found = []
     elif op is DIV:
         inverse = 1.0 / b
         found = [(a, inverse), (b, -(node * inverse))]

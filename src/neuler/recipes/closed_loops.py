@@ -54,8 +54,8 @@ def _solution(mechanism: Mechanism, chart: Chart, q: Sequence[Scalar]) -> Soluti
 
 
 def _whole(solution: Solution) -> Scalar:
-    """One, or NaN at a singular pose."""
-    return one_if_positive(solution.margin - SINGULAR)
+    """One, or NaN at a singular pose and where the loops are open."""
+    return one_if_positive(solution.margin - SINGULAR) * solution.constraints.closed(solution.q)
 
 
 def _inputs(mechanism: Mechanism, chart: Chart, *names: str) -> tuple[Operand, ...]:

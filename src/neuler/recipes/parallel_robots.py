@@ -76,9 +76,12 @@ class _Setup:
         return qd, platform.accelerations(vd, bias), allowed
 
     def regular(self, platform: Platform) -> Scalar:
-        """One, or NaN at a singular pose."""
-        legs, plate = platform.margins()
-        return one_if_positive(legs - _STRETCHED) * one_if_positive(plate - SINGULAR)
+        """One, or NaN at a singular pose and where the loops are open."""
+        return self.legs_follow(platform) * one_if_positive(platform.margins()[1] - SINGULAR)
+
+    def legs_follow(self, platform: Platform) -> Scalar:
+        """One, or NaN where a leg has lost a freedom or does not reach the platform."""
+        return one_if_positive(platform.margins()[0] - _STRETCHED) * platform.constraints.closed(platform.q)
 
 
 def _allowed(asked: tuple[Scalar, Scalar]) -> Scalar:
@@ -143,7 +146,7 @@ def cartesian_force(robot: ParallelRobot) -> Recipe:
         platform = setup.platform(values["q"])
         qd, qdd, allowed = setup.motion(platform, values)
         found = platform.cartesian(_forces(setup, values["q"], qd, qdd))
-        one = allowed * one_if_positive(platform.margins()[0] - _STRETCHED)
+        one = allowed * setup.legs_follow(platform)
         return [[x * one for x in found]]
 
     return Recipe(setup.inputs("v", "vd"), (Operand("force", (6,)),), trace)
@@ -156,7 +159,7 @@ def cartesian_mass_matrix(robot: ParallelRobot) -> Recipe:
     def trace(values: Values) -> list[list[Scalar]]:
         platform = setup.platform(values["q"])
         found = platform.inertia(mass_matrix(setup.grouped, values["q"]))
-        one = one_if_positive(platform.margins()[0] - _STRETCHED)
+        one = setup.legs_follow(platform)
         return [[x * one for row in found for x in row]]
 
     return Recipe(setup.inputs(), (Operand("mass_matrix", (6, 6)),), trace)
@@ -179,7 +182,7 @@ def forward_dynamics(robot: ParallelRobot) -> Recipe:
         matrix = mass_matrix(setup.grouped, q)
         driven = transposed_times(platform.inverse_jacobian, tau)
         margins = platform.margins()
-        legs, plate = one_if_positive(margins[0] - _STRETCHED), one_if_positive(margins[1] - SINGULAR)
+        legs, plate = setup.legs_follow(platform), one_if_positive(margins[1] - SINGULAR)
         if setup.freedoms == 6:
             rest = platform.cartesian(_forces(setup, q, qd, platform.accelerations([0.0] * 6, bias)))
             inertia = platform.inertia(matrix)
@@ -218,7 +221,7 @@ def inverse_jacobian(robot: ParallelRobot) -> Recipe:
 
     def trace(values: Values) -> list[list[Scalar]]:
         platform = setup.platform(values["q"])
-        one = one_if_positive(platform.margins()[0] - _STRETCHED)
+        one = setup.legs_follow(platform)
         return [[x * one for row in platform.inverse_jacobian for x in row]]
 
     return Recipe(setup.inputs(), (Operand("inverse_jacobian", (len(setup.motors), 6)),), trace)
@@ -244,7 +247,7 @@ def leg_motion(robot: ParallelRobot) -> Recipe:
     def trace(values: Values) -> list[list[Scalar]]:
         platform = setup.platform(values["q"])
         qd, qdd, allowed = setup.motion(platform, values)
-        one = allowed * one_if_positive(platform.margins()[0] - _STRETCHED)
+        one = allowed * setup.legs_follow(platform)
         return [[x * one for x in qd[6:]], [x * one for x in qdd[6:]]]
 
     size = (setup.tree.dof - 6,)

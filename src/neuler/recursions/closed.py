@@ -17,13 +17,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neuler.algebra.linear import Orthogonal
-from neuler.compiler.graph import Node, Scalar, sqrt
+from neuler.algebra.linear import Orthogonal, dot
+from neuler.compiler.graph import Node, Scalar, one_if_positive, sqrt
 from neuler.errors import RobotError
 from neuler.passes.tree import Tree
 from neuler.recursions.loops import Closure, Gear, Row
 from neuler.robot import Mechanism
 
+OPEN = 1e-3
+"""Metres and radians by which loops may be open: more is not rounding or drift but another position."""
 SINGULAR = 1e-9
 """Of ``margin``: below it the loops do not determine the motion."""
 _SHORT = 1e-6
@@ -52,6 +54,11 @@ class Constraints:
         """Zero where all are closed, Khalil (3)."""
         found = [x for closure in self.closures for x in closure.open_by(q)]
         return found + [x for gear in self.gears for x in gear.open_by(q)]
+
+    def closed(self, q: Sequence[Scalar]) -> Scalar:
+        """One, or NaN where the loops are open by ``OPEN`` or more: there W says nothing about the mechanism."""
+        gap = self.open_by(q)
+        return one_if_positive(OPEN * OPEN - dot(gap, gap))
 
     def turned_over(self, q: Sequence[Scalar]) -> list[Scalar]:
         """Of every loop: negative where it is closed the wrong way round."""

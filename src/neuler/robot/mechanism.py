@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from neuler.robot.joint import Joint
 from neuler.robot.mechanism_verbs import MechanismVerbs
 from neuler.robot.model import Robot
 from neuler.robot.numbers import finite, vector
+from neuler.robot.value import Value
 
 CUTS: dict[str, int] = {
     "fixed": 6,
@@ -86,13 +86,15 @@ class Coupling:
 
 
 @dataclass(frozen=True)
-class Mechanism(MechanismVerbs):
+class Mechanism(Value, MechanismVerbs):
     """A tree whose frames are joined by ``loops`` and whose joints by ``couplings``.
 
     The joints with role ``driven`` are the active ones; all others follow. Their number should be the
     mechanism's mobility. ``reference`` is a position of the tree at which the loops are closed, or nearly so:
     where several assemblies are possible it says which one is meant.
     """
+
+    called = "mechanism"
 
     name: str
     tree: Robot
@@ -187,14 +189,6 @@ class Mechanism(MechanismVerbs):
 
     # ---- a changed mechanism is a new one ----------------------------------------------
 
-    def replace(self, **changes: object) -> Mechanism:
-        """A copy with the given fields changed."""
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        unknown = set(changes) - set(fields)
-        if unknown:
-            raise RobotError(f"a mechanism has no field {sorted(unknown)[0]!r}; its fields are {', '.join(fields)}")
-        return Mechanism(**{**fields, **changes})
-
     def with_gravity(self, gravity: ArrayLike) -> Mechanism:
         """The same mechanism under another gravity vector (m/s^2, base frame)."""
         return self.replace(tree=self.tree.with_gravity(gravity))
@@ -202,11 +196,3 @@ class Mechanism(MechanismVerbs):
     def without_friction(self) -> Mechanism:
         """The same mechanism without viscous and Coulomb friction."""
         return self.replace(tree=self.tree.without_friction())
-
-    def __getstate__(self) -> dict[str, object]:
-        """Pickle the data alone; compiled kernels are found again in the cache."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        for key, value in state.items():
-            object.__setattr__(self, key, value)

@@ -16,11 +16,12 @@ from neuler.robot.joint import Frame, Joint
 from neuler.robot.link import Link
 from neuler.robot.numbers import vector
 from neuler.robot.transform import Transform, Vec3
+from neuler.robot.value import Value
 from neuler.robot.verbs import Verbs
 
 
 @dataclass(frozen=True)
-class Robot(Verbs, Configurations):
+class Robot(Value, Verbs, Configurations):
     """A tree of links. ``links[0]`` is the base; ``joints[k]`` carries ``links[k + 1]``.
 
     Give links and joints in any order: they are sorted outward from the base, depth first,
@@ -37,6 +38,8 @@ class Robot(Verbs, Configurations):
     >>> arm.inverse_dynamics([0.0], [0.0], [0.0])
     array([-9.81])
     """
+
+    called = "robot"
 
     name: str
     links: tuple[Link, ...]
@@ -160,14 +163,6 @@ class Robot(Verbs, Configurations):
 
     # ---- a changed robot is a new robot --------------------------------------------------
 
-    def replace(self, **changes: object) -> Robot:
-        """A copy with the given fields changed."""
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        unknown = set(changes) - set(fields)
-        if unknown:
-            raise RobotError(f"a robot has no field {sorted(unknown)[0]!r}; its fields are {', '.join(fields)}")
-        return Robot(**{**fields, **changes})
-
     def with_gravity(self, gravity: ArrayLike) -> Robot:
         """The same robot under another gravity vector (m/s^2, base frame)."""
         return self.replace(gravity=gravity)
@@ -227,14 +222,6 @@ class Robot(Verbs, Configurations):
     def without_motors(self) -> Robot:
         """The same robot without rotor inertia."""
         return self.replace(joints=[dataclasses.replace(j, rotor_inertia=0.0) for j in self.joints])
-
-    def __getstate__(self) -> dict[str, object]:
-        """Pickle the data alone; compiled kernels are found again in the cache."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        for key, value in state.items():
-            object.__setattr__(self, key, value)
 
 
 def _shortlist(names: Sequence[str]) -> str:

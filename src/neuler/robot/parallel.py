@@ -19,6 +19,7 @@ from neuler.robot.model import Robot
 from neuler.robot.numbers import vector
 from neuler.robot.parallel_verbs import ParallelVerbs
 from neuler.robot.transform import Transform, Vec3
+from neuler.robot.value import Value
 
 PLATFORM = "platform"
 """Name of the platform's link and of the free joint that gives its pose."""
@@ -89,7 +90,7 @@ class Leg:
 
 
 @dataclass(frozen=True)
-class ParallelRobot(ParallelVerbs):
+class ParallelRobot(Value, ParallelVerbs):
     """A platform on legs, with six freedoms or fewer.
 
     Positions q are the platform's pose (x, y, z, quaternion x, y, z, w) in the base frame, then the joints of all
@@ -105,6 +106,8 @@ class ParallelRobot(ParallelVerbs):
     >>> robot.inverse_dynamics(q, [0.1, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]).shape
     (3,)
     """
+
+    called = "parallel robot"
 
     name: str
     platform: Link
@@ -186,16 +189,6 @@ class ParallelRobot(ParallelVerbs):
 
     # ---- a changed robot is a new one ---------------------------------------------------
 
-    def replace(self, **changes: object) -> ParallelRobot:
-        """A copy with the given fields changed."""
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        unknown = set(changes) - set(fields)
-        if unknown:
-            raise RobotError(
-                f"a parallel robot has no field {sorted(unknown)[0]!r}; its fields are {', '.join(fields)}"
-            )
-        return ParallelRobot(**{**fields, **changes})
-
     def with_gravity(self, gravity: ArrayLike) -> ParallelRobot:
         """The same robot under another gravity vector (m/s^2, base frame)."""
         return self.replace(gravity=gravity)
@@ -203,14 +196,6 @@ class ParallelRobot(ParallelVerbs):
     def without_friction(self) -> ParallelRobot:
         """The same robot without viscous and Coulomb friction."""
         return self.replace(legs=[dataclasses.replace(leg, chain=leg.chain.without_friction()) for leg in self.legs])
-
-    def __getstate__(self) -> dict[str, object]:
-        """Pickle the data alone; compiled kernels are found again in the cache."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        for key, value in state.items():
-            object.__setattr__(self, key, value)
 
 
 def _module(

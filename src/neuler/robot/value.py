@@ -1,0 +1,34 @@
+"""What robots and machines share as immutable values: changed copies, and pickles of their data alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar, Self
+
+from neuler.errors import RobotError
+
+
+class Value:
+    """Mixed into frozen dataclasses whose fields are the arguments of their constructor."""
+
+    called: ClassVar[str] = "value"
+    """What it is called in messages."""
+
+    def _fields(self) -> dict[str, object]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def replace(self, **changes: object) -> Self:
+        """A copy with the given fields changed."""
+        fields = self._fields()
+        unknown = set(changes) - set(fields)
+        if unknown:
+            raise RobotError(f"a {self.called} has no field {sorted(unknown)[0]!r}; its fields are {', '.join(fields)}")
+        return type(self)(**{**fields, **changes})
+
+    def __getstate__(self) -> dict[str, object]:
+        """Pickle the data alone; compiled kernels are found again in the cache."""
+        return self._fields()
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for key, value in state.items():
+            object.__setattr__(self, key, value)
