@@ -23,12 +23,9 @@ class Factor:
         n = len(names)
         a = [list(row) for row in matrix]
         self.inverse: list[Scalar] = [0.0] * n
-        self.pivots: list[Scalar] = [0.0] * n
-        """D, each at most the entry of A's diagonal."""
         self.below: list[list[tuple[int, Scalar]]] = [[] for _ in range(n)]
         """Row k of L left of its diagonal: the joints between joint k and the base."""
         for k in range(n - 1, -1, -1):
-            self.pivots[k] = a[k][k]
             self.inverse[k] = reciprocal(a[k][k], names[k])
             self.below[k] = [(i, a[k][i] * self.inverse[k]) for i in range(k) if not _zero(a[k][i])]
             for i, factor in self.below[k]:
