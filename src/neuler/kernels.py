@@ -154,7 +154,8 @@ class Kernel:
         """The quantity for every state of the batch.
 
         A quaternion that is no rotation (its length is not one) is an error in one state; in a batch its
-        state gives NaN, and a warning says which.
+        state gives NaN, and a warning says which. Machines give NaN at singular poses, at positions where their
+        loops are open and for motions that their legs do not allow, with a warning that says why.
         """
         found = None
         if out is None and self._one_array:

@@ -1,8 +1,8 @@
 """Mechanisms as recipes: Khalil 4 by the recursions of the tree, along the motions that the loops allow.
 
 ``q`` is a position of the tree at which the loops are closed (``mechanism.assemble`` finds it); ``qd`` and
-``qdd`` are those of the independent joints. Where these do not decide the others, at a singular pose, the
-results are NaN.
+``qdd`` are those of the independent joints. Where these do not decide the others, at a singular pose, and
+where the loops are open, the results are NaN.
 """
 
 from __future__ import annotations
