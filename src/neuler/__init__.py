@@ -19,8 +19,7 @@ from neuler.robot import (
     Transform,
     stack,
 )  # fmt: skip
-
-__version__ = "0.1.0"
+from neuler.version import __version__ as __version__
 
 __all__ = [
     "CompileError", "Coupling", "FormatError", "Frame", "InputError", "Joint", "Kernel", "Leg", "Limits", "Link",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,12 @@ import numpy as np
 from neuler.compiler import cache, gufunc, jit
 from neuler.compiler.graph import Graph, Node, Scalar, count
 from neuler.compiler.llvm import Emitter, Operand
+from neuler.compiler.objects import linkable
 from neuler.compiler.schedule import plan
 from neuler.compiler.target import Target, host
+
+_LARGEST_POOL = 1 << 31
+"""Bytes of scratch of one call that are believed of an entry of the cache."""
 
 Trace = Callable[[Mapping[str, list[Scalar]]], Sequence[Sequence[Scalar]]]
 
@@ -55,16 +59,17 @@ class Compiled:
     cached: bool
 
 
-_ready: dict[str, Compiled] = {}
-_locks: dict[str, threading.Lock] = {}
+_ready: weakref.WeakValueDictionary[str, Compiled] = weakref.WeakValueDictionary()
+"""What somebody holds: a kernel that nobody holds gives its code back."""
+_locks: weakref.WeakValueDictionary[str, threading.Lock] = weakref.WeakValueDictionary()
 _guard = threading.Lock()
 
 
 def _renew_locks() -> None:
     """In a forked child: whoever held a lock is not there."""
-    global _guard
+    global _guard, _locks
     _guard = threading.Lock()
-    _locks.clear()
+    _locks = weakref.WeakValueDictionary()
 
 
 if hasattr(os, "register_at_fork"):
@@ -90,37 +95,72 @@ def traced(recipe: Recipe) -> tuple[list[Node], list[Scalar]]:
 
 
 def compile_recipe(
-    recipe: Recipe, name: str, doc: str, dtype: str, identity: object, target: Target | None = None
+    recipe: Recipe,
+    name: str,
+    doc: str,
+    dtype: str,
+    identity: object,
+    target: Target | None = None,
+    origin: str = __name__,
 ) -> Compiled:
-    """The gufunc of a recipe. ``identity`` is all that decides the recipe; equal identities share code."""
+    """The gufunc of a recipe. ``identity`` is all that decides the recipe; equal identities share code.
+
+    ``origin`` is the module that makes the recipe of the identity: its source is part of the cache's key.
+    """
     target = target or host()
-    key = cache.key(identity, dtype, target)
+    key = cache.key(identity, dtype, target, origin=origin)
     with _guard:
         lock = _locks.setdefault(key, threading.Lock())
     with lock:
-        if key not in _ready:
-            _ready[key] = _compile(recipe, name, doc, dtype, key, target)
-        return _ready[key]
+        found = _ready.get(key)
+        if found is None:
+            found = _ready[key] = _compile(recipe, name, doc, dtype, key, target)
+        return found
 
 
 def _compile(recipe: Recipe, name: str, doc: str, dtype: str, key: str, target: Target) -> Compiled:
     start = time.perf_counter()
     entry = cache.load(key)
-    if entry is not None:
-        try:
-            facts, code = entry
-            operations = Operations(**facts["operations"])
-            ufunc = _link(recipe, name, doc, dtype, code, target, int(facts["pool"]))
-            return Compiled(ufunc, operations, time.perf_counter() - start, True)
-        except (KeyError, TypeError, RuntimeError, json.JSONDecodeError):
-            pass  # written by something else: compile again
+    stored = None if entry is None else _understood(recipe, dtype, target, *entry)
+    if stored is not None:
+        operations, pool, code = stored
+        ufunc = _link(recipe, name, doc, dtype, code, target, pool)
+        return Compiled(ufunc, operations, time.perf_counter() - start, True)
     nodes, outputs = traced(recipe)
     operations = Operations(**count(outputs))
     emitter = Emitter(plan(nodes, outputs, fma=target.fma), target, dtype)
     code = jit.object_code(emitter.module(recipe.inputs, recipe.outputs), target)
     ufunc = _link(recipe, name, doc, dtype, code, target, emitter.pool)
-    cache.store(key, {"operations": operations.__dict__, "pool": emitter.pool, "name": name}, code)
+    facts = {"operations": asdict(operations), "pool": emitter.pool, "name": name, **_shapes(recipe, dtype)}
+    cache.store(key, facts, code)
     return Compiled(ufunc, operations, time.perf_counter() - start, False)
+
+
+def _shapes(recipe: Recipe, dtype: str) -> dict[str, Any]:
+    """What the code reads and writes: stored beside it, and compared before it is run on arrays."""
+    sides = {"inputs": recipe.inputs, "outputs": recipe.outputs}
+    return {"dtype": dtype, **{side: [[x.name, list(x.shape)] for x in operands] for side, operands in sides.items()}}
+
+
+def _understood(
+    recipe: Recipe, dtype: str, target: Target, facts: Mapping[str, Any], code: bytes
+) -> tuple[Operations, int, bytes] | None:
+    """An entry of the cache, if it is what this recipe would have written; else None: compile again."""
+    counts, pool = facts.get("operations"), facts.get("pool")
+    names = [x.name for x in fields(Operations)]
+    if not isinstance(counts, dict) or sorted(counts) != sorted(names) or not all(map(_natural, counts.values())):
+        return None
+    if not _natural(pool) or pool > _LARGEST_POOL:
+        return None
+    if any(facts.get(what) != value for what, value in _shapes(recipe, dtype).items()):
+        return None
+    if not linkable(code, target.triple, jit.ENTRY):
+        return None
+    return Operations(**counts), pool, code
+
+
+def _natural(x: object) -> bool:
+    return isinstance(x, int) and not isinstance(x, bool) and x >= 0
 
 
 def _link(recipe: Recipe, name: str, doc: str, dtype: str, code: bytes, target: Target, pool: int) -> np.ufunc:

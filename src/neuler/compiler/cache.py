@@ -1,63 +1,60 @@
 """Compiled objects on disk. A damaged, foreign or missing entry costs a compile, never a wrong result.
 
 The folder is ``NEULER_CACHE_DIR``, else the user's cache folder. It is made private; a folder
-that others own or can write to is not used. Set ``NEULER_CACHE_DIR=off`` for no cache.
+that others own or can write to is not used. Set ``NEULER_CACHE_DIR=off`` for no cache. The folder is
+kept small: what has not been used for half a year goes, and beyond half a gigabyte the least recently used.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
 import stat
 import sys
 import tempfile
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-_MAGIC = b"neuler-kernel-2\n"
+from neuler.compiler import sources
+from neuler.version import __version__
+
+_MAGIC = b"neuler-kernel-3\n"
 _DIGEST = hashlib.sha256
-_DECIDING = (
-    "algebra",
-    "compiler",
-    "derivatives.py",
-    "motion_rates.py",
-    "passes",
-    "quantities.py",
-    "recursions",
-    "robot",
-    "setup.py",
-)
 _OFF = ("off", "0", "none")
+_COMPILER = "neuler.compiler.build"
+_TEMPORARY = ".new-"
+
+MOST_BYTES = 512 * 1024 * 1024
+"""Of all entries together: beyond it the least recently used ones go."""
+MOST_SECONDS = 180 * 86400.0
+"""For which an entry may lie unused."""
+_DAY = 86400.0
+_STORES = 100
+"""Entries that a process writes between two looks at the whole folder."""
 
 
-@functools.cache
-def _source_digest() -> str:
-    """Of all that decides the emitted code: a changed line of neuler is a changed key."""
-    root = Path(__file__).resolve().parent.parent
-    digest, files = _DIGEST(), 0
-    for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] in _DECIDING:
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-            files += 1
-    return digest.hexdigest() if files else ""
+def key(*parts: object, origin: str = _COMPILER) -> str:
+    """A name for what these parts, neuler's code and these libraries produce.
 
-
-def key(*parts: object) -> str:
-    """A name for what these parts, this code and these libraries produce."""
+    ``origin`` is the module that makes a recipe of the parts: a changed line of it, of the compiler, or of
+    anything that they import is a changed key.
+    """
     import llvmlite
 
-    text = repr((parts, _source_digest(), llvmlite.__version__, np.__version__, sys.byteorder))
+    code = sources.digest(_COMPILER, origin)
+    text = repr((parts, __version__, code, llvmlite.__version__, np.__version__, sys.byteorder))
     return _DIGEST(text.encode()).hexdigest()
 
 
 def folder() -> Path | None:
     """Where entries live, made if need be; None where there is no private folder to be had."""
     chosen = os.environ.get("NEULER_CACHE_DIR", "")
-    if chosen.lower() in _OFF or not _source_digest():  # without sources (a zip) nothing tells versions apart
+    if chosen.lower() in _OFF or not sources.digest(_COMPILER):  # without sources (a zip) nothing tells versions apart
         return None
     try:
         path = Path(chosen).expanduser() if chosen else _user_cache() / "neuler"
@@ -77,9 +74,12 @@ def _user_cache() -> Path:
 
 def _private(path: Path) -> bool:
     """Owned by this user and writable by nobody else. Machine code is loaded from here."""
+    return _owned(path.stat())
+
+
+def _owned(info: os.stat_result) -> bool:
     if os.name != "posix":
         return True
-    info = path.stat()
     return info.st_uid == os.geteuid() and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
@@ -88,20 +88,31 @@ def load(name: str) -> tuple[dict[str, Any], bytes] | None:
     where = folder()
     if where is None:
         return None
-    path = where / name
     try:
-        if not _private(path):
-            return None
-        data = path.read_bytes()
+        data = _read(where / name)
         if not data.startswith(_MAGIC):
             return None
         digest, body = data[len(_MAGIC) : len(_MAGIC) + 32], data[len(_MAGIC) + 32 :]
         if _DIGEST(name.encode() + body).digest() != digest:
             return None
         size = int.from_bytes(body[:8], "little")
-        return json.loads(body[8 : 8 + size]), body[8 + size :]
-    except (OSError, ValueError):
+        facts = json.loads(body[8 : 8 + size])
+        return (facts, body[8 + size :]) if isinstance(facts, dict) else None
+    except (OSError, ValueError, RecursionError):
         return None
+
+
+def _read(path: Path) -> bytes:
+    """A private, regular file; its time is set to now, at most once a day, so that what is used is known."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe must not keep us waiting
+    with open(os.open(path, flags), "rb") as file:
+        info = os.fstat(file.fileno())
+        if not stat.S_ISREG(info.st_mode) or not _owned(info):
+            raise ValueError("not an entry of ours")
+        data = file.read()
+    if time.time() - info.st_mtime > _DAY:
+        os.utime(path)
+    return data
 
 
 def store(name: str, facts: dict[str, Any], code: bytes) -> None:
@@ -113,13 +124,82 @@ def store(name: str, facts: dict[str, Any], code: bytes) -> None:
     body = len(head).to_bytes(8, "little") + head + code
     temporary = None
     try:
-        handle, temporary = tempfile.mkstemp(dir=where, prefix=".new-")
+        handle, temporary = tempfile.mkstemp(dir=where, prefix=_TEMPORARY)
         with os.fdopen(handle, "wb") as file:
             file.write(_MAGIC + _DIGEST(name.encode() + body).digest() + body)
         os.replace(temporary, where / name)
     except OSError:
         if temporary is not None:
-            try:
-                os.unlink(temporary)
-            except OSError:
-                return
+            _remove(temporary)
+        return
+    global _written
+    if _written % _STORES == 0:
+        prune(where)
+    _written += 1
+
+
+_written = 0
+
+
+# ---- the folder as a whole ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A stored kernel: its file, its size in bytes and when it was last used (within a day)."""
+
+    path: Path
+    size: int
+    used: float
+
+
+def entries(where: Path) -> list[Entry]:
+    """All of them, the least recently used first; other files are not ours to count or remove."""
+    found = []
+    try:
+        with os.scandir(where) as listing:
+            for item in listing:
+                if not (_is_name(item.name) or item.name.startswith(_TEMPORARY)):
+                    continue
+                try:
+                    info = item.stat(follow_symlinks=False)
+                except OSError:
+                    continue  # another process removed it
+                if stat.S_ISREG(info.st_mode):
+                    found.append(Entry(Path(item.path), info.st_size, info.st_mtime))
+    except OSError:
+        return []
+    return sorted(found, key=lambda entry: (entry.used, entry.path))
+
+
+def _is_name(text: str) -> bool:
+    return len(text) == 64 and set(text) <= set("0123456789abcdef")
+
+
+def prune(where: Path, most_bytes: int | None = None, most_seconds: float | None = None) -> list[Entry]:
+    """Remove what has not been used for long, and then the least recently used until the rest fits; what went."""
+    room = MOST_BYTES if most_bytes is None else most_bytes
+    oldest = time.time() - (MOST_SECONDS if most_seconds is None else most_seconds)
+    kept = entries(where)
+    total, gone = sum(entry.size for entry in kept), []
+    for entry in kept:
+        unfinished = entry.path.name.startswith(_TEMPORARY) and entry.used < time.time() - _DAY
+        if total <= room and entry.used >= oldest and not unfinished:
+            continue
+        if _remove(entry.path):
+            total -= entry.size
+            gone.append(entry)
+    return gone
+
+
+def clear(where: Path) -> list[Entry]:
+    """Remove all entries; what went."""
+    return [entry for entry in entries(where) if _remove(entry.path)]
+
+
+def _remove(path: str | Path) -> bool:
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,8 +18,47 @@ _FROM_FUNC_AND_DATA_AND_SIGNATURE = 31
 _TYPE_NUMBERS = {"float32": np.dtype(np.float32).num, "float64": np.dtype(np.float64).num}
 _NO_IDENTITY = -1
 
-_alive: list[Any] = []
-"""What NumPy's ufuncs point to. It is never freed: a ufunc may outlive the kernel that made it."""
+_codes: weakref.WeakSet[Code] = weakref.WeakSet()
+"""Of all ufuncs that live."""
+
+
+class Code:
+    """What a ufunc points to: machine code, scratch, texts. The ufunc owns it and takes it along when it goes."""
+
+    def __init__(self, owner: Any, pool: int, types: bytes, texts: tuple[bytes, ...], address: int) -> None:
+        self.owner = owner
+        self.types, self.texts = types, texts
+        self.memory = _scratch_pool(pool) if pool else None
+        self.functions = (ctypes.c_void_p * 1)(address)
+        self.data = (ctypes.c_void_p * 1)(None if self.memory is None else self.memory.ctypes.data)
+        _codes.add(self)
+
+
+@functools.cache
+def _owned_object() -> int:
+    """Bytes from a ufunc's start to its field ``obj``, a reference that it gives up when it goes.
+
+    It is where NumPy keeps the function behind ``np.frompyfunc``, which shows that the place is right.
+    """
+    words = 9  # four ints; functions, data; two ints; name, types, doc, ptr
+    offset = object.__basicsize__ + words * 8
+
+    def probe(x: object) -> object:
+        return x
+
+    ufunc = np.frompyfunc(probe, 1, 1)
+    if ctypes.c_void_p.from_address(id(ufunc) + offset).value != id(probe):
+        raise CompileError(f"NumPy {np.__version__} lays out its ufuncs in an unknown way; use another version of NumPy")
+    return offset
+
+
+def _give(ufunc: np.ufunc, code: Code) -> None:
+    """Make the ufunc own an object."""
+    place = ctypes.c_void_p.from_address(id(ufunc) + _owned_object())
+    if place.value is not None:  # pragma: no cover - a NumPy that uses it itself
+        raise CompileError(f"NumPy {np.__version__} keeps something of its own in its ufuncs")
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
+    place.value = id(code)
 
 
 @functools.cache
@@ -45,18 +85,14 @@ def _scratch_pool(scratch: int) -> np.ndarray:
     size = POOL * 8 + POOL * pool_stride(scratch)
     raw = np.zeros(size + 64, np.uint8)
     start = -raw.ctypes.data % 64
-    pool = raw[start : start + size]
-    _pools.append(pool)
-    return pool
-
-
-_pools: list[np.ndarray] = []
+    return raw[start : start + size]
 
 
 def _open_locks() -> None:
     """In a forked child: the threads that held a buffer are not there."""
-    for pool in _pools:
-        pool[: POOL * 8] = 0
+    for code in list(_codes):
+        if code.memory is not None:
+            code.memory[: POOL * 8] = 0
 
 
 if hasattr(os, "register_at_fork"):
@@ -82,16 +118,16 @@ def make_gufunc(
     keep: Any,
     pool: int = 0,
 ) -> np.ufunc:
-    """A gufunc with one loop, at ``address``. ``keep`` owns the machine code, ``pool`` is its scratch in bytes."""
-    count = len(inputs) + len(outputs)
-    functions = (ctypes.c_void_p * 1)(address)
-    memory = _scratch_pool(pool) if pool else None
-    data = (ctypes.c_void_p * 1)(None if memory is None else memory.ctypes.data)
-    types = bytes([_TYPE_NUMBERS[dtype]] * count)
+    """A gufunc with one loop, at ``address``. ``keep`` owns the machine code, ``pool`` is its scratch in bytes.
+
+    Both live as long as the gufunc does.
+    """
+    types = bytes([_TYPE_NUMBERS[dtype]] * (len(inputs) + len(outputs)))
     texts = (name.encode(), doc.encode(), signature(inputs, outputs).encode())
+    code = Code(keep, pool, types, texts, address)
     ufunc = _factory()(
-        ctypes.cast(functions, ctypes.c_void_p), ctypes.cast(data, ctypes.c_void_p), types, 1,
+        ctypes.cast(code.functions, ctypes.c_void_p), ctypes.cast(code.data, ctypes.c_void_p), types, 1,
         len(inputs), len(outputs), _NO_IDENTITY, texts[0], texts[1], 0, texts[2],
     )  # fmt: skip
-    _alive.append((functions, data, types, texts, ufunc, keep, memory))
+    _give(ufunc, code)
     return ufunc

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from neuler.compiler.target import Target, llvm_binding
 from neuler.errors import CompileError
+
+ENTRY = "loop"
+"""The function that a module defines."""
+_MAPS = "/proc/self/maps"
+_LIMIT = "/proc/sys/vm/max_map_count"
+_SPARE = 4096
+"""Memory maps that are left to everybody else: threads, libraries, NumPy's arrays."""
+_LOOK = 256
+"""Kernels between two counts of the process's maps. A kernel takes three to five."""
+
+_since_look = 0
 
 
 def object_code(text: str, target: Target) -> bytes:
@@ -19,13 +31,51 @@ def object_code(text: str, target: Target) -> bytes:
 
 
 def load(code: bytes, target: Target) -> tuple[int, Any]:
-    """Link an object file into this process: the address of ``loop`` and the owner of the code."""
+    """Link an object file into this process: the address of its function and the owner of the code.
+
+    When the owner goes, code and memory maps go with it.
+    """
+    global _since_look
+    if _since_look % _LOOK == 0:
+        _refuse_beyond_the_limit()
+    _since_look += 1
     llvm = llvm_binding()
     empty = llvm.parse_assembly(f'target triple = "{target.triple}"\n')
     engine = llvm.create_mcjit_compiler(empty, target.machine(), use_lmm=True)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    address = engine.get_function_address("loop")
+    address = engine.get_function_address(ENTRY)
     if not address:
-        raise CompileError("the object file has no function 'loop'")
+        raise CompileError(f"the object file has no function {ENTRY!r}")
     return address, engine
+
+
+def _refuse_beyond_the_limit() -> None:
+    """Systems allow a process so many memory maps, and a process that asks for more does not survive it."""
+    most = _number(_LIMIT)
+    if most is None or (used := _maps()) <= most - _SPARE:
+        return
+    gc.collect()  # kernels that nobody holds any more
+    if (used := _maps()) > most - _SPARE:
+        global _since_look
+        _since_look = 0  # look again next time
+        raise CompileError(
+            f"this process uses {used} memory maps, and the system allows {most} (vm.max_map_count): too many kernels "
+            "are held at once. Let go of some; robots that differ in numbers alone can share one process after another"
+        )
+
+
+def _number(path: str) -> int | None:
+    try:
+        with open(path, "rb") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return None  # not Linux: no such limit
+
+
+def _maps() -> int:
+    try:
+        with open(_MAPS, "rb") as file:
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 16), b""))
+    except OSError:
+        return 0
