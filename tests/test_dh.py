@@ -9,7 +9,7 @@ import pytest
 from neuler.errors import FormatError, NeulerError
 from neuler.formats import DHRow, KhalilRow, from_dh
 from neuler.robot import Limits, Transform
-from neuler.robot.doctor import inertia_matrix
+from neuler.robot.inertia_matrix import inertia_matrix
 
 
 def rotation(axis, angle):

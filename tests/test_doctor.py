@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import neuler
 from neuler.robot import Joint, Limits, Link, Robot
-from neuler.robot.doctor import Finding, examine, inertia_matrix
+from neuler.robot.doctor import Finding, examine
+from neuler.robot.inertia_matrix import inertia_matrix
 
 BODY = {"mass": 1.0, "com": (0.1, 0.2, 0.3), "inertia": (0.1, 0.1, 0.1)}
 

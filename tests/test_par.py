@@ -17,7 +17,7 @@ from neuler.errors import FormatError, NeulerError
 from neuler.formats import from_dh, khalil, load
 from neuler.formats.par import read, write
 from neuler.formats.par_text import MAX_BYTES
-from neuler.robot.doctor import inertia_matrix
+from neuler.robot.inertia_matrix import inertia_matrix
 from random_robots import NEARLY, close, random_robot, random_states
 
 BODY = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M", "IA", "FV", "FS")

@@ -9,7 +9,8 @@ import pytest
 from neuler import Mechanism, Robot, robots
 from neuler.errors import RobotError
 from neuler.robot import ParallelRobot
-from neuler.robot.doctor import examine, inertia_matrix
+from neuler.robot.doctor import examine
+from neuler.robot.inertia_matrix import inertia_matrix
 
 
 def gravity_torque(robot, q):

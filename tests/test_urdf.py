@@ -11,7 +11,7 @@ import pytest
 from neuler.errors import FormatError
 from neuler.formats import load, load_urdf
 from neuler.robot import Coupling, Limits, Mechanism
-from neuler.robot.doctor import inertia_matrix
+from neuler.robot.inertia_matrix import inertia_matrix
 
 
 def rotation(axis, angle):

@@ -101,7 +101,9 @@ class Kernel:
         self.recipe: Recipe = recipe(robot, quantity, **self.options)
         self.__doc__ = catalogue(robot)[quantity].__doc__
         identity = (robot.content_hash, quantity, tuple(sorted(self.options.items())))
-        self._compiled = compile_recipe(self.recipe, quantity, self.__doc__ or "", self.dtype.name, identity, origin=__name__)
+        self._compiled = compile_recipe(
+            self.recipe, quantity, self.__doc__ or "", self.dtype.name, identity, origin=__name__
+        )
         self.ufunc = self._compiled.ufunc
         work = self.operations.mul + self.operations.add + 20 * self.operations.trig + 10 * self.operations.div
         self._takes = len(self.inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from neuler.compiler.graph import Node, Scalar
+from neuler.compiler.graph import Node, Scalar, positive_inverse
 
 
 def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
@@ -30,7 +30,7 @@ class Orthogonal:
     """Columns A = Q R by Gram and Schmidt, from the last to the first: Q without roots, R with a diagonal of ones.
 
     In this order the zeros that branches leave stay zeros, as in ``Factor``. ``floor`` is added to squared lengths,
-    so that nothing is divided by zero.
+    so that nothing is divided by zero; without it what follows from a column of zeros is NaN.
     """
 
     def __init__(self, columns: Sequence[Sequence[Scalar]], floor: float = 0.0) -> None:
@@ -49,7 +49,7 @@ class Orthogonal:
             self.squares[k] = dot(left, left)
             divisor = self.squares[k] + floor
             if isinstance(divisor, Node) or divisor != 0.0:
-                self.inverses[k] = 1.0 / divisor
+                self.inverses[k] = 1.0 / divisor if floor else positive_inverse(divisor)
             self._done.append((k, left))
 
     def _split(self, vector: Sequence[Scalar]) -> tuple[list[Scalar], list[tuple[int, Scalar]]]:

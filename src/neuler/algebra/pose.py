@@ -76,7 +76,7 @@ def rotation(quaternion: Quaternion) -> Matrix:
     x, y, z, w = quaternion
     square = x * x + y * y + z * z + w * w
     off = square - 1.0
-    s = 2.0 / square * one_if_positive((UNIT - off) * (UNIT + off))
+    s = 2.0 * one_if_positive((UNIT - off) * (UNIT + off)) / square
     xs, ys, zs = s * x, s * y, s * z
     xx, yy, zz = xs * x, ys * y, zs * z
     xy, xz, yz = xs * y, xs * z, ys * z

@@ -34,6 +34,8 @@ class Recipe:
     trace: Trace = field(compare=False, repr=False)
     structure: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     """For outputs that are sparse: by name, the index of every entry along each axis of the dense array."""
+    may_vanish: tuple[str, ...] = ()
+    """Joints that feel no inertia in some poses, where the results are NaN."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,8 @@ def _understood(
     recipe: Recipe, dtype: str, target: Target, facts: Mapping[str, Any], code: bytes
 ) -> tuple[Operations, int, bytes] | None:
     """An entry of the cache, if it is what this recipe would have written; else None: compile again."""
-    counts, pool = facts.get("operations"), facts.get("pool")
+    counts: Any = facts.get("operations")
+    pool: Any = facts.get("pool")
     names = [x.name for x in fields(Operations)]
     if not isinstance(counts, dict) or sorted(counts) != sorted(names) or not all(map(_natural, counts.values())):
         return None

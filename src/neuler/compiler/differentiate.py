@@ -13,22 +13,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from neuler.compiler.graph import ADD, COS, DIV, INPUT, MUL, NEG, SIGN, SIN, SQRT, SUB, Graph, Node, Scalar, cos, sin
+from neuler.compiler.graph import (
+    ADD,
+    COS,
+    DIV,
+    INPUT,
+    MUL,
+    NEG,
+    POSITIVE,
+    SIGN,
+    SIN,
+    SQRT,
+    SUB,
+    Graph,
+    Node,
+    Scalar,
+    cos,
+    sin,
+)  # fmt: skip
 
 Sparse = dict[tuple[int, int], Scalar]
 """Entries (row, column) that are not structurally zero."""
 
 
 def partials(node: Node) -> list[tuple[Node, Scalar]]:
-    """Of a node with respect to its operands. The sign of a number has derivative zero (it is not defined at 0)."""
+    """Of a node with respect to its operands. A sign has derivative zero (it is not defined at 0), as has a mark."""
     a, b, op = node.a, node.b, node.op
     found: list[tuple[Scalar, Scalar]]
     if op is ADD or op is SUB:
         found = [(a, 1.0), (b, 1.0 if op is ADD else -1.0)]
     elif op is MUL:
         found = [(a, b), (b, a)]
-    elif op is DIV and a is b:  # one where it is defined
-        found = []
+    elif op is DIV and isinstance(a, Node) and a.op is POSITIVE:  # 1 / b or NaN: nothing is divided by zero
+        found = [(b, -(node * node))]
     elif op is DIV:
         inverse = 1.0 / b
         found = [(a, inverse), (b, -(node * inverse))]
@@ -40,7 +57,7 @@ def partials(node: Node) -> list[tuple[Node, Scalar]]:
         found = [(a, -sin(a))]
     elif op is SQRT:
         found = [(a, 0.5 / node)]
-    elif op is SIGN or op is INPUT:
+    elif op is SIGN or op is POSITIVE or op is INPUT:
         found = []
     else:
         raise AssertionError(f"no derivative of {op}")

@@ -19,8 +19,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Union
 
-INPUT, ADD, SUB, MUL, DIV, NEG, SIN, COS, SQRT, SIGN = (
-    "input", "add", "sub", "mul", "div", "neg", "sin", "cos", "sqrt", "sign",
+INPUT, ADD, SUB, MUL, DIV, NEG, SIN, COS, SQRT, SIGN, POSITIVE = (
+    "input", "add", "sub", "mul", "div", "neg", "sin", "cos", "sqrt", "sign", "positive",
 )  # fmt: skip
 
 Scalar = Union["Node", float]
@@ -251,11 +251,15 @@ def sqrt(x: Scalar) -> Scalar:
 
 
 def one_if_positive(x: Scalar) -> Scalar:
-    """1 where x > 0, NaN elsewhere: a factor that marks what is not valid."""
+    """1 where x > 0, NaN elsewhere: a factor that marks what is not valid. It raises no floating-point flag."""
     if not isinstance(x, Node):
         return 1.0 if (x.real if isinstance(x, complex) else x) > 0 else math.nan
-    root = x.graph.node(SQRT, x)
-    return x.graph.node(DIV, root, root)  # not folded to one
+    return x.graph.node(POSITIVE, x)
+
+
+def positive_inverse(x: Scalar) -> Scalar:
+    """1 / x where x > 0, NaN elsewhere, without a flag: nothing is divided by zero."""
+    return one_if_positive(x) / x
 
 
 def sign(x: Scalar) -> Scalar:

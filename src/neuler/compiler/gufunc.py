@@ -48,7 +48,9 @@ def _owned_object() -> int:
 
     ufunc = np.frompyfunc(probe, 1, 1)
     if ctypes.c_void_p.from_address(id(ufunc) + offset).value != id(probe):
-        raise CompileError(f"NumPy {np.__version__} lays out its ufuncs in an unknown way; use another version of NumPy")
+        raise CompileError(
+            f"NumPy {np.__version__} lays out its ufuncs in an unknown way; use another version of NumPy"
+        )
     return offset
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from neuler.compiler import movement, trig
-from neuler.compiler.graph import ADD, DIV, MUL, NEG, SIGN, SQRT, SUB, Node, Scalar
+from neuler.compiler.graph import ADD, DIV, MUL, NEG, POSITIVE, SIGN, SQRT, SUB, Node, Scalar
 from neuler.compiler.schedule import Chunk, Plan
 from neuler.compiler.sums import Term
 from neuler.compiler.target import Target
@@ -109,7 +109,19 @@ class Emitter:
             lines.append(f"  {name}z = fcmp one {v} {x}, zeroinitializer")
             lines.append(f"  {name}c = call {v} @llvm.copysign.{self.suffix}({v} {self.constant(1.0)}, {v} {x})")
             return f"  {name} = select <{self.lanes} x i1> {name}z, {v} {name}c, {v} {x}"
+        if op is POSITIVE:
+            return self.positive(name, value(a), lines)
         raise AssertionError(f"no code for {op}")
+
+    def positive(self, name: str, x: str, lines: list[str]) -> str:
+        """1 or NaN, by the bits: those of positive numbers are 1 to those of infinity. Comparing raises no flag."""
+        bits, infinity = (64, 0x7FF << 52) if self.scalar == "double" else (32, 0xFF << 23)
+        whole = f"<{self.lanes} x i{bits}>"
+        lines.append(f"  {name}b = bitcast {self.vector} {x} to {whole}")
+        lines.append(f"  {name}m = add {whole} {name}b, splat (i{bits} -1)")
+        lines.append(f"  {name}p = icmp ult {whole} {name}m, splat (i{bits} {infinity})")
+        one, none = self.constant(1.0), self.constant(float("nan"))
+        return f"  {name} = select <{self.lanes} x i1> {name}p, {self.vector} {one}, {self.vector} {none}"
 
     def sum(self, name: str, terms: Sequence[Term], value: Callable[[Scalar], str], lines: list[str]) -> str:
         """Plain terms first, then every product that vanished is taken in by a fused multiply-add."""

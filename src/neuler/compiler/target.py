@@ -49,7 +49,23 @@ def llvm_binding() -> Any:
         llvm.initialize_native_asmprinter()
     except RuntimeError as error:  # pragma: no cover - a broken LLVM
         raise CompileError(f"LLVM has no code generator for this machine: {error}") from error
+    _hold_across_forks(llvm.ffi.lib)
     return llvm
+
+
+def _hold_across_forks(library: Any) -> None:
+    """llvmlite lets one thread at a time into LLVM. A fork waits until none is inside, and keeps others out.
+
+    Else the child would find the door locked by a thread that it does not have.
+    """
+    lock = getattr(library, "_lock", None)
+    if lock is None or not hasattr(os, "register_at_fork"):  # pragma: no cover - another llvmlite, or no fork
+        return
+
+    def leave() -> None:
+        lock.__exit__(None, None, None)
+
+    os.register_at_fork(before=lock.__enter__, after_in_parent=leave, after_in_child=leave)
 
 
 @functools.cache

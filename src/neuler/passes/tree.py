@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from neuler.algebra import vector as vec
@@ -88,6 +88,8 @@ class Tree:
     gravity: Vec3
     frames: dict[str, tuple[int, Transform]] = field(hash=False, compare=False)
     link_names: tuple[str, ...] = ()
+    least: Mapping[int, float] = field(default_factory=dict, hash=False, compare=False)
+    """By velocity, where a joint may feel no inertia in some pose: what is not more than a rounding error there."""
 
     @property
     def dof(self) -> int:

@@ -16,8 +16,8 @@ from neuler.compiler.graph import Node, Scalar, one_if_positive, sqrt
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError, RobotError
 from neuler.passes.tree import Tree
-from neuler.recipes.mobility import chart, mobility, velocity_numbers
-from neuler.recipes.setup import Values, fused_tree, grouped_tree, whole_tree
+from neuler.recipes.mobility import chart, least_reduced, mobility, velocity_numbers
+from neuler.recipes.setup import Values, fused_tree, grouped_tree, may_vanish, whole_tree
 from neuler.recursions import frames
 from neuler.recursions.closed import SINGULAR, Chart, Constraints, Solution, independent_columns, margin
 from neuler.recursions.composite import mass_matrix
@@ -280,16 +280,18 @@ def forward_dynamics(mechanism: Mechanism, *, independent: Independent = None) -
             "constrained_dynamics takes those of all joints"
         )
     names = [fused_tree(mechanism.tree).freedom_names[k] for k in picked.independent]
+    least = least_reduced(mechanism, "forward_dynamics", picked.independent, names)
 
     def trace(values: Values) -> list[list[Scalar]]:
         solution, g, reduced, bias = _projected(mechanism, picked, values)
         driven = transposed_times([g[k] for k in _active(mechanism)], values["tau"])
-        found = Factor(reduced, names).solve([t - h for t, h in zip(driven, bias, strict=True)])
+        found = Factor(reduced, names, least).solve([t - h for t, h in zip(driven, bias, strict=True)])
         one = _whole(solution)
         return [[x * one for x in found]]
 
     inputs = _inputs(mechanism, picked, "q", "qd", "tau")
-    return Recipe(inputs, (Operand("qdd", (len(names),)),), trace)
+    vanishing = tuple(names) if least else ()
+    return Recipe(inputs, (Operand("qdd", (len(names),)),), trace, may_vanish=vanishing)
 
 
 def constrained_dynamics(mechanism: Mechanism) -> Recipe:
@@ -304,13 +306,14 @@ def constrained_dynamics(mechanism: Mechanism) -> Recipe:
     tree = grouped_tree(mechanism.tree)
     facts = mobility(mechanism)
     n = mechanism.tree.nv
+    vanishing = may_vanish(mechanism.tree, "constrained_dynamics", [False] * n)
 
     def trace(values: Values) -> list[list[Scalar]]:
         q, qd, rate = values["q"], values["qd"], values["damping"][0]
         constraints = Constraints(fused_tree(mechanism.tree), mechanism)
         rows, gap, bias = constraints.jacobian(q), constraints.open_by(q), constraints.bias(q, qd)
         free = hybrid(tree, q, qd, values["tau"], [False] * n).coordinates
-        factor = Factor(mass_matrix(tree, q), tree.freedom_names)
+        factor = Factor(mass_matrix(tree, q), tree.freedom_names, tree.least)
         dense = [[rows[k].get(i, 0.0) for i in range(n)] for k in facts.rows]
         answers = [factor.solve(row) for row in dense]  # columns of A^-1 W^T
         lacking = []
@@ -330,7 +333,8 @@ def constrained_dynamics(mechanism: Mechanism) -> Recipe:
     inputs = (
         Operand("q", (mechanism.tree.nq,)), Operand("qd", (n,)), Operand("tau", (n,)), Operand("damping", ()),
     )  # fmt: skip
-    return Recipe(inputs, (Operand("qdd", (n,)), Operand("forces", (mechanism.constraints,))), trace)
+    outputs = (Operand("qdd", (n,)), Operand("forces", (mechanism.constraints,)))
+    return Recipe(inputs, outputs, trace, may_vanish=vanishing)
 
 
 def reaction_wrenches(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:

@@ -11,7 +11,7 @@ from neuler.compiler.graph import Node, Scalar, count
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
 from neuler.passes.tree import Tree
-from neuler.recipes.setup import External, Values, coordinates, fused_tree, grouped_tree, whole_tree
+from neuler.recipes.setup import External, Values, coordinates, fused_tree, grouped_tree, may_vanish, whole_tree
 from neuler.recursions import barman, frames
 from neuler.recursions.configuration import along_tangents
 from neuler.recursions.factor import Factor
@@ -151,7 +151,7 @@ def forward_dynamics_sensitivities(
         q, qd = values["q"], values["qd"]
         qdd = hybrid(tree, q, qd, values["tau"], [False] * n, outside.applied(tree, values)).coordinates
         found = sensitivities(tree, q, qd, qdd, outside.fixed(tree, values), outside.turned(tree, values))
-        factor = Factor(found.dqdd, tree.freedom_names)
+        factor = Factor(found.dqdd, tree.freedom_names, tree.least)
         results: list[Rows] = []
         for matrix in (found.dq, found.dqd):
             columns = [factor.solve([-matrix[i][j] for i in range(n)]) for j in range(n)]
@@ -159,7 +159,8 @@ def forward_dynamics_sensitivities(
         results.append(factor.inverse_matrix())
         return _picked(robot, results, sparse=False)
 
-    return Recipe(coordinates(robot, "q", "qd", "tau") + outside.inputs(), outputs, trace)
+    vanishing = may_vanish(robot, "forward_dynamics_sensitivities", [False] * robot.nv)
+    return Recipe(coordinates(robot, "q", "qd", "tau") + outside.inputs(), outputs, trace, may_vanish=vanishing)
 
 
 def inverse_dynamics_hessian(

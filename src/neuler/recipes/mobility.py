@@ -6,7 +6,6 @@ constraints are independent; the mechanism's mobility is what is left of its tre
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,10 +14,12 @@ from numpy.typing import NDArray
 
 from neuler.errors import RobotError
 from neuler.passes.tree import Tree
-from neuler.recipes.setup import fused_tree
+from neuler.recipes.setup import ROUNDING, fused_tree, least_inertias, refuse_inertialess
 from neuler.recursions.closed import Chart, Constraints
 from neuler.recursions.configuration import integrate
 from neuler.robot import Mechanism
+from neuler.robot.inertia_matrix import inertia_matrix
+from neuler.robot.value import kept
 
 Array = NDArray[np.float64]
 
@@ -100,7 +101,7 @@ class Numbers:
         return q, size
 
 
-@functools.lru_cache(maxsize=64)
+@kept
 def mobility(mechanism: Mechanism) -> Mobility:
     """Close the loops, then count."""
     numbers = Numbers(mechanism)
@@ -154,6 +155,49 @@ def chart(mechanism: Mechanism, independent: Sequence[str] | None = None, *, hel
             "velocities, which cannot all be independent"
         )
     return Chart(picked, tuple(k for k in range(mechanism.tree.nv) if k not in picked), rows)
+
+
+def reduced_inertias(mechanism: Mechanism, independent: Sequence[int]) -> list[Array]:
+    """A_c of Khalil (58) at the reference and near it, by these independent velocities of the tree."""
+    numbers = Numbers(mechanism)
+    facts = mobility(mechanism)
+    reference = np.array(facts.reference)
+    found = []
+    for q in (reference, *_neighbours(numbers, reference)):
+        motions = np.linalg.svd(numbers.jacobian(q))[2][facts.rank :].T
+        chosen = motions[list(independent)]
+        if chosen.shape[0] != chosen.shape[1] or np.linalg.cond(chosen) > 1.0 / _RANK:
+            continue  # singular there
+        g = motions @ np.linalg.inv(chosen)
+        found.append(g.T @ inertia_matrix(mechanism.tree, _one_a_velocity(mechanism, q)) @ g)
+    return found
+
+
+def _one_a_velocity(mechanism: Mechanism, q: Array) -> Array:
+    """Positions without those of free joints, on which no inertia depends: zeros stand for them."""
+    found: list[float] = []
+    at = 0
+    for joint in mechanism.tree.moving_joints:
+        found += q[at : at + joint.nq].tolist() if joint.nq == joint.nv else [0.0] * joint.nv
+        at += joint.nq
+    return np.array(found)
+
+
+def least_reduced(
+    mechanism: Mechanism, quantity: str, independent: Sequence[int], names: Sequence[str]
+) -> dict[int, float]:
+    """By independent velocity: what is rounding of the inertia that it feels, where that may vanish; else nothing.
+
+    Motions without inertia in any position are refused.
+    """
+    if not least_inertias(mechanism.tree):
+        return {}
+    matrices = reduced_inertias(mechanism, independent)
+    if not matrices:
+        return {}
+    refuse_inertialess(f"{quantity} of {mechanism.name!r}", matrices, names)
+    feels = np.max([np.diag(m) for m in matrices], axis=0)
+    return {k: ROUNDING * float(x) for k, x in enumerate(feels)}
 
 
 def _independent(mechanism: Mechanism, motions: Array) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from neuler.compiler.build import Recipe
 from neuler.compiler.graph import Scalar, one_if_positive
 from neuler.compiler.llvm import Operand
 from neuler.errors import RobotError
-from neuler.recipes.mobility import Array, Numbers, mobility
+from neuler.recipes.mobility import Array, Numbers, least_reduced, mobility
 from neuler.recipes.setup import Values, fused_tree, grouped_tree
 from neuler.recursions.closed import SINGULAR, Constraints
 from neuler.recursions.composite import mass_matrix
@@ -173,6 +173,9 @@ def forward_dynamics(robot: ParallelRobot) -> Recipe:
     """
     setup = _Setup(robot)
     setup.drivable()
+    independent = range(6) if setup.freedoms == 6 else setup.chosen
+    names = [setup.tree.freedom_names[k] for k in independent]
+    least = least_reduced(setup.mechanism, "forward_dynamics", independent, names)
 
     def trace(values: Values) -> list[list[Scalar]]:
         q, v, tau = values["q"], values["v"], values["tau"]
@@ -186,17 +189,17 @@ def forward_dynamics(robot: ParallelRobot) -> Recipe:
         if setup.freedoms == 6:
             rest = platform.cartesian(_forces(setup, q, qd, platform.accelerations([0.0] * 6, bias)))
             inertia = platform.inertia(matrix)
-            found = Factor(inertia, ["platform"] * 6).solve([a - b for a, b in zip(driven, rest, strict=True)])
+            found = Factor(inertia, names, least).solve([a - b for a, b in zip(driven, rest, strict=True)])
             return [[x * legs for x in found]]
         motions, drift = platform.motions(), platform.drift(bias)
         rest = platform.cartesian(_forces(setup, q, qd, platform.accelerations(drift, bias)))
         lacking = transposed_times(motions, [a - b for a, b in zip(driven, rest, strict=True)])
-        names = [setup.tree.freedom_names[k] for k in setup.chosen]
-        pushed = Factor(platform.inertia(matrix, motions), names).solve(lacking)
+        pushed = Factor(platform.inertia(matrix, motions), names, least).solve(lacking)
         one = legs * plate * _allowed(platform.refused(v))
         return [[(a + b) * one for a, b in zip(times(motions, pushed), drift, strict=True)]]
 
-    return Recipe((*setup.inputs("v"), setup.tau), (Operand("vd", (6,)),), trace)
+    vanishing = tuple(dict.fromkeys(names)) if least else ()
+    return Recipe((*setup.inputs("v"), setup.tau), (Operand("vd", (6,)),), trace, may_vanish=vanishing)
 
 
 def jacobian(robot: ParallelRobot) -> Recipe:

@@ -20,7 +20,7 @@ from neuler.recipes.derivatives import (
 )
 from neuler.recipes.motion_rates import inverse_dynamics_rate, link_motions
 from neuler.recipes.parallel_robots import PARALLEL
-from neuler.recipes.setup import External, Values, coordinates, fused_tree, grouped_tree, whole_tree
+from neuler.recipes.setup import External, Values, coordinates, fused_tree, grouped_tree, may_vanish, whole_tree
 from neuler.recipes.whole_body import (
     center_of_mass,
     center_of_mass_jacobian,
@@ -40,11 +40,11 @@ FORWARD_METHODS = ("articulated", "nasser", "walker_orin")
 # ---- dynamics -----------------------------------------------------------------------------------
 
 
-def _hybrid_recipe(
-    robot: Robot, names: tuple[str, str], told: Sequence[bool], outside: External, reactions: bool
-) -> Recipe:
+def _hybrid_recipe(robot: Robot, quantity: str, told: Sequence[bool], outside: External, reactions: bool) -> Recipe:
     """Hybrid dynamics with some joints' motion given; ``reactions`` adds the reaction wrenches."""
-    given, found = names
+    given, found = {"inverse_dynamics": ("qdd", "tau"), "forward_dynamics": ("tau", "qdd")}.get(
+        quantity, ("given", "found")
+    )
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = whole_tree(robot) if reactions else grouped_tree(robot)
@@ -57,7 +57,8 @@ def _hybrid_recipe(
     outputs = [Operand(found, (robot.nv,))]
     if reactions:
         outputs.append(Operand("reactions", (len(robot.links), 6)))
-    return Recipe(coordinates(robot, "q", "qd", given) + outside.inputs(), tuple(outputs), trace)
+    inputs = coordinates(robot, "q", "qd", given) + outside.inputs()
+    return Recipe(inputs, tuple(outputs), trace, may_vanish=may_vanish(robot, quantity, told))
 
 
 def _reactions(tree: Tree, reactions: Sequence[Wrench]) -> list[Scalar]:
@@ -77,7 +78,7 @@ def inverse_dynamics(
     ``external`` names frames with a wrench in their own axes, ``loads`` frames with one in the base's axes.
     """
     outside = External.of(robot, external, loads)
-    return _hybrid_recipe(robot, ("qdd", "tau"), [True] * robot.nv, outside, reactions)
+    return _hybrid_recipe(robot, "inverse_dynamics", [True] * robot.nv, outside, reactions)
 
 
 def forward_dynamics(
@@ -93,7 +94,7 @@ def forward_dynamics(
         raise InputError(f"forward_dynamics: method must be one of {', '.join(FORWARD_METHODS)}, got {method!r}")
     outside = External.of(robot, external, loads)
     if method == "articulated":
-        return _hybrid_recipe(robot, ("tau", "qdd"), [False] * robot.nv, outside, reactions)
+        return _hybrid_recipe(robot, "forward_dynamics", [False] * robot.nv, outside, reactions)
     if method == "nasser" and robot.nq != robot.nv:
         free = next(joint.name for joint in robot.moving_joints if joint.kind == "free")
         raise InputError(
@@ -114,7 +115,9 @@ def forward_dynamics(
     outputs = [Operand("qdd", (robot.nv,))]
     if reactions:
         outputs.append(Operand("reactions", (len(robot.links), 6)))
-    return Recipe(coordinates(robot, "q", "qd", "tau") + outside.inputs(), tuple(outputs), trace)
+    inputs = coordinates(robot, "q", "qd", "tau") + outside.inputs()
+    vanishing = may_vanish(robot, "forward_dynamics", [False] * robot.nv)
+    return Recipe(inputs, tuple(outputs), trace, may_vanish=vanishing)
 
 
 def hybrid_dynamics(
@@ -139,7 +142,7 @@ def hybrid_dynamics(
                 f"it has {', '.join(robot.joint_names)}"
             )
     told = [joint.name in chosen for joint in robot.moving_joints for _ in range(joint.nv)]
-    return _hybrid_recipe(robot, ("given", "found"), told, External.of(robot, external, loads), reactions)
+    return _hybrid_recipe(robot, "hybrid_dynamics", told, External.of(robot, external, loads), reactions)
 
 
 def reaction_wrenches(robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = ()) -> Recipe:

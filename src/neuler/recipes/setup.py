@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Mapping
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench, pair
@@ -16,30 +19,78 @@ from neuler.passes.canonical import canonical
 from neuler.passes.fuse import fuse
 from neuler.passes.regroup import regroup
 from neuler.passes.tree import Tree
+from neuler.passes.weightless import weightless
 from neuler.recursions import frames
 from neuler.recursions.kinematics import placements
 from neuler.recursions.loads import GlobalLoad, in_link_axes, together
 from neuler.robot import Robot
+from neuler.robot.inertia_matrix import owners, sampled, without_inertia
+from neuler.robot.value import kept
 
 Values = Mapping[str, list[Scalar]]
 
 
-@functools.lru_cache(maxsize=64)
+@kept
 def whole_tree(robot: Robot) -> Tree:
     """Canonical frames, every link a body of its own."""
-    return canonical(robot)
+    return dataclasses.replace(canonical(robot), least=least_inertias(robot))
 
 
-@functools.lru_cache(maxsize=64)
+@kept
 def fused_tree(robot: Robot) -> Tree:
     """Canonical frames, fixed links fused."""
-    return canonical(fuse(robot))
+    return dataclasses.replace(canonical(fuse(robot)), least=least_inertias(robot))
 
 
-@functools.lru_cache(maxsize=64)
+@kept
 def grouped_tree(robot: Robot) -> Tree:
     """Fused, with regrouped inertial parameters: for joint forces and accelerations."""
     return regroup(fused_tree(robot))
+
+
+ROUNDING = 1e-12
+"""Of what a joint feels in other poses: an inertia that is less is none."""
+
+
+@kept
+def least_inertias(robot: Robot) -> dict[int, float]:
+    """By velocity, for joints that may feel no inertia: what is not more than a rounding error there."""
+    names = weightless(robot)
+    if not names:
+        return {}
+    feels = np.max([np.diag(m) for m in sampled(robot)], axis=0)
+    return {k: ROUNDING * float(feels[k]) for k, name in enumerate(owners(robot)) if name in names}
+
+
+def refuse_inertialess(subject: str, matrices: Sequence[NDArray[np.float64]], names: Sequence[str]) -> None:
+    """Inertia matrices of some poses: joints that move nothing in any of them have no direct dynamics."""
+    if not names or not all(np.isfinite(m).all() for m in matrices):
+        return
+    found = without_inertia(matrices, names)
+    if found is None or found.incomparable or found.negative:
+        return
+    remedy = "give the links between them mass, one of them a rotor inertia, or fix one"
+    who = f"the joints {', '.join(map(repr, found.joints))} move no inertia together, in any pose"
+    if not found.together:
+        remedy = "give the links it carries mass, or the joint a rotor inertia, or fix it"
+        who = f"joint {found.joints[0]!r} moves no inertia"
+        if len(found.joints) > 1:
+            who = f"the joints {', '.join(map(repr, found.joints))} move no inertia"
+            remedy = "give the links they carry mass, or the joints rotor inertia, or fix them"
+    elif len(found.joints) == 1:
+        who = f"joint {found.joints[0]!r} moves no inertia in some direction, in any pose"
+    raise RobotError(f"{subject}: {who}, so that accelerations are not defined: {remedy}")
+
+
+def may_vanish(robot: Robot, quantity: str, told: Sequence[bool]) -> tuple[str, ...]:
+    """Joints told their force that feel no inertia in some poses; those that feel none in any pose are refused."""
+    asked = [k for k, motion in enumerate(told) if not motion]
+    names = owners(robot)
+    found = tuple(dict.fromkeys(names[k] for k in asked if k in least_inertias(robot)))
+    if found:
+        matrices = [m[np.ix_(asked, asked)] for m in sampled(robot)]
+        refuse_inertialess(f"{quantity} of {robot.name!r}", matrices, [names[k] for k in asked])
+    return found
 
 
 def coordinates(robot: Robot, *names: str) -> tuple[Operand, ...]:

@@ -24,7 +24,8 @@ from neuler.algebra.screw import Wrench, flat, plus
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Place, Tree
-from neuler.recursions.hybrid import hybrid, rotor
+from neuler.recursions.drives import rotor
+from neuler.recursions.hybrid import hybrid
 from neuler.recursions.kinematics import Motion, Turning, coordinate, motions, newton_euler, placements
 from neuler.recursions.loads import GlobalLoad, Loads, in_link_axes, together
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from neuler.algebra.inertia import Inertia
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import Place, Tree
-from neuler.recursions.hybrid import rotor
+from neuler.recursions.drives import rotor
 from neuler.recursions.kinematics import placements
 
 

@@ -8,7 +8,7 @@ from neuler.algebra import vector as vec
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import Body, Tree
-from neuler.recursions.hybrid import rotor, spring
+from neuler.recursions.drives import rotor, spring
 from neuler.recursions.kinematics import coordinate, placements, velocities
 
 

@@ -6,7 +6,7 @@ articulated inertia H_j of Khalil (36): it is the articulated-body elimination, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from neuler.compiler.graph import Node, Scalar
 from neuler.recursions.hybrid import reciprocal
@@ -19,14 +19,18 @@ def _zero(x: Scalar) -> bool:
 class Factor:
     """Solves A x = b for as many b as there are."""
 
-    def __init__(self, matrix: Sequence[Sequence[Scalar]], names: Sequence[str]) -> None:
+    def __init__(
+        self, matrix: Sequence[Sequence[Scalar]], names: Sequence[str], least: Mapping[int, float] | None = None
+    ) -> None:
+        """``least``: rounding errors of pivots that may vanish; what is no larger gives NaN."""
+        rounding = least or {}
         n = len(names)
         a = [list(row) for row in matrix]
         self.inverse: list[Scalar] = [0.0] * n
         self.below: list[list[tuple[int, Scalar]]] = [[] for _ in range(n)]
         """Row k of L left of its diagonal: the joints between joint k and the base."""
         for k in range(n - 1, -1, -1):
-            self.inverse[k] = reciprocal(a[k][k], names[k])
+            self.inverse[k] = reciprocal(a[k][k], names[k], rounding.get(k, 0.0))
             self.below[k] = [(i, a[k][i] * self.inverse[k]) for i in range(k) if not _zero(a[k][i])]
             for i, factor in self.below[k]:
                 for j, _ in self.below[k]:

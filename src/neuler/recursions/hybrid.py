@@ -21,10 +21,11 @@ from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
 from neuler.algebra.screw import Wrench, flat, pair
 from neuler.algebra.vector import Vector
-from neuler.compiler.graph import Node, Scalar, sign
+from neuler.compiler.graph import Node, Scalar, one_if_positive
 from neuler.errors import RobotError
-from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Place, Tree
-from neuler.recursions.kinematics import coordinate, motions, newton_euler, placements
+from neuler.passes.tree import Body, Place, Tree
+from neuler.recursions.drives import joint_name, passive, rotor
+from neuler.recursions.kinematics import motions, newton_euler, placements
 
 
 @dataclass
@@ -50,51 +51,19 @@ class Elimination:
     """No rotor: then the entry of ``share`` along the joint is one."""
 
 
-def friction(body: Body, rate: Scalar) -> Scalar:
-    """F_s sign(qd) + F_v qd, Khalil (31); the Coulomb part may differ between the two directions."""
-    joint = body.joint
-    if joint is None or body.sigma not in (REVOLUTE, PRISMATIC):
-        return 0.0
-    forward = joint.coulomb
-    reverse = forward if joint.coulomb_reverse is None else joint.coulomb_reverse
-    loss = joint.viscous * rate
-    if forward or reverse:
-        s = sign(rate)
-        loss = loss + (forward + reverse) / 2 * s + (forward - reverse) / 2 * (s * s)
-    return loss
+def reciprocal(inertia: Scalar, name: str, least: float = 0.0) -> Scalar:
+    """H_j^-1. A joint that moves nothing at all has none, and is named.
 
-
-def spring(body: Body, q: Sequence[Scalar]) -> Scalar:
-    """K (q - q0): what it takes to hold the joint's spring, Khalil (69), (70)."""
-    joint = body.joint
-    if joint is None or not joint.stiffness or body.coordinate is None:
-        return 0.0
-    return joint.stiffness * (q[body.position] - joint.rest)
-
-
-def passive(body: Body, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Scalar:
-    """What friction and spring take of the joint's force."""
-    return friction(body, coordinate(body, qd)) + spring(body, q)
-
-
-def rotor(body: Body) -> float:
-    """Ia: inertia of rotor and gears on the joint's side."""
-    return body.joint.rotor_inertia if body.joint else 0.0
-
-
-def joint_name(body: Body) -> str:
-    """The name that the user gave it."""
-    return body.joint.name if body.joint else body.name
-
-
-def reciprocal(inertia: Scalar, name: str) -> Scalar:
-    """H_j^-1. A joint that moves nothing at all has none, and is named."""
+    ``least``, where it is given, is the size of rounding errors of H_j: what is no larger is none, and gives NaN.
+    """
     if not isinstance(inertia, Node) and inertia == 0.0:
         raise RobotError(
             f"joint {name!r} moves no inertia, so its acceleration is not defined: "
             "give the links it carries mass, or the joint a rotor inertia, or fix it"
         )
-    return 1.0 / inertia
+    if not least:
+        return 1.0 / inertia
+    return one_if_positive(inertia * inertia - least * least) / inertia
 
 
 def hybrid(
@@ -137,7 +106,8 @@ def hybrid(
         for index, column in body.freedoms:
             if not motion_given[index]:
                 force = given[index] - passive(body, q, qd)  # (44), (69)
-                steps[number].append(_eliminate(body, number, index, column, force, wrench, inertia))
+                least = tree.least.get(index, 0.0)
+                steps[number].append(_eliminate(body, number, index, column, force, least, wrench, inertia))
         f, m = places[number].wrench_up(*wrench[number])  # (39), (77); (28)-(30)
         wrench[parent] = (vec.add(wrench[parent][0], f), vec.add(wrench[parent][1], m))
         below, here = inertia[parent], inertia[number]
@@ -170,6 +140,7 @@ def _eliminate(
     index: int,
     column: int,
     force: Scalar,
+    least: float,
     wrench: list[Wrench],
     inertia: list[Inertia | None],
 ) -> Elimination:
@@ -178,7 +149,7 @@ def _eliminate(
     assert j is not None
     u = j.column(column)  # J* a
     ia = rotor(body)
-    inverse = reciprocal(flat(u)[column] + ia, joint_name(body))  # (36)
+    inverse = reciprocal(flat(u)[column] + ia, joint_name(body), least)  # (36)
     exact = ia == 0.0
     share = tuple(1.0 if exact and k == column else x * inverse for k, x in enumerate(flat(u)))
     p = flat(wrench[number])

@@ -19,7 +19,8 @@ from neuler.algebra.screw import Wrench, flat, pair, plus
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
-from neuler.recursions.hybrid import Found, joint_name, passive, reciprocal, rotor
+from neuler.recursions.drives import joint_name, passive, rotor
+from neuler.recursions.hybrid import Found, reciprocal
 from neuler.recursions.kinematics import angular_velocities, coordinate, placements
 
 
@@ -65,7 +66,7 @@ def nasser(
         passed, through = one.a, one.b
         for k in body.columns:
             z = one.a.column(k)  # A* Z
-            inverse, exact = reciprocal(flat(z)[k] + rotor(body), joint_name(body)), rotor(body) == 0.0
+            inverse, exact = _inverse(tree, body, flat(z)[k]), rotor(body) == 0.0
             share = [1.0 if exact and i == k else x * inverse for i, x in enumerate(flat(z))]
             passed = one.a.without(z, pair(share), k if exact else None)  # gamma G A*
             free = drives[number] - flat(one.b)[k]
@@ -77,6 +78,12 @@ def nasser(
             a[parent] = a[parent] + one.stand.inertia_up(passed)  # (2.1.19.4), (2.3.3)
             b[parent] = plus(b[parent], one.stand.wrench_up(*through))  # (2.1.19.7), (2.3.4)
     return _outbound(tree, equations, drives, b[0])
+
+
+def _inverse(tree: Tree, body: Body, inertia: Scalar) -> Scalar:
+    """Of what the drive feels, (2.1.19.2)."""
+    assert body.coordinate is not None
+    return reciprocal(inertia + rotor(body), joint_name(body), tree.least.get(body.coordinate, 0.0))
 
 
 def _bias(body: Body, w: Vector, loads: Sequence[Wrench]) -> Wrench:
@@ -127,7 +134,8 @@ def _outbound(
         for k in body.columns:
             assert body.coordinate is not None
             z = flat(one.a.column(k))
-            push = (drives[number] - load[k]) / (z[k] + rotor(body))  # Z^T G_j F_j
+            push = drives[number] - load[k]  # Z^T G_j F_j
+            push = push * _inverse(tree, body, z[k]) if tree.least else push / (z[k] + rotor(body))
             found[body.coordinate] = push
             move[k] = move[k] + push
             load = [x + y * push for x, y in zip(load, z, strict=True)]  # U_j: the reaction loads

@@ -21,7 +21,7 @@ from neuler.algebra.screw import Wrench, flat, plus
 from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import FREE, PRISMATIC, REVOLUTE, Body, Place, Tree
-from neuler.recursions.hybrid import passive, rotor
+from neuler.recursions.drives import passive, rotor
 from neuler.recursions.kinematics import (
     Motion,
     Turning,

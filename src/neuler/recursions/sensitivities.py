@@ -26,7 +26,8 @@ from neuler.algebra.vector import Vector
 from neuler.compiler.graph import Scalar
 from neuler.passes.tree import FREE, PRISMATIC, Body, Tree
 from neuler.recursions.coriolis import Composite, composite, row_up
-from neuler.recursions.hybrid import hybrid, rotor
+from neuler.recursions.drives import rotor
+from neuler.recursions.hybrid import hybrid
 from neuler.recursions.kinematics import Motion, coordinate, motions, screw
 from neuler.recursions.loads import Loads, Pull, pulls
 

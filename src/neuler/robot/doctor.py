@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from neuler.robot.inertia_matrix import owners, sampled, without_inertia
 
 if TYPE_CHECKING:
     from neuler.robot import Joint, Link, Robot
-
-Array = NDArray[np.float64]
 
 FAR = 50.0  # m: no arm is longer, a length in millimetres is
 GYRATION = 10.0  # m
 HEAVY = 1e5  # kg
 TOLERANCE = 1e-6  # relative: rounding in a file is not an error
-SINGULAR = 1e-13  # relative
 
 
 @dataclass(frozen=True)
@@ -140,29 +138,30 @@ def _carried(robot: Robot) -> Iterator[Finding]:
     if not robot.moving_joints:
         return
     yield from _tips(robot)
-    rng = np.random.default_rng(0)
-    samples = [np.zeros(robot.nv), *rng.uniform(-1.0, 1.0, (2, robot.nv))]
-    matrices = [inertia_matrix(robot, q) for q in samples]
+    matrices = sampled(robot)
     if not all(np.isfinite(m).all() for m in matrices):
         yield Finding("error", f"robot {robot.name!r}", "the inertia matrix is not finite: some number is too large")
         return
-    largest = max(float(np.abs(m).max()) for m in matrices)
-    diagonal = np.max([np.diag(m) for m in matrices], axis=0)
-    massless = diagonal <= SINGULAR * largest
-    for name in dict.fromkeys(name for name, found in zip(_owners(robot), massless.tolist(), strict=True) if found):
+    found = without_inertia(matrices, owners(robot))
+    if found is None:
+        return
+    if found.incomparable:
+        yield Finding("error", f"robot {robot.name!r}", "the inertias that its joints feel differ too much to compare")
+    elif found.together:
+        kind = "not positive" if found.negative else "singular"
         yield Finding(
             "error",
-            f"joint {name!r}",
-            "nothing that it moves has inertia about its axis: the inertia matrix is singular and forward "
-            "dynamics do not exist; give a body or rotor_inertia",
+            f"joints {', '.join(map(repr, found.joints))}",
+            f"the inertia matrix is {kind} for a motion of these joints together: forward dynamics do not exist",
         )
-    if not massless.any():
-        yield from _coupled(robot, matrices, diagonal)
-
-
-def _owners(robot: Robot) -> list[str]:
-    """The joint behind every velocity."""
-    return [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
+    else:
+        for name in found.joints:
+            yield Finding(
+                "error",
+                f"joint {name!r}",
+                "nothing that it moves has inertia about its axis: the inertia matrix is singular and forward "
+                "dynamics do not exist; give a body or rotor_inertia",
+            )
 
 
 def _tips(robot: Robot) -> Iterator[Finding]:
@@ -178,83 +177,3 @@ def _tips(robot: Robot) -> Iterator[Finding]:
         else:
             rigid[joint.parent] += rigid[joint.child]
             moves_on[joint.parent] |= moves_on[joint.child]
-
-
-def _coupled(robot: Robot, matrices: list[Array], diagonal: Array) -> Iterator[Finding]:
-    """Joints that move nothing together, though each alone does: two on one axis, for example."""
-    root = np.sqrt(diagonal)
-    scaled = [m / root / root[:, None] for m in matrices]
-    if not all(np.isfinite(m).all() for m in scaled):
-        yield Finding("error", f"robot {robot.name!r}", "the inertias that its joints feel differ too much to compare")
-        return
-    spectra = [np.linalg.eigh(m) for m in scaled]
-    if all(values[0] <= 1e-11 for values, _ in spectra):
-        weight = np.abs(spectra[-1][1][:, 0])
-        names = dict.fromkeys(repr(name) for name, w in zip(_owners(robot), weight, strict=True) if w > 0.1)
-        kind = "not positive" if all(values[0] < -1e-11 for values, _ in spectra) else "singular"
-        yield Finding(
-            "error",
-            f"joints {', '.join(names)}",
-            f"the inertia matrix is {kind} for a motion of these joints together: forward dynamics do not exist",
-        )
-
-
-def inertia_matrix(robot: Robot, q: Array) -> Array:
-    """The joint-space inertia matrix (kg m^2, kg m, kg) by composite bodies, rotor inertia on its diagonal.
-
-    ``q`` has a number for every velocity; those of a free joint are not read, since nothing depends on its pose.
-    """
-    index = {name: k for k, name in enumerate(robot.link_names)}
-    poses = [np.eye(4)]
-    screws: list[Array] = []  # (linear; angular) of each moving joint in the base frame, at its origin
-    above: list[list[int]] = [[]]  # coordinates between the base and each link
-    for joint in robot.joints:
-        parent = index[joint.parent]
-        pose = poses[parent] @ joint.placement.matrix
-        path = above[parent]
-        if joint.kind == "free":
-            path = [*path, *range(len(screws), len(screws) + 6)]
-            turn, at = pose[:3, :3], pose[:3, 3]
-            screws += [np.concatenate([z, np.zeros(3)]) for z in turn.T]
-            screws += [np.concatenate([np.cross(at, z), z]) for z in turn.T]
-        elif joint.moves:
-            k = len(screws)
-            axis = np.asarray(joint.axis)
-            moved = np.eye(4)
-            if joint.kind == "revolute":
-                moved[:3, :3] = _rotation(axis, float(q[k]))
-                z = pose[:3, :3] @ axis
-                screws.append(np.concatenate([np.cross(pose[:3, 3], z), z]))
-            else:
-                moved[:3, 3] = axis * q[k]
-                screws.append(np.concatenate([pose[:3, :3] @ axis, np.zeros(3)]))
-            pose = pose @ moved
-            path = [*path, k]
-        poses.append(pose)
-        above.append(path)
-    matrix = np.diag([joint.rotor_inertia for joint in robot.moving_joints for _ in range(joint.nv)])
-    for link, pose, path in zip(robot.links, poses, above, strict=True):
-        if path:
-            columns = np.array([screws[k] for k in path]).T
-            matrix[np.ix_(path, path)] += columns.T @ _spatial(link, pose) @ columns
-    return matrix
-
-
-def _spatial(link: Link, pose: Array) -> Array:
-    """The 6x6 inertia of a link in the base frame, at its origin."""
-    r, p = pose[:3, :3], pose[:3, 3]
-    s = r @ np.asarray(link.first_moment)
-    j = r @ link.inertia_matrix @ r.T + 2 * (s @ p) * np.eye(3) - np.outer(s, p) - np.outer(p, s)
-    j += link.mass * (p @ p * np.eye(3) - np.outer(p, p))
-    moment = _cross(s + link.mass * p)
-    return np.block([[link.mass * np.eye(3), -moment], [moment, j]])
-
-
-def _cross(v: Array) -> Array:
-    x, y, z = v.tolist()
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-
-
-def _rotation(axis: Array, angle: float) -> Array:
-    k = _cross(axis)
-    return np.eye(3) + math.sin(angle) * k + (1.0 - math.cos(angle)) * (k @ k)

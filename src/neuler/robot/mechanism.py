@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -181,7 +182,7 @@ class Mechanism(Value, MechanismVerbs):
         """How many equations loops and couplings set, redundant ones included."""
         return sum(loop.constraints for loop in self.loops) + len(self.couplings)
 
-    @property
+    @functools.cached_property
     def content_hash(self) -> str:
         """SHA-256 of everything that decides the mechanism."""
         own = repr((self.name, self.loops, self.couplings, self.reference))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
@@ -156,7 +157,7 @@ class Robot(Value, Verbs, Configurations):
                 return names.index(extra.link), extra.placement
         raise RobotError(f"robot {self.name!r} has no link or frame {frame!r}; it has: {_shortlist(self.frame_names)}")
 
-    @property
+    @functools.cached_property
     def content_hash(self) -> str:
         """SHA-256 of everything that decides the robot: equal robots, equal hashes, on every machine."""
         return hashlib.sha256(repr(dataclasses.astuple(self)).encode()).hexdigest()

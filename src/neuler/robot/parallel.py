@@ -182,7 +182,7 @@ class ParallelRobot(Value, ParallelVerbs):
         tree = Robot(self.name, [Link("base"), *links], joints, self.gravity, frames)
         return Mechanism(self.name, tree, loops, reference=_guess(tree, {"": self}))
 
-    @property
+    @functools.cached_property
     def content_hash(self) -> str:
         """SHA-256 of everything that decides the robot."""
         return hashlib.sha256(repr(dataclasses.astuple(self)).encode()).hexdigest()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar, Self
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, TypeVar
 
 from neuler.errors import RobotError
 
@@ -32,3 +34,23 @@ class Value:
     def __setstate__(self, state: dict[str, object]) -> None:
         for key, value in state.items():
             object.__setattr__(self, key, value)
+
+
+Result = TypeVar("Result")
+
+
+def kept(function: Callable[[Any], Result]) -> Callable[[Any], Result]:
+    """A function of one value whose result is kept with that value, and goes with it.
+
+    A cache of the module's own would keep values, and the compiled kernels on them, alive.
+    """
+    name = f"{function.__module__}.{function.__qualname__}"
+
+    @functools.wraps(function)
+    def look(value: Any) -> Result:
+        held = value.__dict__
+        if name not in held:
+            held[name] = function(value)
+        return held[name]
+
+    return look
