@@ -27,6 +27,7 @@ import operations
 import parallel
 from loops import closed_loops
 from neuler import Kernel, Robot, bench
+from neuler.peers import peer
 
 HERE = Path(__file__).resolve().parent
 ROBOTS = {
@@ -121,68 +122,41 @@ def threads() -> list[str]:
 
 def sensitivities() -> list[str]:
     """Inverse and forward dynamics sensitivities beside Pinocchio's, dense and, where it has a structure, sparse."""
-    import pinocchio as pin
-
-    from neuler.peers import pinocchio_model
-
     lines = [
         "## Sensitivities beside Pinocchio, one core, batch of 4,096",
         "",
-        "Pinocchio's computeRNEADerivatives and computeABADerivatives are looped over from Python; the cost of the",
-        "call itself, measured with a model without joints, is taken off. Pinocchio overwrites its results with every",
-        "state; neuler writes all of them, and the last column is what writing so many zeros alone costs.",
+        "Pinocchio's computeRNEADerivatives and computeABADerivatives are looped over from Python; what the same call",
+        "costs for a robot of one joint is taken off, as `neuler bench` does. Pinocchio overwrites its results with",
+        "every state; neuler writes all of them, and the last column is what writing so many zeros alone costs.",
         "",
         "| robot, joints | quantity | mul/add | compile, s | ns per state | Pinocchio | ratio | agreement | writing |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    empty = pin.Model()
-    nothing, none = empty.createData(), np.zeros(0)
-    overhead = bench.best_seconds(lambda: pin.computeRNEADerivatives(empty, nothing, none, none, none))
     for name in ("UR5", "Panda", "human"):
         robot = robot_of(name).without_friction()
-        model = pinocchio_model(robot)
-        data = model.createData()
-        order = [model.idx_vs[model.getJointId(joint)] for joint in robot.joint_names]
-        back = np.argsort(order)
-        states = np.random.default_rng(0).normal(size=(3, 4096, robot.nv))
-        theirs = [tuple(np.ascontiguousarray(x[back]) for x in states[:, k]) for k in range(256)]
-        for quantity, peer, found in (
-            ("inverse_dynamics_sensitivities", pin.computeRNEADerivatives, ("dtau_dq", "dtau_dv")),
-            ("forward_dynamics_sensitivities", pin.computeABADerivatives, ("ddq_dq", "ddq_dv")),
-        ):
-            call = functools.partial(_loop, peer, model, data, theirs)
-            peer_ns = 1e9 * (bench.best_seconds(call, repeats=9) / len(theirs) - overhead)
-            variants = [{}, {"sparse": True}] if quantity.startswith("inverse") else [{}]
-            for options in variants:
+        other = peer("pinocchio", robot)
+        for quantity in ("inverse_dynamics_sensitivities", "forward_dynamics_sensitivities"):
+            inputs = ("q", "qd", "qdd" if quantity.startswith("inverse") else "tau")
+            states = bench.random_states(robot, inputs, 4096)
+            theirs = None
+            for options in [{}, {"sparse": True}] if quantity.startswith("inverse") else [{}]:
                 os.environ["NEULER_CACHE_DIR"] = "off"
                 kernel = Kernel(robot, quantity, **options)
                 del os.environ["NEULER_CACHE_DIR"]
                 kernel.threads = 1
                 out = tuple(np.zeros((4096, *operand.shape)) for operand in kernel.outputs)
-                ours = 1e9 * bench.best_seconds(functools.partial(kernel, *states, out=out), repeats=9) / 4096
-                error = "" if options else _agreement(peer, model, data, theirs[7], found, order, [x[7] for x in out])
+                call = functools.partial(kernel, *states.values(), out=out)
+                ours = 1e9 * bench.best_seconds(call, repeats=9) / 4096
+                theirs = theirs or bench.beside(other.task(quantity, states), out, repeats=9)
+                error = "" if options else f"{theirs.error:.0e}"
                 writing = 1e9 * bench.best_seconds(lambda out=out: [x.fill(0.0) for x in out]) / 4096
                 label = quantity + (", sparse" if options else "")
                 counts = kernel.operations
                 lines.append(
                     f"| {name}, {robot.nv} | {label} | {counts.mul}/{counts.add} | {kernel.compile_seconds:.1f} "
-                    f"| {ours:.0f} | {peer_ns:.0f} | {peer_ns / ours:.1f} | {error} | {writing:.0f} |"
+                    f"| {ours:.0f} | {theirs.batch_ns:.0f} | {theirs.batch_ns / ours:.1f} | {error} | {writing:.0f} |"
                 )
     return [*lines, ""]
-
-
-def _loop(peer, model, data, states) -> None:
-    for state in states:
-        peer(model, data, *state)
-
-
-def _agreement(peer, model, data, state, names, order, found) -> str:
-    peer(model, data, *state)
-    worst = 0.0
-    for name, ours in zip(names, found, strict=False):
-        theirs = np.array(getattr(data, name))[np.ix_(order, order)]
-        worst = max(worst, float(np.abs(ours - theirs).max() / np.abs(theirs).max()))
-    return f"{worst:.0e}"
 
 
 START = """

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
+import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 
 import neuler
-from neuler.compiler import build, cache
+from neuler.cli import main
+from neuler.compiler import build, cache, sources
+from neuler.recipes.quantities import catalogue, recipe
 
 Q = np.array([0.3, -0.7])
 EXPECTED = neuler.robots.two_link().inverse_dynamics(Q, Q, Q)
@@ -23,6 +29,13 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("NEULER_CACHE_DIR", str(path))
     monkeypatch.setattr(build, "_ready", {})
     return path
+
+
+def _rewritten(path, facts=None, code=None):
+    """The same entry with other facts or other code, and the digest that belongs to them."""
+    old, machine_code = cache.load(path.name)
+    changed = {**old, **(facts or {})}
+    cache.store(path.name, {k: v for k, v in changed.items() if v is not None}, machine_code if code is None else code)
 
 
 def _torque(monkeypatch):
@@ -155,6 +168,203 @@ def _run(code, tmp_path):
     return subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=120
     )
+
+
+# ---- what decides an entry -----------------------------------------------------------------------------------------
+
+
+def _all_recipes(machines):
+    """All that can decide emitted code runs."""
+    for machine in machines:
+        for quantity in catalogue(machine):
+            try:
+                build.traced(recipe(machine, quantity))
+            except neuler.NeulerError:
+                continue
+
+
+def test_every_source_that_runs_is_in_the_key():
+    """Found by running, not by reading: whatever file has a line that runs while code is made is in the key."""
+    root = sources.root()
+    machines = [neuler.robots.two_link().with_free_base(), neuler.robots.four_bar(), neuler.robots.delta()]
+    machines.append(neuler.robots.puma560().with_spring("joint2", 3.0))
+    ran = set()
+
+    def look(frame, event, _):
+        ran.add(frame.f_code.co_filename)
+
+    sys.setprofile(look)
+    try:
+        _all_recipes(machines)
+    finally:
+        sys.setprofile(None)
+    ours = {path for path in ran if path.startswith(str(root))}
+    assert len(ours) > 30
+    known = {str(root / name) for name in sources.files("neuler.compiler.build", "neuler.kernels")}
+    assert ours - known == set()
+    assert {"recipes/quantities.py", "version.py", "recursions/hybrid.py"} <= set(sources.files("neuler.kernels"))
+
+
+def test_imports_are_read_as_python_reads_them():
+    for path in sources.root().rglob("*.py"):
+        text, found = path.read_text(encoding="utf-8"), set()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                found.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert not node.level, f"{path}: a relative import"
+                found.add(node.module)
+                found.update(f"{node.module}.{alias.name}" for alias in node.names)
+        ours = {name for name in found if name.partition(".")[0] == "neuler"}
+        assert ours <= sources.imports(text), path
+
+
+def test_a_changed_recipe_is_compiled_again(tmp_path):
+    """A copy of the package with one changed line of ``recipes/`` finds nothing in the cache of the other."""
+    shutil.copytree(sources.root(), tmp_path / "neuler", ignore=shutil.ignore_patterns("__pycache__"))
+    code = (
+        "import neuler; assert neuler.__file__.startswith({where!r}); robot = neuler.robots.puma560();"
+        "k = robot.gravity_force; print(k.cached, float(k([0.1] * 6)[1]))"
+    )
+
+    def run(where):
+        environment = {**os.environ, "NEULER_CACHE_DIR": str(tmp_path / "shared"), "PYTHONPATH": str(where)}
+        command = [sys.executable, "-c", code.format(where=str(where))]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
+        cached, value = done.stdout.split()
+        return cached == "True", float(value)
+
+    first, again = run(tmp_path), run(tmp_path)
+    assert (first[0], again[0]) == (False, True)
+    path = tmp_path / "neuler" / "recipes" / "quantities.py"
+    text = path.read_text()
+    line = 'trace = lambda values: whole.trace({**values, "qd": list(still), "qdd": list(still)})'
+    assert line in text
+    path.write_text(
+        text.replace(line, line.replace("whole.trace(", "doubled(whole.trace, ").replace("})", "})"))
+        + "\n\ndef doubled(trace, values):\n    return [[2.0 * x for x in row] for row in trace(values)]\n"
+    )
+    changed = run(tmp_path)
+    assert changed == (False, pytest.approx(2 * first[1], rel=1e-12))
+    version = tmp_path / "neuler" / "version.py"
+    version.write_text(version.read_text().replace('__version__ = "', '__version__ = "9.'))
+    assert run(tmp_path)[0] is False
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"outputs": [["tau", [3]]]},
+        {"outputs": [["tau", []]]},
+        {"inputs": []},
+        {"dtype": "float32"},
+        {"pool": "large"},
+        {"pool": -1},
+        {"pool": 1.5},
+        {"pool": 10**30},
+        {"pool": True},
+        {"pool": None},
+        {"operations": 3},
+        {"operations": {"mul": 1}},
+        {"operations": {"mul": -1, "add": 0, "div": 0, "trig": 0}},
+        {"operations": {"mul": "1", "add": 0, "div": 0, "trig": 0}},
+    ],
+)
+def test_entries_that_are_whole_but_senseless_are_compiled_again(folder, monkeypatch, facts):
+    _torque(monkeypatch)
+    _rewritten(_entry(folder), facts)
+    assert not _torque(monkeypatch).cached
+    assert _torque(monkeypatch).cached, "the entry was not mended"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda code: b"",
+        lambda code: b"no object file at all, but long enough to be one" * 50,
+        lambda code: code[: len(code) // 2],
+        lambda code: code[:70],
+        lambda code: code[:16] + b"\x02" + code[17:],
+        lambda code: code[:18] + b"\x28" + code[19:],
+        lambda code: code.replace(b"\0loop\0", b"\0pool\0"),
+        lambda code: b"\xcf\xfa\xed\xfe" + code[4:],
+    ],
+)
+def test_code_that_is_no_object_file_is_compiled_again(folder, monkeypatch, damage):
+    """LLVM does not survive such files: they must not reach it."""
+    _torque(monkeypatch)
+    path = _entry(folder)
+    _rewritten(path, code=damage(cache.load(path.name)[1]))
+    assert not _torque(monkeypatch).cached
+    assert _torque(monkeypatch).cached, "the entry was not mended"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_in_the_place_of_an_entry_does_not_keep_anybody_waiting(folder, monkeypatch):
+    _torque(monkeypatch)
+    path = _entry(folder)
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    assert not _torque(monkeypatch).cached
+    path.unlink(missing_ok=True)
+    path.mkdir()
+    assert not _torque(monkeypatch).cached
+
+
+# ---- the folder as a whole ----------------------------------------------------------------------------------------
+
+
+def _fill(folder, sizes, ages):
+    folder.mkdir(mode=0o700, exist_ok=True)
+    now = time.time()
+    paths = []
+    for k, (size, age) in enumerate(zip(sizes, ages, strict=True)):
+        path = folder / f"{k:064x}"
+        path.write_bytes(b"x" * size)
+        os.utime(path, (now - age, now - age))
+        paths.append(path)
+    return paths
+
+
+def test_the_least_recently_used_entries_go_first(folder):
+    paths = _fill(folder, [100] * 5, [50, 10, 40, 20, 30])
+    (folder / "notes.txt").write_text("not ours")
+    gone = cache.prune(folder, most_bytes=250, most_seconds=1e6)
+    assert [entry.path for entry in gone] == [paths[0], paths[2], paths[4]]
+    assert sorted(p.name for p in folder.iterdir()) == sorted([paths[1].name, paths[3].name, "notes.txt"])
+    assert [entry.path for entry in cache.prune(folder, most_bytes=10**9, most_seconds=15)] == [paths[3]]
+    assert len(cache.clear(folder)) == 1
+    assert (folder / "notes.txt").exists()
+
+
+def test_a_store_prunes_and_a_load_keeps(folder, monkeypatch):
+    """What was not used for long goes when something new is written; what is loaded counts as used now."""
+    _torque(monkeypatch)
+    old, kept = _fill(folder, [10], [2 * cache.MOST_SECONDS])[0], _entry_of_now(folder)
+    os.utime(kept, (time.time() - 1e6,) * 2)
+    assert _torque(monkeypatch).cached
+    assert time.time() - kept.stat().st_mtime < 100
+    monkeypatch.setattr(cache, "_written", 0)
+    _ = neuler.robots.stanford().inverse_dynamics
+    assert not old.exists()
+    assert kept.exists()
+
+
+def _entry_of_now(folder):
+    return max((p for p in folder.iterdir() if p.stat().st_size > 100), key=lambda p: p.stat().st_mtime)
+
+
+def test_the_command_shows_and_clears(folder, monkeypatch, capsys):
+    _torque(monkeypatch)
+    assert main(["cache", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["folder"], facts["entries"], facts["bytes"]) == (str(folder), 1, _entry(folder).stat().st_size)
+    assert main(["cache", "--clear"]) == 0
+    assert "removed 1 of 1 kernels" in capsys.readouterr().out
+    assert list(folder.iterdir()) == []
+    monkeypatch.setenv("NEULER_CACHE_DIR", "off")
+    assert main(["cache"]) == 0
+    assert "there is no cache" in capsys.readouterr().out
 
 
 def test_the_key_knows_what_matters():

@@ -251,7 +251,7 @@ def test_pickles_without_compiled_kernels():
 
 def test_replace():
     assert chain().replace(name="b").name == "b"
-    with pytest.raises(RobotError, match="no field 'colour'; its fields are name, links"):
+    with pytest.raises(RobotError, match="no field 'colour'; its fields are 'name', 'links'"):
         chain().replace(colour="red")
 
 

@@ -13,6 +13,8 @@ from neuler.formats import load, load_urdf
 from neuler.robot import Coupling, Limits, Mechanism
 from neuler.robot.inertia_matrix import inertia_matrix
 
+UNLIMITED = "revolute and prismatic joints without a <limit>, taken as unlimited: 'hinge'"
+
 
 def rotation(axis, angle):
     k = np.cross(axis, np.eye(3)).T
@@ -56,7 +58,7 @@ def test_defaults():
     assert joint.axis == (1, 0, 0)
     assert joint.limits == Limits()
     assert (joint.viscous, joint.coulomb, joint.gear_ratio) == (0, 0, 1)
-    assert robot.notes == ()
+    assert robot.notes == (UNLIMITED,)
 
 
 def test_joint_data():
@@ -133,7 +135,7 @@ def test_floating_joints_are_free():
     robot = load_urdf(chain(("fixed", "", 0), ("floating", '<origin xyz="1 2 3"/>', 1), ("revolute", "", 2)))
     free = robot.joints[1]
     assert (free.kind, free.role, free.placement.translation) == ("free", "passive", (1, 2, 3))
-    assert (robot.nq, robot.nv, robot.notes) == (8, 7, ())
+    assert (robot.nq, robot.nv, robot.notes) == (8, 7, (UNLIMITED.replace("hinge", "j3"),))
     assert robot.joint_names == ("j2", "j3")
 
 
@@ -183,7 +185,7 @@ def test_mimic():
         load_urdf(text)
     robot = load_urdf(text, mimic="independent")
     assert robot.joint_names == ("hinge",)
-    assert robot.notes == ("mimic joints with coordinates of their own: 'hinge'",)
+    assert robot.notes == ("mimic joints with coordinates of their own: 'hinge'", UNLIMITED)
 
 
 def test_mimic_joints_are_coupled():
@@ -194,7 +196,8 @@ def test_mimic_joints_are_coupled():
     assert machine.couplings == (Coupling("j2", "j1", -2.0, 0.5), Coupling("j3", "j1", 1.0, 0.0))
     assert machine.active_names == ("j1",)
     assert [joint.role for joint in machine.tree.joints] == ["driven", "passive", "passive"]
-    assert (machine.name, machine.loops, machine.tree.notes) == ("arm", (), ())
+    assert (machine.name, machine.loops) == ("arm", ())
+    assert machine.tree.notes == (UNLIMITED.replace("'hinge'", "'j1', 'j2'"),)
     assert machine.tree.with_passive("j2", "j3") == machine.tree
     forward = load_urdf(chain(("revolute", '<mimic joint="j2"/>', 0), ("revolute", "", 1)), mimic="couple")
     assert forward.couplings == (Coupling("j1", "j2"),)
@@ -246,7 +249,7 @@ OLD = """<transmission name="t" type="SimpleTransmission"><actuator name="m"/><j
 def test_simple_transmissions_give_the_gear_ratio(text):
     robot = load_urdf(urdf(extra=text))
     assert robot.joints[0].gear_ratio == -50.5
-    assert robot.notes == ()
+    assert robot.notes == (UNLIMITED,)
 
 
 def test_other_transmissions_are_noted_by_name():
@@ -255,6 +258,7 @@ def test_other_transmissions_are_noted_by_name():
     )
     text += NEW.replace('"hinge"', '"gone"') + '<transmission name="bare"/>'
     assert load_urdf(urdf(extra=text)).notes == (
+        UNLIMITED,
         "transmissions of type 'a/Differential' ignored: 'p', 'q'",
         "transmissions of joints that do not exist, ignored: 't'",
         "transmissions of type 'without a type' ignored: 'bare'",
@@ -265,6 +269,7 @@ def test_what_is_ignored_is_noted_with_its_count():
     extra = '<gazebo/><gazebo><joint name="loop"/></gazebo><sensor name="s"/><material name="m"/>'
     robot = load_urdf(urdf('<safety_controller k_velocity="1"/><dynamics spring="1"/><calibration/>', extra=extra))
     assert robot.notes == (
+        UNLIMITED,
         "joints of the simulator alone, in <gazebo>, ignored: 'loop'",
         "ignored: <calibration> in <joint> (1)",
         "ignored: <gazebo> (2)",
@@ -451,3 +456,23 @@ def test_real_robot_against_pinocchio(path):
         theirs = model.joints[model.getJointId(joint.name)]
         assert model.upperEffortLimit[theirs.idx_v] == pytest.approx(joint.limits.effort)
         assert model.damping[theirs.idx_v] == pytest.approx(joint.viscous)
+
+
+def test_limits_that_are_missing_are_noted():
+    """URDF asks for them on revolute and prismatic joints, not on continuous ones."""
+    assert load_urdf(urdf()).notes == (UNLIMITED,)
+    assert load_urdf(urdf('<limit effort="1" velocity="1"/>')).notes == ()
+    assert load_urdf(chain(("continuous", "", 0), ("fixed", "", 1))).notes == ()
+
+
+@pytest.mark.parametrize("name", ["ISO-8859-1", "latin-1", "Latin1"])
+def test_declared_latin_1_is_read(name):
+    text = f'<?xml version="1.0" encoding="{name}"?><robot name="café"><link name="Fuß"/></robot>'
+    assert load_urdf(text.encode("latin-1")).link_names == ("Fuß",)
+    assert load_urdf(text).name == "café"  # decoded already
+
+
+def test_an_empty_source_says_so(tmp_path):
+    for source in ("", "  \n", b""):
+        with pytest.raises(FormatError, match="got an empty text: give the path of a robot file"):
+            load(source)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from neuler.compiler.build import Operations, compile_recipe
 from neuler.errors import InputError, NeulerError
 from neuler.kernels import Kernel
+from neuler.naming import closest
 from neuler.peers import Peer, Task, peer
 from neuler.peers.pinocchio import Derivatives
 from neuler.recipes.quantities import QUANTITIES
@@ -169,7 +170,9 @@ def run(
     chosen = tuple(verbs)
     for name in chosen:
         if name not in QUANTITIES:
-            raise InputError(f"there is no quantity {name!r} to measure; there are: {', '.join(QUANTITIES)}")
+            likely = closest(name, QUANTITIES)
+            meant = f"did you mean {likely!r}? " if likely else ""
+            raise InputError(f"there is no quantity {name!r} to measure; {meant}there are: {', '.join(QUANTITIES)}")
     if not isinstance(batch, int) or batch < 1:
         raise InputError(f"batch must be a positive whole number of states, got {batch!r}")
     other = None
@@ -211,16 +214,18 @@ def _measure(robot: Robot, quantity: str, batch: int, other: Peer | None, repeat
     found = tuple(np.empty((batch, *operand.shape)) for operand in kernel.outputs)
     call = best_seconds(lambda: kernel(*first), repeats, shortest)
     whole = best_seconds(lambda: kernel(*arrays, out=found), repeats, shortest)
-    theirs = None
     task = other.task(quantity, states) if other else None
-    if task is not None:
-        one, many = (best_seconds(job, repeats, shortest) for job in (task.one, task.batch))
-        spared = best_seconds(task.overhead, repeats, shortest) if isinstance(task, Derivatives) else 0.0
-        spared = spared if spared < many else 0.0  # too short to tell apart
-        per_state = 1e9 / task.states
-        off = _agreement(task, found)
-        theirs = PeerTimes(1e6 * one, (many - spared) * per_state, task.batched, off, spared * per_state)
+    theirs = None if task is None else beside(task, found, repeats, shortest)
     return Measurement(quantity, kernel.operations, _compile_seconds(kernel), 1e6 * call, 1e9 * whole / batch, theirs)
+
+
+def beside(task: Task, found: tuple[Array, ...], repeats: int = REPEATS, shortest: float = SHORTEST) -> PeerTimes:
+    """The peer's times for what neuler found; off those of derivatives what its call from Python costs is taken."""
+    one, many = (best_seconds(job, repeats, shortest) for job in (task.one, task.batch))
+    spared = best_seconds(task.overhead, repeats, shortest) if isinstance(task, Derivatives) else 0.0
+    spared = spared if spared < many else 0.0  # too short to tell apart
+    per_state = 1e9 / task.states
+    return PeerTimes(1e6 * one, (many - spared) * per_state, task.batched, _agreement(task, found), spared * per_state)
 
 
 def _agreement(task: Task, found: tuple[Array, ...]) -> float:

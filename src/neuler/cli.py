@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from neuler import __version__, formats, robots
+from neuler.cli_words import in_flags
 from neuler.errors import InputError, NeulerError
 from neuler.recipes.closed_loops import CLOSED_LOOPS
 from neuler.recipes.parallel_robots import PARALLEL
@@ -33,6 +34,10 @@ platform; the others are found, from a guess where the file has one.
   neuler eval forward_dynamics arm.urdf --in states.npz --out qdd.npz --option method=nasser
   neuler eval inverse_dynamics four_bar --in crank.csv --out torques.csv --assemble
 """
+
+
+CACHE_HELP = "Compiled code is kept on disk (NEULER_CACHE_DIR), so that a robot seen before is ready at once. \
+It may be removed at any time."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +69,7 @@ def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename!r}: " if error.filename is not None else ""
         return shown(f"{where}{error.strerror}")
-    return "\n  ".join(shown(line) for line in str(error).split("\n"))
+    return "\n  ".join(shown(line) for line in in_flags(str(error)).split("\n"))
 
 
 # ---- arguments -------------------------------------------------------------------------------------
@@ -101,6 +106,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     evaluate.add_argument("--assemble", action="store_true", help="close the loops of every state")
     evaluate.add_argument("--ignore", action="append", default=[], metavar="COLUMN", help="leave this column out")
+
+    stored = commands.add_parser("cache", help="show or clear the compiled code on disk", description=CACHE_HELP)
+    stored.add_argument("--clear", action="store_true", help="remove all of it")
+    stored.add_argument("--json", action="store_true", help="print JSON")
+    stored.set_defaults(run=_cache)
     return parser
 
 
@@ -121,6 +131,13 @@ def _command(
     )  # fmt: skip
     command.add_argument(
         "--value", action="append", default=[], metavar="SYMBOL=NUMBER", help="the value of a symbol (SYMORO+)"
+    )
+    command.add_argument(
+        "--values",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="values of symbols (SYMORO+): lines D3 = 0.45",
     )
     command.add_argument("--missing", choices=("refuse", "zero"), help="dynamic parameters without a value (SYMORO+)")
     command.set_defaults(run=run)
@@ -151,8 +168,10 @@ def _load(chosen: Any) -> Subject:
     options = {key: getattr(chosen, key) for key in ("mimic", "missing") if getattr(chosen, key) is not None}
     if chosen.floating not in (None, "base"):
         options["floating"] = chosen.floating
-    if chosen.value:
-        options["values"] = dict(_value(text) for text in chosen.value)
+    values = dict(pair for path in chosen.values for pair in _values(path))
+    values.update(_value(text) for text in chosen.value)
+    if values:
+        options["values"] = values
     found = _named(chosen.robot, options)
     return _freed(found) if chosen.floating == "base" else found
 
@@ -199,6 +218,23 @@ def _value(text: str) -> tuple[str, float]:
         return key.strip(), float(value)
     except ValueError:
         raise InputError(f"--value expects SYMBOL=NUMBER, for example D3=0.45, got {text!r}") from None
+
+
+def _values(path: str) -> list[tuple[str, float]]:
+    """Symbols from a file of lines D3 = 0.45 (TOML), or from a JSON object."""
+    import tomllib
+
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        text = data.decode("utf-8-sig")
+        found = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+    except ValueError as error:  # also not UTF-8, not JSON, not TOML
+        raise InputError(f"--values {path}: expected lines such as D3 = 0.45, or a JSON object: {error}") from None
+    for name, value in found.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InputError(f"--values {path}: {name!r} must be a number, got {value!r}")
+    return [(name, float(value)) for name, value in found.items()]
 
 
 def _option(text: str) -> tuple[str, Any]:
@@ -323,6 +359,28 @@ def _eval(chosen: Any) -> None:
             note=lambda text: print(f"neuler: note: {text}", file=sys.stderr),
         )  # fmt: skip
     print(f"wrote {states} states to {chosen.target}")
+
+
+def _cache(chosen: Any) -> None:
+    from neuler.compiler import cache
+
+    where = cache.folder()
+    if where is None:
+        facts: dict[str, Any] = {"folder": None, "entries": 0, "bytes": 0}
+        told = "there is no cache: NEULER_CACHE_DIR is 'off', or names no private folder that can be written to"
+    else:
+        before = cache.entries(where)
+        gone = cache.clear(where) if chosen.clear else []
+        facts = {"folder": str(where), "entries": len(before), "bytes": sum(entry.size for entry in before)}
+        size = f"{facts['entries']} kernels, {facts['bytes'] / 2**20:.1f} MiB"
+        told = f"{where}: {size}; at most {cache.MOST_BYTES / 2**20:.0f} MiB, the least recently used go first"
+        if chosen.clear:
+            facts["removed"] = len(gone)
+            told = f"{where}: removed {len(gone)} of {size}"
+    if chosen.json:
+        _print_json(facts)
+    else:
+        print(told)
 
 
 if __name__ == "__main__":

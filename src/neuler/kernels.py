@@ -7,7 +7,7 @@ import functools
 import operator
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +16,9 @@ from neuler.compiler.build import Operations, Recipe, compile_recipe
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
 from neuler.recipes.mobility import mobility
-from neuler.recipes.quantities import Subject, catalogue, recipe
+from neuler.recipes.quantities import Subject, catalogue, check_options, recipe
 from neuler.robot import Robot, verbs
-from neuler.watch import ANYWHERE, MachineWatch, Watch
+from neuler.watch import MachineWatch, Watch
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -50,6 +50,47 @@ def _pool(workers: int, process: int) -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(workers, thread_name_prefix="neuler")
+
+
+def _share(part: Callable[[int], None], parts: int) -> None:
+    """Do all parts, in this thread and in others; where none can be had (the interpreter ends) in this one alone."""
+    waiting = list(range(parts))
+
+    def work() -> None:
+        while waiting:
+            try:
+                k = waiting.pop()
+            except IndexError:  # another thread was quicker
+                return
+            part(k)
+
+    jobs = []
+    try:
+        pool = _pool(max(_cores(), parts), os.getpid())
+        for _ in range(parts - 1):  # np.errstate is part of the context, which threads do not inherit
+            jobs.append(pool.submit(contextvars.copy_context().run, work))
+    except RuntimeError:
+        pass  # no new threads at the interpreter's end
+    try:
+        work()
+    finally:  # nobody may write into out after this call
+        failures = [job.exception() for job in jobs if not job.cancel()]
+    for failure in failures:
+        if failure is not None:
+            raise failure
+
+
+def _apart(arrays: Sequence[Any], out: Any) -> bool:
+    """Whether it is plain that an array to write into shares no memory with the others: it owns its own."""
+    if type(out) is not np.ndarray or out.base is not None:
+        return False
+    for x in arrays:
+        if x is out:
+            return False
+        base = x.base
+        if base is not None and (base is out or type(base) is not np.ndarray):
+            return False
+    return True
 
 
 def _precision(quantity: str, dtype: Any) -> np.dtype[Any]:
@@ -96,6 +137,7 @@ class Kernel:
     def __init__(self, robot: Subject, quantity: str, *, dtype: str = "float64", **options: Any) -> None:
         self.robot = robot
         self.quantity = quantity
+        check_options(robot, quantity, options)
         self.options = plain_options(quantity, options)
         self.dtype = _precision(quantity, dtype)
         self.recipe: Recipe = recipe(robot, quantity, **self.options)
@@ -107,20 +149,19 @@ class Kernel:
         self.ufunc = self._compiled.ufunc
         work = self.operations.mul + self.operations.add + 20 * self.operations.trig + 10 * self.operations.div
         self._takes = len(self.inputs)
-        self._one_array = len(self.outputs) == 1 and bool(self.outputs[0].shape)
         self._rows_per_thread = max(64, _WORK_PER_THREAD // max(work, 1))
-        self._watch = self._watched()
+        self._watch = self._find_watch()
         self.threads = None
 
-    def _watched(self) -> Watch | MachineWatch | None:
+    def _find_watch(self) -> Watch | MachineWatch | None:
         """Who says why a result is NaN; None where nothing but NaN in the arguments makes it so."""
         if not isinstance(self.robot, Robot):
-            if self.quantity in ANYWHERE:
-                return None
-            return MachineWatch(self)
-        if self.robot.nq == self.robot.nv or Operand("q", (self.robot.nq,)) not in self.inputs:
+            return None if self.recipe.unmarked else MachineWatch(self)
+        vanishing = self.recipe.may_vanish
+        turns = self.robot.nq != self.robot.nv and Operand("q", (self.robot.nq,)) in self.inputs
+        if not vanishing and not turns:
             return None
-        return Watch(self.robot, self.quantity, self.inputs, self.outputs).find(self.ufunc, self.dtype)
+        return Watch(self.robot, self.quantity, self.inputs, self.outputs, vanishing).find(self.ufunc, self.dtype)
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
@@ -159,21 +200,34 @@ class Kernel:
         state gives NaN, and a warning says which. Machines give NaN at singular poses, at positions where their
         loops are open and for motions that their legs do not allow, with a warning that says why.
         """
+        try:  # the way of a controller's one state: as little as possible besides NumPy's own call
+            if arrays[0].size < self._quick_size and len(arrays) == self._takes:
+                if out is not None:
+                    return self.ufunc(*(arrays + (out,)))  # quicker than the keyword
+                found = self.ufunc(*arrays)
+                if type(found) is np.ndarray:  # else a masked array or a matrix went in
+                    return found
+        except (AttributeError, IndexError, TypeError, ValueError):
+            pass  # looked at closely below
+        return self._checked(arrays, out) if self._watch is None else self._watched(self._watch, arrays, out)
+
+    def _watched(self, watch: Watch | MachineWatch, arrays: Sequence[Any], out: Any) -> Any:
+        """The results, looked at for NaN; what is needed to say why is kept before it is written over."""
         found = None
-        if out is None and self._one_array:
-            try:  # the way of a controller's one state: as little as possible besides NumPy's own call
-                if arrays[0].size < self._split_size and len(arrays) == self._takes:
+        try:
+            if arrays[0].size < self._split_size and len(arrays) == self._takes and self._one_array:
+                if out is None:
                     found = self.ufunc(*arrays)
-                    if type(found) is not np.ndarray:
-                        found = None  # a masked array or a matrix went in
-                    elif self._watch is None or self._watch.unseen(found):
-                        return found
-            except (AttributeError, IndexError, TypeError, ValueError):
-                pass  # looked at closely below
-        if self._watch is None:
-            return self._checked(arrays, out)
-        kept = arrays if out is None else self._watch.kept(arrays, out)
-        return self._watch.named(self._checked(kept, out) if found is None else found, kept)
+                elif _apart(arrays, out):
+                    found = self.ufunc(*(*arrays, out))
+                if type(found) is not np.ndarray:
+                    found = None
+                elif watch.unseen(found):
+                    return found
+        except (AttributeError, IndexError, TypeError, ValueError):
+            pass
+        kept = arrays if out is None else watch.kept(arrays, out)
+        return watch.named(self._checked(kept, out) if found is None else found, kept)
 
     def _checked(self, arrays: Sequence[Any], out: Any) -> Any:
         size = 0
@@ -202,6 +256,9 @@ class Kernel:
         self._threads = count
         rows = 2 * self._rows_per_thread if count != 1 else sys.maxsize
         self._split_size = rows * self.inputs[0].size if self.dtype == np.float64 else 0
+        """Numbers in the first argument from which a batch is looked at closely, and shared among threads."""
+        self._one_array = len(self.outputs) == 1 and bool(self.outputs[0].shape)
+        self._quick_size = self._split_size if self._one_array and self._watch is None else 0
 
     # ---- large batches ------------------------------------------------------------------------
 
@@ -290,16 +347,7 @@ class Kernel:
             cut = (*before, slice(edges[k], edges[k + 1]))
             self.ufunc(*(x[cut] for x in spread), out=tuple(r[cut] for r in results))
 
-        pool = _pool(_cores() if workers <= _cores() else workers, os.getpid())
-        # np.errstate is part of the context, which threads do not inherit
-        jobs = [pool.submit(contextvars.copy_context().run, part, k) for k in range(1, len(edges) - 1)]
-        try:
-            part(0)
-        finally:
-            failures = [job.exception() for job in jobs]  # nobody may write into out after this call
-        for failure in failures:
-            if failure is not None:
-                raise failure
+        _share(part, len(edges) - 1)
         return results[0] if len(results) == 1 else tuple(results)
 
     # ---- errors that explain themselves -----------------------------------------------------------

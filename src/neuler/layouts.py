@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
 from neuler.robot import Joint, Robot, Transform
-from neuler.robot.configuration import conjugate, quaternion, quaternion_product, rotated
+from neuler.robot.configuration import conjugate, quaternion_product, rotated
+from neuler.robot.transform import quaternion
 
 Array = NDArray[np.float64]
 

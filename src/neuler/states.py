@@ -17,17 +17,13 @@ from neuler.columns import mechanism_of, slots, tree_of
 from neuler.errors import FormatError, InputError, RobotError
 from neuler.kernels import Kernel
 from neuler.robot import Mechanism, ParallelRobot
-from neuler.robot.configuration import UNIT, free_joints
+from neuler.robot.configuration import free_joints, length_instead_of_one, no_rotation
 from neuler.robot.parallel import PLATFORM
+from neuler.tolerances import OPEN
 
 Array = NDArray[np.float64]
 Where = Callable[[tuple[int, ...]], str]
 """Names the place of a state in its file."""
-
-OPEN = 1e-5
-"""Metres or radians by which the loops of a state may be open: what rounding in a file leaves."""
-_ANY_POSITION = frozenset({"closure", "upright", "assembly_step", "constrained_dynamics"})
-"""Quantities that are meant for open loops too."""
 
 
 @dataclass(frozen=True)
@@ -100,16 +96,15 @@ def ready(kernel: Kernel, arrays: Sequence[Array], where: Where, closing: Closin
     if q.ndim == 0 or q.shape[-1] != tree.nq or q.dtype.kind not in "fiu":
         return found  # the kernel says what is wrong
     for name, first, _ in free_joints(tree):
-        length = np.sqrt(np.square(q[..., first + 3 : first + 7]).sum(axis=-1))
-        bad = np.asarray(np.abs(length**2 - 1.0) >= UNIT)
+        turn = q[..., first + 3 : first + 7]
+        bad = no_rotation(turn)
         if bad.any():
             spot = tuple(np.argwhere(bad)[0].tolist())
-            raise FormatError(
-                f"{where(spot)}: the quaternion of joint {name!r} has the length {float(length[spot]):.6g} instead of 1"
-            )
+            what, _ = length_instead_of_one(turn, bad)
+            raise FormatError(f"{where(spot)}: the quaternion of joint {name!r} {what}; divide it by that, or set it")
     if closing is not None:
         found[at] = closing.close(q.astype(float), where)
-    elif mechanism_of(kernel.robot) is not None and kernel.quantity not in _ANY_POSITION:
+    elif mechanism_of(kernel.robot) is not None and not kernel.recipe.open_loops:
         _refuse_open(kernel, q, where)
     return found
 
@@ -117,8 +112,8 @@ def ready(kernel: Kernel, arrays: Sequence[Array], where: Where, closing: Closin
 def _refuse_open(kernel: Kernel, q: Array, where: Where) -> None:
     mechanism = mechanism_of(kernel.robot)
     assert mechanism is not None
-    gap = np.abs(np.asarray(mechanism.closure(q)[0])).max(axis=-1)
-    bad = np.asarray(gap > OPEN)
+    gap = np.linalg.norm(np.asarray(mechanism.closure(q)[0]), axis=-1)
+    bad = np.asarray(gap >= OPEN)
     if bad.any():
         spot = tuple(np.argwhere(bad)[0].tolist())
         raise FormatError(

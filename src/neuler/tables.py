@@ -11,7 +11,6 @@ one array for each input under the input's name, batch axes first. :mod:`neuler.
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import os
 import tempfile
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 from neuler.columns import column_names, mechanism_of, spellings
 from neuler.errors import FormatError
 from neuler.kernels import Kernel
+from neuler.naming import closest
 from neuler.states import Closing, Where, closings, ready
 
 Array = NDArray[np.float64]
@@ -143,8 +143,8 @@ def _signature(kernel: Kernel) -> str:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    hint = f"did you mean {close[0]!r}?" if close else "its columns are named like q_<joint>, q1 or q[0]"
+    likely = closest(name, known)
+    hint = f"did you mean {likely!r}?" if likely else "its columns are named like q_<joint>, q1 or q[0]"
     return f"; {hint} --ignore {name!r} leaves the column out"
 
 

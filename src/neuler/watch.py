@@ -3,28 +3,58 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError, RobotError
-from neuler.recursions.closed import OPEN
 from neuler.robot import Mechanism, ParallelRobot, Robot
-from neuler.robot.configuration import UNIT, free_joints, listed
+from neuler.robot.configuration import free_joints, length_instead_of_one, listed, no_rotation
+from neuler.tolerances import OPEN
 
 SHAKY = 1e-6
 """Of a machine's singularity measure: where a result is NaN and the measure is less, the pose is to blame."""
-ANYWHERE = ("closure", "upright", "assembly_step", "singularity")
-"""Quantities of machines that are defined at any position."""
+EDGE = 1e-3
+"""Share of the tolerance of a quaternion's length in which float32 may judge otherwise."""
+
+Rows = NDArray[np.bool_]
 
 
 def overwritten(x: np.ndarray, out: Any) -> bool:
     """Whether an array to write into shares its memory."""
     given = out if isinstance(out, tuple) else (out,)
     return any(isinstance(y, np.ndarray) and np.may_share_memory(x, y) for y in given)
+
+
+def _results(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _unexplained(found: Any, outputs: Sequence[Operand], arrays: Sequence[Any], inputs: Sequence[Operand]) -> Rows:
+    """Rows with NaN among their results and none among their arguments."""
+    nans: Any = False
+    for result, operand in zip(_results(found), outputs, strict=True):
+        nans = nans | np.isnan(result).any(axis=tuple(range(result.ndim - len(operand.shape), result.ndim)))
+    for x, operand in zip(arrays, inputs, strict=True):  # NaN in, NaN out
+        value = np.asarray(x, dtype=float)
+        nans = nans & np.isfinite(value).all(axis=tuple(range(value.ndim - len(operand.shape), value.ndim)))
+    return np.asarray(nans)
+
+
+def _warn(whose: str, reasons: Iterable[tuple[Rows, str]]) -> None:
+    """One warning for all reasons that have rows."""
+    told = [f"{reason}{listed(rows)}" for rows, reason in reasons if rows.any()]
+    if told:  # from named(), from the kernel's call
+        warnings.warn(f"{whose}: {'; '.join(told)}; the result is NaN there", RuntimeWarning, stacklevel=4)
+
+
+def _vanishes(joints: Sequence[str]) -> str:
+    names = ", ".join(map(repr, joints))
+    return f"the inertia matrix is singular in this pose: inertia that {names} should move is not felt there"
 
 
 @dataclass(frozen=True)
@@ -41,26 +71,38 @@ class Spot:
 
 
 class Watch:
-    """Looks at one number of the results for every free joint, and at q only where that is NaN."""
+    """Of a tree. Looks at one number of the results for every free joint, and at q only where that is NaN.
 
-    def __init__(self, robot: Robot, quantity: str, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> None:
+    Where joints may feel no inertia (``vanishing``) it looks at all numbers.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        quantity: str,
+        inputs: Sequence[Operand],
+        outputs: Sequence[Operand],
+        vanishing: Sequence[str] = (),
+    ) -> None:
         self.robot, self.quantity, self.inputs, self.outputs = robot, quantity, inputs, outputs
         self.position = [operand.name for operand in inputs].index("q")
         self.spots: tuple[Spot, ...] = ()
+        self.places: tuple[int, ...] = ()
         self.core = len(outputs[0].shape)
+        self.vanishing = vanishing
 
     def find(self, ufunc: Any, dtype: Any) -> Watch | None:
-        """With the spots that a kernel shows; None where no result depends on any quaternion."""
+        """With the spots that a kernel shows; None where nothing but NaN in its arguments makes a result NaN."""
         neutral = self.robot.neutral().astype(dtype)
         arrays = [neutral if operand.name == "q" else np.zeros(operand.shape, dtype) for operand in self.inputs]
         spots = []
         with np.errstate(all="ignore"):
-            well = self._results(ufunc(*arrays))
+            well = _results(ufunc(*arrays))
             for name, first, _ in free_joints(self.robot):
                 turned = neutral.copy()
                 turned[first + 3 : first + 7] = 1.0
                 arrays[self.position] = turned
-                ill = self._results(ufunc(*arrays))
+                ill = _results(ufunc(*arrays))
                 for k, (before, after) in enumerate(zip(well, ill, strict=True)):
                     places = np.flatnonzero(np.isnan(after) & ~np.isnan(before))
                     if len(places):
@@ -70,14 +112,12 @@ class Watch:
                         break
         self.spots = tuple(spots)
         self.places = tuple({spot.place for spot in spots})
-        return self if spots else None
-
-    @staticmethod
-    def _results(found: Any) -> tuple[Any, ...]:
-        return found if isinstance(found, tuple) else (found,)
+        return self if spots or self.vanishing else None
 
     def unseen(self, found: Any) -> bool:
         """Whether a kernel's only result shows nothing."""
+        if self.vanishing:
+            return not np.isnan(found).any()
         if found.ndim == self.core:
             for place in self.places:
                 number = found.item(place)
@@ -87,33 +127,32 @@ class Watch:
         return not any(np.isnan(found[(..., *spot.index)]).any() for spot in self.spots)
 
     def kept(self, arrays: Sequence[Any], out: Any) -> Sequence[Any]:
-        """The arguments, q copied where the results are written over it."""
-        q = arrays[self.position] if len(arrays) == len(self.inputs) else None
-        if not isinstance(q, np.ndarray) or not overwritten(q, out):
-            return arrays
-        return [q.copy() if x is q else x for x in arrays]
+        """The arguments, those copied that the results are written over."""
+        return [x.copy() if isinstance(x, np.ndarray) and overwritten(x, out) else x for x in arrays]
 
     def named(self, found: Any, arrays: Sequence[Any]) -> Any:
         """The results as they are; an error for one state, a warning for a batch, where quaternions are to blame."""
-        results = self._results(found)
+        results = _results(found)
+        q = np.asarray(arrays[self.position], dtype=float)
+        reasons: list[tuple[Rows, str]] = []
         for spot in self.spots:
-            nans = np.isnan(results[spot.output][(..., *spot.index)])
-            if nans.any():
-                self._name(spot, np.asarray(nans), np.asarray(arrays[self.position], dtype=float))
+            turn = q[..., spot.first : spot.first + 4]
+            bad = np.asarray(np.isnan(results[spot.output][(..., *spot.index)]) & no_rotation(turn, EDGE))
+            if not bad.any():
+                continue
+            what, remedy = length_instead_of_one(turn, bad)
+            whose = f"the quaternion of joint {spot.joint!r}"
+            if not bad.ndim:
+                place = f"q[{spot.first}:{spot.first + 4}]"
+                raise InputError(f"{self.quantity}: {whose}, {place}, {what}; {remedy}")
+            reasons.append((bad, f"{whose} {what} ({remedy})"))
+        if self.vanishing:
+            nans = _unexplained(found, self.outputs, arrays, self.inputs)
+            for bad, _ in reasons:
+                nans = nans & ~bad
+            reasons.append((nans, _vanishes(self.vanishing)))
+        _warn(f"{self.quantity} of {self.robot.name!r}", reasons)
         return found
-
-    def _name(self, spot: Spot, nans: np.ndarray, q: np.ndarray) -> None:
-        square = np.square(q[..., spot.first : spot.first + 4]).sum(axis=-1)
-        bad = nans & (np.abs(square - 1.0) > 0.999 * UNIT)  # what float32 rounds to the edge
-        if not bad.any():
-            return
-        length = float(np.sqrt(np.broadcast_to(square, bad.shape)[bad][0]))
-        whose = f"{self.quantity}: the quaternion of joint {spot.joint!r}"
-        what = f"has the length {length:.6g} instead of 1"
-        if not bad.ndim:
-            raise InputError(f"{whose}, q[{spot.first}:{spot.first + 4}], {what}; robot.normalize(q) gives it that")
-        message = f"{whose} {what}{listed(bad)}; their results are NaN, robot.normalize(q) mends them"
-        warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
 class MachineWatch:
@@ -121,8 +160,8 @@ class MachineWatch:
 
     def __init__(self, kernel: Any) -> None:
         self.machine: Mechanism | ParallelRobot = kernel.robot
-        self.quantity, self.inputs = kernel.quantity, kernel.inputs
-        self.core = len(kernel.outputs[0].shape)
+        self.quantity, self.inputs, self.outputs = kernel.quantity, kernel.inputs, kernel.outputs
+        self.vanishing: tuple[str, ...] = kernel.recipe.may_vanish
         self.chosen = {key: value for key, value in kernel.options.items() if key == "independent"}
 
     def unseen(self, found: Any) -> bool:
@@ -135,35 +174,28 @@ class MachineWatch:
 
     def named(self, found: Any, arrays: Sequence[Any]) -> Any:
         """The results as they are, with a warning where there is a reason to give."""
-        first = found[0] if isinstance(found, tuple) else found
-        nans = np.isnan(first).any(axis=tuple(range(first.ndim - self.core, first.ndim)))
-        if not nans.any():
-            return found
-        for x, operand in zip(arrays, self.inputs, strict=True):  # NaN in, NaN out
-            value = np.asarray(x, dtype=float)
-            axes = tuple(range(value.ndim - len(operand.shape), value.ndim))
-            nans = nans & np.isfinite(value).all(axis=axes)
+        nans = _unexplained(found, self.outputs, arrays, self.inputs)
         if nans.any():
             q = np.broadcast_to(np.asarray(arrays[0], dtype=float), (*nans.shape, self.inputs[0].size))
-            self._name(np.asarray(nans), q)
+            _warn(f"{self.quantity} of {self.machine.name!r}", self._reasons(nans, q))
         return found
 
     @property
     def _mechanism(self) -> Mechanism:
         return self.machine if isinstance(self.machine, Mechanism) else self.machine.mechanism
 
-    def _no_rotation(self, q: np.ndarray) -> np.ndarray:
+    def _no_rotation(self, q: np.ndarray) -> Rows:
         """Rows with a quaternion that is none."""
         bad = np.zeros(q.shape[:-1], dtype=bool)
         for _, first, _ in free_joints(self._mechanism.tree):
-            square = np.square(q[..., first + 3 : first + 7]).sum(axis=-1)
-            bad |= np.abs(square - 1.0) > 0.999 * UNIT
+            bad |= no_rotation(q[..., first + 3 : first + 7], EDGE)
         return bad
 
-    def _open(self, q: np.ndarray) -> np.ndarray:
+    def _open(self, q: np.ndarray) -> Rows:
         """Rows at which the loops are not closed."""
-        gap = self._mechanism.compile("closure").ufunc(q)[0]
-        return np.linalg.norm(gap, axis=-1) >= OPEN
+        with np.errstate(all="ignore"):
+            gap = self._mechanism.compile("closure").ufunc(q)[0]
+        return np.asarray(np.linalg.norm(gap, axis=-1) >= OPEN)
 
     def _margin(self, q: np.ndarray) -> np.ndarray:
         """The least of the machine's singularity measures; NaN where it has none."""
@@ -175,18 +207,17 @@ class MachineWatch:
             found = kernel.ufunc(q)
         return np.minimum(*found) if isinstance(found, tuple) else np.asarray(found)
 
-    def _name(self, nans: np.ndarray, q: np.ndarray) -> None:
-        whose = f"{self.quantity} of {self.machine.name!r}"
-        long = nans & self._no_rotation(q)
-        nans = nans & ~long
-        apart = nans & self._open(q)
-        nans = nans & ~apart
-        singular = nans & ~(self._margin(q) > SHAKY)
-        for bad, reason in (
-            (long, "a quaternion in q has not the length 1"),
-            (apart, "the loops are open at this q; assemble gives a closed one"),
-            (singular, "the pose is singular"),
-            (nans & ~singular, "this motion is not one that the loops or legs allow"),
-        ):
-            if bad.any():
-                warnings.warn(f"{whose}: {reason}{listed(bad)}; the result is NaN there", RuntimeWarning, stacklevel=4)
+    def _reasons(self, nans: Rows, q: np.ndarray) -> Iterable[tuple[Rows, str]]:
+        """Each row that is NaN with the first reason that fits."""
+        margin = self._margin(q)
+        found = [
+            (self._no_rotation(q), "a quaternion in q has not the length 1"),
+            (self._open(q), "the loops are open at this q; assemble gives a closed one"),
+            (~(margin > SHAKY), "the pose is singular"),
+        ]
+        if self.vanishing:
+            found.append((np.ones_like(nans), _vanishes(self.vanishing)))
+        found.append((np.ones_like(nans), "this motion is not one that the loops or legs allow"))
+        for bad, reason in found:
+            yield np.asarray(nans & bad), reason
+            nans = nans & ~bad

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from neuler.compiler.graph import Node, Scalar, positive_inverse
+from neuler.compiler.graph import Node, Scalar, inverse_above
 
 
 def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
@@ -49,7 +49,7 @@ class Orthogonal:
             self.squares[k] = dot(left, left)
             divisor = self.squares[k] + floor
             if isinstance(divisor, Node) or divisor != 0.0:
-                self.inverses[k] = 1.0 / divisor if floor else positive_inverse(divisor)
+                self.inverses[k] = 1.0 / divisor if floor else inverse_above(divisor, 0.0)
             self._done.append((k, left))
 
     def _split(self, vector: Sequence[Scalar]) -> tuple[list[Scalar], list[tuple[int, Scalar]]]:

@@ -8,12 +8,10 @@ from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
 from neuler.algebra.vector import Matrix, Symmetric, Vector
 from neuler.compiler.graph import Scalar, one_if_positive
+from neuler.tolerances import UNIT
 
 Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
 """x, y, z, w."""
-
-UNIT = 1e-3
-"""How far the square of a quaternion's length may be from one: more is not rounding but another thing."""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,10 @@ class Recipe:
     """For outputs that are sparse: by name, the index of every entry along each axis of the dense array."""
     may_vanish: tuple[str, ...] = ()
     """Joints that feel no inertia in some poses, where the results are NaN."""
+    open_loops: bool = False
+    """Of a machine with loops: meant for positions at which they are open, too."""
+    unmarked: bool = False
+    """Of a machine with loops: nothing is marked with NaN, the results are numbers at every position."""
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Union
 
-INPUT, ADD, SUB, MUL, DIV, NEG, SIN, COS, SQRT, SIGN, POSITIVE = (
-    "input", "add", "sub", "mul", "div", "neg", "sin", "cos", "sqrt", "sign", "positive",
+INPUT, ADD, SUB, MUL, DIV, NEG, SIN, COS, SQRT, SIGN, ABOVE = (
+    "input", "add", "sub", "mul", "div", "neg", "sin", "cos", "sqrt", "sign", "above",
 )  # fmt: skip
 
 Scalar = Union["Node", float]
@@ -250,16 +250,23 @@ def sqrt(x: Scalar) -> Scalar:
     return math.sqrt(x) if not x < 0 else math.nan
 
 
-def one_if_positive(x: Scalar) -> Scalar:
-    """1 where x > 0, NaN elsewhere: a factor that marks what is not valid. It raises no floating-point flag."""
+def one_if_above(x: Scalar, least: float) -> Scalar:
+    """1 where x > least, NaN elsewhere: a factor that marks what is not valid. It raises no floating-point flag."""
+    if least < 0.0:
+        raise ValueError(f"numbers are compared with zero or more, got {least}")
     if not isinstance(x, Node):
-        return 1.0 if (x.real if isinstance(x, complex) else x) > 0 else math.nan
-    return x.graph.node(POSITIVE, x)
+        return 1.0 if (x.real if isinstance(x, complex) else x) > least else math.nan
+    return x.graph.node(ABOVE, x, least)
 
 
-def positive_inverse(x: Scalar) -> Scalar:
-    """1 / x where x > 0, NaN elsewhere, without a flag: nothing is divided by zero."""
-    return one_if_positive(x) / x
+def one_if_positive(x: Scalar) -> Scalar:
+    """1 where x > 0, NaN elsewhere."""
+    return one_if_above(x, 0.0)
+
+
+def inverse_above(x: Scalar, least: float) -> Scalar:
+    """1 / x where x > least, NaN elsewhere, without a flag: nothing is divided by zero."""
+    return one_if_above(x, least) / x
 
 
 def sign(x: Scalar) -> Scalar:

@@ -6,12 +6,13 @@ vector has lanes, gathers them into scratch (any strides), runs the stages, and 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from neuler.compiler import movement, trig
-from neuler.compiler.graph import ADD, DIV, MUL, NEG, POSITIVE, SIGN, SQRT, SUB, Node, Scalar
+from neuler.compiler.graph import ABOVE, ADD, DIV, MUL, NEG, SIGN, SQRT, SUB, Node, Scalar
 from neuler.compiler.schedule import Chunk, Plan
 from neuler.compiler.sums import Term
 from neuler.compiler.target import Target
@@ -109,17 +110,21 @@ class Emitter:
             lines.append(f"  {name}z = fcmp one {v} {x}, zeroinitializer")
             lines.append(f"  {name}c = call {v} @llvm.copysign.{self.suffix}({v} {self.constant(1.0)}, {v} {x})")
             return f"  {name} = select <{self.lanes} x i1> {name}z, {v} {name}c, {v} {x}"
-        if op is POSITIVE:
-            return self.positive(name, value(a), lines)
+        if op is ABOVE:
+            assert isinstance(b, float)
+            return self.above(name, value(a), b, lines)
         raise AssertionError(f"no code for {op}")
 
-    def positive(self, name: str, x: str, lines: list[str]) -> str:
-        """1 or NaN, by the bits: those of positive numbers are 1 to those of infinity. Comparing raises no flag."""
-        bits, infinity = (64, 0x7FF << 52) if self.scalar == "double" else (32, 0xFF << 23)
+    def above(self, name: str, x: str, least: float, lines: list[str]) -> str:
+        """1 or NaN, by the bits: as whole numbers those of larger numbers are larger. Comparing raises no flag."""
+        double = self.scalar == "double"
+        bits, infinity = (64, 0x7FF << 52) if double else (32, 0xFF << 23)
+        size = struct.pack("<d", least) if double else struct.pack("<f", movement.round_to_float32(least))
+        first = int.from_bytes(size, "little") + 1
         whole = f"<{self.lanes} x i{bits}>"
         lines.append(f"  {name}b = bitcast {self.vector} {x} to {whole}")
-        lines.append(f"  {name}m = add {whole} {name}b, splat (i{bits} -1)")
-        lines.append(f"  {name}p = icmp ult {whole} {name}m, splat (i{bits} {infinity})")
+        lines.append(f"  {name}m = sub {whole} {name}b, splat (i{bits} {first})")
+        lines.append(f"  {name}p = icmp ule {whole} {name}m, splat (i{bits} {infinity - first})")
         one, none = self.constant(1.0), self.constant(float("nan"))
         return f"  {name} = select <{self.lanes} x i1> {name}p, {self.vector} {one}, {self.vector} {none}"
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from neuler.compiler.lanes import Lanes
 
 
+@dataclass(frozen=True)
 class Loading(Lanes):
     """Functions ``@gather`` and ``@scatter`` (any strides), ``@spread`` (one state), ``@load`` (packed rows)."""
+
+    axes: int
+    """Core axes that gathering and scattering walk along."""
 
     def emit(self) -> str:
         """All of them."""
         return "\n".join([self._walk("gather"), self._walk("scatter"), self._spread(), self._load()])
 
     def _walk(self, way: str) -> str:
-        """Elements one by one: three core axes, then the states; gathering repeats the last state."""
+        """Elements one by one: all core axes, then the states; gathering repeats the last state."""
         s, size = self.scalar, self.bytes
         gather = way == "gather"
         top = self.lanes if gather else "%rows"
@@ -27,30 +33,24 @@ class Loading(Lanes):
             if gather
             else f"  %e = load {s}, ptr %to, align {size}\n  store {s} %e, ptr %from, align 1"
         )
-        axes = ", ".join(f"i64 %n{k}, i64 %s{k}" for k in range(3))
-        return f"""define internal void @{way}(ptr %base, i64 %step, i64 %rows, ptr %m, {axes}) #1 {{
-  br label %i0
-i0:
-  %a = phi i64 [ 0, %0 ], [ %a1, %end0 ]
-  %k0 = phi i64 [ 0, %0 ], [ %k2, %end0 ]
-  %oa = mul i64 %a, %s0
-  br label %i1
-i1:
-  %b = phi i64 [ 0, %i0 ], [ %b1, %end1 ]
-  %k1 = phi i64 [ %k0, %i0 ], [ %k2, %end1 ]
-  %ob = mul i64 %b, %s1
-  %oab = add i64 %oa, %ob
-  br label %i2
-i2:
-  %c = phi i64 [ 0, %i1 ], [ %c1, %end2 ]
-  %k = phi i64 [ %k1, %i1 ], [ %k2, %end2 ]
-  %oc = mul i64 %c, %s2
-  %off = add i64 %oab, %oc
-  %p = getelementptr i8, ptr %base, i64 %off
-  %cell = getelementptr {self.vector}, ptr %m, i64 %k
+        axes = ", ".join(f"i64 %n{k}, i64 %s{k}" for k in range(self.axes))
+        inner = self.axes - 1
+        lines = [f"define internal void @{way}(ptr %base, i64 %step, i64 %rows, ptr %m, {axes}) #1 {{"]
+        for k in range(self.axes):  # %a: index along the axis, %k: elements so far, %f: bytes from the base
+            before, offset, count = (f"%i{k - 1}", f"%f{k - 1}", f"%k{k - 1}") if k else ("%0", "0", "0")
+            lines += [
+                f"  br label %i{k}",
+                f"i{k}:",
+                f"  %a{k} = phi i64 [ 0, {before} ], [ %b{k}, %end{k} ]",
+                f"  %k{k} = phi i64 [ {count}, {before} ], [ %next, %end{k} ]",
+                f"  %o{k} = mul i64 %a{k}, %s{k}",
+                f"  %f{k} = add i64 {offset}, %o{k}",
+            ]
+        lines.append(f"""  %p = getelementptr i8, ptr %base, i64 %f{inner}
+  %cell = getelementptr {self.vector}, ptr %m, i64 %k{inner}
   br label %lane
 lane:
-  %l = phi i64 [ 0, %i2 ], [ %l1, %lane ]
+  %l = phi i64 [ 0, %i{inner} ], [ %l1, %lane ]
 {lane}
   %o = mul i64 %row, %step
   %from = getelementptr i8, ptr %p, i64 %o
@@ -58,23 +58,17 @@ lane:
 {move}
   %l1 = add i64 %l, 1
   %dl = icmp eq i64 %l1, {top}
-  br i1 %dl, label %end2, label %lane
-end2:
-  %k2 = add i64 %k, 1
-  %c1 = add i64 %c, 1
-  %dc = icmp eq i64 %c1, %n2
-  br i1 %dc, label %end1, label %i2
-end1:
-  %b1 = add i64 %b, 1
-  %db = icmp eq i64 %b1, %n1
-  br i1 %db, label %end0, label %i1
-end0:
-  %a1 = add i64 %a, 1
-  %da = icmp eq i64 %a1, %n0
-  br i1 %da, label %out, label %i0
-out:
-  ret void
-}}"""
+  br i1 %dl, label %end{inner}, label %lane""")
+        for k in reversed(range(self.axes)):
+            lines.append(f"end{k}:")
+            if k == inner:
+                lines.append(f"  %next = add i64 %k{inner}, 1")
+            lines += [
+                f"  %b{k} = add i64 %a{k}, 1",
+                f"  %d{k} = icmp eq i64 %b{k}, %n{k}",
+                f"  br i1 %d{k}, label %{f'end{k - 1}' if k else 'out'}, label %i{k}",
+            ]
+        return "\n".join([*lines, "out:", "  ret void", "}"])
 
     def _spread(self) -> str:
         """One contiguous state to every lane."""

@@ -103,8 +103,9 @@ class Loop(Lanes):
         once: Sequence[str] = (),
     ) -> str:
         """The functions that move data, and ``@loop`` around the calls of the stages; ``once`` runs before them."""
-        moves = [Loading(self.lanes, self.scalar).emit(), Saving(self.lanes, self.scalar).emit()]
-        return "\n".join([*moves, *self._loop(inputs, outputs, calls, once)])
+        axes = max(1, *(len(shape) for shape in (*inputs, *outputs)))
+        moves = [Loading(self.lanes, self.scalar, axes).emit(), Saving(self.lanes, self.scalar).emit()]
+        return "\n".join([*moves, *self._loop(inputs, outputs, calls, once, axes)])
 
     def _loop(
         self,
@@ -112,6 +113,7 @@ class Loop(Lanes):
         outputs: Sequence[tuple[int, ...]],
         calls: Sequence[str],
         once: Sequence[str],
+        axes: int,
     ) -> list[str]:
         shapes = [*inputs, *outputs]
         lines = [
@@ -159,10 +161,10 @@ class Loop(Lanes):
         ]
         label = "block"
         for k in range(len(inputs)):
-            label = self._move(lines, k, shapes[k], label, inward=True)
+            label = self._move(lines, k, shapes[k], label, axes, inward=True)
         lines += calls
         for k in range(len(inputs), len(shapes)):
-            label = self._move(lines, k, shapes[k], label, inward=False)
+            label = self._move(lines, k, shapes[k], label, axes, inward=False)
         lines += [
             "  br label %after",
             "after:",
@@ -216,14 +218,14 @@ class Loop(Lanes):
             "  %m = getelementptr i8, ptr %data, i64 %far",
         ]
 
-    def _move(self, lines: list[str], k: int, shape: tuple[int, ...], label: str, *, inward: bool) -> str:
+    def _move(self, lines: list[str], k: int, shape: tuple[int, ...], label: str, axes: int, *, inward: bool) -> str:
         n = prod(shape)
-        padded = (1,) * (3 - len(shape)) + shape
-        names = ["0"] * (3 - len(shape)) + [f"%s{k}_{axis}" for axis in range(len(shape))]
-        axes = ", ".join(f"i64 {size}, i64 {name}" for size, name in zip(padded, names, strict=True))
-        walk = (
-            f"  call void @{'gather' if inward else 'scatter'}(ptr %at{k}, i64 %step{k}, i64 %rows, ptr %m{k}, {axes})"
-        )
+        lacking = axes - len(shape)
+        padded = (1,) * lacking + shape
+        names = ["0"] * lacking + [f"%s{k}_{axis}" for axis in range(len(shape))]
+        walked = ", ".join(f"i64 {size}, i64 {name}" for size, name in zip(padded, names, strict=True))
+        way = "gather" if inward else "scatter"
+        walk = f"  call void @{way}(ptr %at{k}, i64 %step{k}, i64 %rows, ptr %m{k}, {walked})"
         packed = f"  call void @load(ptr %at{k}, i64 %step{k}, ptr %m{k}, i64 {n})"
         if not inward:
             packed = f"  call void @save(ptr %at{k}, i64 %step{k}, ptr %m{k}, i64 {n}, i1 %stream)"

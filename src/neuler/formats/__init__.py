@@ -35,6 +35,8 @@ def load(source: Source, *, floating_base: bool = False, **options: Any) -> Robo
     """
     if not isinstance(source, (str, bytes, os.PathLike)):
         raise FormatError(f"expected the path or the text of a robot file, got {type(source).__name__}")
+    if not len(os.fspath(source)) or not os.fspath(source).strip():
+        raise FormatError("got an empty text: give the path of a robot file (.urdf, .xml, .par), or its whole text")
     if not isinstance(floating_base, bool):
         raise FormatError(f"option 'floating_base' must be True or False, got {floating_base!r}")
     if _is_par(source):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 import numbers
 from collections.abc import Iterable, Mapping
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.errors import FormatError, RobotError
+from neuler.naming import closest
 from neuler.robot import Frame, Joint, Limits, Link, Robot
 from neuler.robot.link import inertia6
 from neuler.robot.transform import Transform
@@ -305,9 +305,8 @@ def _row(k: int, row: Any, row_type: type[DHRow | KhalilRow]) -> DHRow | KhalilR
 
 def _closest(given: str, names: Iterable[str]) -> str:
     names = list(names)
-    folded = {name.lower(): name for name in reversed(names)}
-    close = difflib.get_close_matches(given.lower(), folded, n=1, cutoff=0.5)
-    return f"; did you mean {folded[close[0]]!r}?" if close else f"; it may be one of {', '.join(names[:40])}"
+    likely = closest(given, names, cutoff=0.5)
+    return f"; did you mean {likely!r}?" if likely else f"; it may be one of {', '.join(names)}"
 
 
 def _number(key: str, value: Any) -> float:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from neuler.errors import FormatError, RobotError
 from neuler.formats.par_text import RESERVED, Entry, clip, scan
+from neuler.naming import hint
 from neuler.robot import Link
 from neuler.robot.transform import Transform
 
@@ -83,12 +84,24 @@ class Table:
         self.stiffness = [0.0, *map(self._parameter, self._of_joints("k"))]
         self.base = self._base()
         self.gravity = self._gravity() if gravity is None else gravity
+        self._refuse_unknown()
         self._refuse_missing()
         self.roles = self._roles()
         self._ignored()
 
     def _error(self, message: str) -> FormatError:
         return FormatError(f"{self.sheet.file}: {message}")
+
+    def _refuse_unknown(self) -> None:
+        """Values of symbols that stand nowhere: a mistyped name must not leave the right one without a value."""
+        if not self._values:
+            return
+        entries = [entry for column in self.sheet.lists.values() for entry in column]
+        symbols = {name for entry in (*entries, *self.sheet.singles.values()) for name in entry.symbols}
+        for name in self._values:
+            if name not in symbols:
+                likely = hint(name, sorted(symbols)) if symbols else "the file has no symbols"
+                raise self._error(f"values: {name!r} is no symbol of this file; {likely}")
 
     # ---- single values ---------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import difflib
 import itertools
 import math
 import os
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from neuler.errors import FormatError
 from neuler.formats.urdf_xml import Source, file_chunks
+from neuler.naming import closest
 
 MAX_BYTES = 4 * 2**20
 MAX_ENTRIES = 10_000
@@ -232,8 +232,8 @@ def _entries(body: str, name: str, start: int, line: Callable[[int], int], label
 
 
 def _closest(given: str, known: Mapping[str, str]) -> str:
-    close = difflib.get_close_matches(given.lower()[:40], known, n=1, cutoff=0.6)
-    return f"did you mean {known[close[0]]!r}?" if close else f"known are {', '.join(dict.fromkeys(known.values()))}"
+    likely = closest(given, known)
+    return f"did you mean {known[likely]!r}?" if likely else f"known are {', '.join(dict.fromkeys(known.values()))}"
 
 
 # ---- from an entry to a number --------------------------------------------------------------------------

@@ -100,6 +100,7 @@ class _Reader:
         self.free: list[Element] = []
         self.welded: list[str] = []
         self.simulated: list[str] = []
+        self.unlimited: list[str] = []
         self.links: list[Link] = []
         self.joints: list[Joint] = []
 
@@ -134,6 +135,7 @@ class _Reader:
             raise self.root.error("<robot> has no <link>; a robot needs at least its base")
         self.named("mimic joints with coordinates of their own", self.independent)
         self.named("floating joints taken as fixed", self.welded)
+        self.named("revolute and prismatic joints without a <limit>, taken as unlimited", self.unlimited)
         self.named("joints of the simulator alone, in <gazebo>, ignored", self.simulated)
         self.check_free()
         joints = self.geared(transmissions)
@@ -255,6 +257,8 @@ class _Reader:
     def limits(self, element: Element, owner: str, *, bounded: bool) -> Limits:
         limit = element.one("limit", owner)
         if limit is None:
+            if bounded:
+                self.unlimited.append(element.attributes["name"].strip())
             return Limits()
         self.attributes(limit)
         lower = limit.number("lower", owner, -math.inf, infinite=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import math
 import os
 import re
@@ -28,6 +29,8 @@ _CUT_OFF = (
     expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS],
     expat.errors.codes[expat.errors.XML_ERROR_UNCLOSED_TOKEN],
 )
+_DECLARED = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b[^>]{0,200}?\bencoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"']")
+_LATIN = (b"iso-8859-1", b"iso8859-1", b"iso_8859-1", b"latin-1", b"latin1", b"l1")
 _OPENS = re.compile("\ufeff?[ \t\r\n]*<")
 
 Source = str | bytes | os.PathLike[str]
@@ -135,7 +138,7 @@ def read_xml(source: Source, what: str = "URDF") -> Element:
     """The root element of a file or text; FormatError, naming the file and the remedy, for anything else.
 
     Refused: document types and entities, files over 32 MiB, more than 100 levels or 100,000 elements,
-    and text that is not UTF-8.
+    and text that is neither UTF-8 nor declared as Latin-1.
 
     >>> read_xml("<robot name='arm'/>").attributes
     {'name': 'arm'}
@@ -149,14 +152,15 @@ def read_xml(source: Source, what: str = "URDF") -> Element:
             data = source.lstrip("\ufeff \t\r\n").encode("utf-8", "replace")
         else:
             assert isinstance(source, bytes)
-            data = source
+            _check_size(label, len(source))
+            data = b"".join(_as_utf8(iter([source])))
         _check_size(label, len(data))
         return _parse(label, (data[k : k + _CHUNK] for k in range(0, len(data), _CHUNK)))
     if isinstance(source, str) and not source.strip():
         raise FormatError(f"expected a path or the text of a {what} file, got an empty string")
     path = os.fsdecode(source)
     label = path if len(path) <= 200 else f"{path[:97]}...{path[-97:]}"
-    return _parse(label, file_chunks(label, Path(path), what))
+    return _parse(label, _as_utf8(file_chunks(label, Path(path), what)))
 
 
 def _check_size(label: str, size: int) -> None:
@@ -236,8 +240,20 @@ class _Builder:
         raise self.refuse("entity declarations are not accepted, for safety; write the value itself")
 
 
+def _as_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same, from Latin-1 where the file declares it: of each byte its character."""
+    first = next(chunks, b"")
+    declared = _DECLARED.match(first)
+    if declared is None or declared[1].lower() not in _LATIN:
+        yield first
+        yield from chunks
+        return
+    for chunk in itertools.chain([first], chunks):
+        yield chunk.decode("latin-1").encode("utf-8")
+
+
 def _parse(label: str, chunks: Iterator[bytes]) -> Element:
-    # The encoding is fixed, whatever the file declares: no codec is looked up by a name from a file.
+    # But for Latin-1 the encoding is fixed, whatever the file declares: no codec is looked up by a name from a file.
     parser = expat.ParserCreate("utf-8")
     builder = _Builder(label, parser)
     decoder = codecs.getincrementaldecoder("utf-8")()

@@ -12,8 +12,7 @@ import numpy as np
 from neuler import layouts
 from neuler.peers.base import LOOPED, Array, States, Task, first_output, has_centre, library, looped
 from neuler.robot import Joint, Link, Robot
-from neuler.robot.configuration import quaternion
-from neuler.robot.transform import Transform
+from neuler.robot.transform import Transform, quaternion
 
 _MUJOCO_LEAST = 1e-10
 """MuJoCo's compiler refuses moving bodies with less mass or inertia."""

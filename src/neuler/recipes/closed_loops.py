@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from neuler.algebra.linear import dot, times, transposed_times
 from neuler.compiler.build import Recipe
 from neuler.compiler.differentiate import tangents
-from neuler.compiler.graph import Node, Scalar, one_if_positive, sqrt
+from neuler.compiler.graph import Node, Scalar, one_if_above, sqrt
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError, RobotError
 from neuler.passes.tree import Tree
@@ -55,7 +55,7 @@ def _solution(mechanism: Mechanism, chart: Chart, q: Sequence[Scalar]) -> Soluti
 
 def _whole(solution: Solution) -> Scalar:
     """One, or NaN at a singular pose and where the loops are open."""
-    return one_if_positive(solution.margin - SINGULAR) * solution.constraints.closed(solution.q)
+    return one_if_above(solution.margin, SINGULAR) * solution.constraints.closed(solution.q)
 
 
 def _inputs(mechanism: Mechanism, chart: Chart, *names: str) -> tuple[Operand, ...]:
@@ -83,7 +83,7 @@ def closure(mechanism: Mechanism) -> Recipe:
 
     size = mechanism.constraints
     outputs = (Operand("open_by", (size,)), Operand("jacobian", (size, mechanism.tree.nv)))
-    return Recipe((Operand("q", (mechanism.tree.nq,)),), outputs, trace)
+    return Recipe((Operand("q", (mechanism.tree.nq,)),), outputs, trace, open_loops=True, unmarked=True)
 
 
 def assembly_step(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
@@ -108,7 +108,9 @@ def assembly_step(mechanism: Mechanism, *, independent: Independent = None) -> R
         return [[_size(gap)], [reach], integrate(tree, q, step, bounded)]
 
     outputs = (Operand("gap", ()), Operand("reach", ()), Operand("next", (mechanism.tree.nq,)))
-    return Recipe((Operand("q", (mechanism.tree.nq,)), Operand("share", ())), outputs, trace)
+    return Recipe(
+        (Operand("q", (mechanism.tree.nq,)), Operand("share", ())), outputs, trace, open_loops=True, unmarked=True
+    )
 
 
 def _size(values: Sequence[Scalar]) -> Scalar:
@@ -127,7 +129,7 @@ def upright(mechanism: Mechanism) -> Recipe:
         return [Constraints(fused_tree(mechanism.tree), mechanism).turned_over(values["q"])]
 
     outputs = (Operand("upright", (len(mechanism.loops),)),)
-    return Recipe((Operand("q", (mechanism.tree.nq,)),), outputs, trace)
+    return Recipe((Operand("q", (mechanism.tree.nq,)),), outputs, trace, open_loops=True, unmarked=True)
 
 
 def coupling_matrix(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
@@ -147,7 +149,7 @@ def singularity(mechanism: Mechanism, *, independent: Independent = None) -> Rec
     """From 0, where the independent joints do not decide the others, to 1."""
     picked = _chosen(mechanism, independent)
     trace = lambda values: [[_solution(mechanism, picked, values["q"]).margin]]  # noqa: E731
-    return Recipe(_inputs(mechanism, picked, "q"), (Operand("margin", ()),), trace)
+    return Recipe(_inputs(mechanism, picked, "q"), (Operand("margin", ()),), trace, unmarked=True)
 
 
 def tree_motion(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
@@ -194,7 +196,7 @@ def _shared(
         return list(needed), _whole(solution)
     names = [solution.constraints.tree.freedom_names[k] for k in solution.chart.independent]
     motors, even = independent_columns(list(zip(*rows, strict=True)), names)
-    return motors.least(needed), _whole(solution) * one_if_positive(even - SINGULAR)
+    return motors.least(needed), _whole(solution) * one_if_above(even, SINGULAR)
 
 
 def _unit(row: Sequence[Scalar], k: int) -> bool:
@@ -322,7 +324,7 @@ def constrained_dynamics(mechanism: Mechanism) -> Recipe:
             lacking.append(-(dot(row, free) + bias[k] + drift))
         admitted = [[dot(row, answer) for answer in answers] for row in dense]
         loops = Factor(admitted, [f"constraint {k}" for k in facts.rows])
-        one = one_if_positive(margin([row[k] for k, row in enumerate(admitted)], loops.inverse) - _DEPENDENT)
+        one = one_if_above(margin([row[k] for k, row in enumerate(admitted)], loops.inverse), _DEPENDENT)
         held = loops.solve(lacking)
         found = [(a + dot([x[i] for x in answers], held)) * one for i, a in enumerate(free)]
         forces: list[Scalar] = [0.0] * mechanism.constraints
@@ -334,7 +336,7 @@ def constrained_dynamics(mechanism: Mechanism) -> Recipe:
         Operand("q", (mechanism.tree.nq,)), Operand("qd", (n,)), Operand("tau", (n,)), Operand("damping", ()),
     )  # fmt: skip
     outputs = (Operand("qdd", (n,)), Operand("forces", (mechanism.constraints,)))
-    return Recipe(inputs, outputs, trace, may_vanish=vanishing)
+    return Recipe(inputs, outputs, trace, may_vanish=vanishing, open_loops=True)
 
 
 def reaction_wrenches(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:

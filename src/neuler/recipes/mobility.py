@@ -7,12 +7,13 @@ constraints are independent; the mechanism's mobility is what is left of its tre
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import RobotError
+from neuler.naming import listed
 from neuler.passes.tree import Tree
 from neuler.recipes.setup import ROUNDING, fused_tree, least_inertias, refuse_inertialess
 from neuler.recursions.closed import Chart, Constraints
@@ -27,6 +28,8 @@ CLOSED = 1e-12
 """Metres and radians by which a closed loop may be open."""
 _RANK = 1e-8
 _TRIES = 40
+_NEARBY = 6
+"""Positions of each distance that are tried around a singular reference."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,16 @@ class Mobility:
     """Independent rows of W."""
     independent: tuple[str, ...]
     """Active joints whose motion decides all others; none where the mechanism is under-actuated."""
-    motions: Array
+    motions: Array = field(repr=False)
     """A basis of the velocities that the loops allow at the reference: a column a freedom."""
+
+    def __repr__(self) -> str:
+        lost = f"; redundant: {', '.join(self.redundant)}" if self.redundant else ""
+        return (
+            f"<mobility: {_freedoms(self)}, {self.rank} independent of {self.constraints} constraints; independent: "
+            f"{', '.join(self.independent) or 'no active joints'}{lost}; closed at "
+            f"({', '.join(f'{x:.6g}' for x in self.reference)})>"
+        )
 
 
 class Numbers:
@@ -112,7 +123,10 @@ def mobility(mechanism: Mechanism) -> Mobility:
                 "its frames; it closes no loop"
             )
     reference = _reference(mechanism, numbers)
-    samples = [numbers.jacobian(q) for q in (reference, *_neighbours(numbers, reference))]
+    regular = _regular(mechanism, numbers, reference)
+    if mechanism.reference is None:
+        reference = regular
+    samples = [numbers.jacobian(q) for q in (regular, *_neighbours(numbers, regular))]
     ranks = [_rank(w) for w in samples]
     rank = max(ranks)
     rows = _independent_rows(samples, rank)
@@ -139,7 +153,7 @@ def chart(mechanism: Mechanism, independent: Sequence[str] | None = None, *, hel
     facts = mobility(mechanism)
     numbers = velocity_numbers(mechanism, mechanism.active_names if independent is None else independent)
     named = [k for k, _ in numbers]
-    chosen = _pivots(facts.motions[named], facts.freedoms)
+    chosen = _pivots(facts.motions[named], facts.freedoms, 1.0)  # a basis: its columns have the length one
     if len(chosen) < facts.freedoms:
         raise RobotError(_undetermined(mechanism, facts, independent, len(chosen)))
     rows = facts.rows
@@ -202,7 +216,7 @@ def least_reduced(
 
 def _independent(mechanism: Mechanism, motions: Array) -> tuple[str, ...]:
     named = velocity_numbers(mechanism, mechanism.active_names)
-    chosen = _pivots(motions[[k for k, _ in named]], motions.shape[1])
+    chosen = _pivots(motions[[k for k, _ in named]], motions.shape[1], 1.0)
     if len(chosen) < motions.shape[1]:
         return ()
     return tuple(named[k][1] for k in sorted(chosen))
@@ -213,7 +227,8 @@ def velocity_numbers(mechanism: Mechanism, joints: Sequence[str]) -> list[tuple[
     for name in joints:
         if name not in mechanism.joint_names:
             raise RobotError(
-                f"mechanism {mechanism.name!r} has no moving joint {name!r}; it has {', '.join(mechanism.joint_names)}"
+                f"mechanism {mechanism.name!r} has no moving joint {name!r}; it has "
+                f"{listed(name, mechanism.joint_names)}"
             )
     if len(set(joints)) != len(joints):
         raise RobotError(f"mechanism {mechanism.name!r}: a joint is named twice in {', '.join(joints)}")
@@ -244,6 +259,38 @@ def _reference(mechanism: Mechanism, numbers: Numbers) -> Array:
         f"mechanism {mechanism.name!r}: its loops cannot be closed {where}; {reason}. "
         "Check the frames and lengths, or give another reference= position"
     )
+
+
+def _regular(mechanism: Mechanism, numbers: Numbers, reference: Array) -> Array:
+    """The reference, or where it is singular (a folded linkage, say) a closed position nearby that is not.
+
+    Best is where most constraints are independent, then where the active joints decide most of the motion, where most
+    of them move, and then where all that is so by the widest margin.
+    """
+    active = [k for k, _ in velocity_numbers(mechanism, mechanism.active_names)]
+
+    def score(q: Array) -> tuple[int, int, int, float]:
+        _, sizes, vt = np.linalg.svd(numbers.jacobian(q))
+        rank = _rank(numbers.jacobian(q))
+        motions = vt[rank:].T[active]
+        decided = len(_pivots(motions, motions.shape[1], 1.0))
+        margin = float(sizes[rank - 1] / sizes[0]) if rank else 1.0
+        moving = int((np.linalg.norm(motions, axis=1) > _RANK).sum())
+        return rank, decided, moving, margin * float(np.prod(np.linalg.svd(motions, compute_uv=False)[:decided]))
+
+    here = score(reference)
+    ranks = [_rank(numbers.jacobian(q)) for q in _neighbours(numbers, reference)]
+    freedoms = numbers.tree.dof - here[0]
+    if max(ranks, default=0) <= here[0] and here[1] >= min(len(active), freedoms):
+        return reference
+    rng = np.random.default_rng(2)
+    found = [reference]
+    for size in np.repeat((0.1, 0.3, 0.6, 1.0), _NEARBY):
+        q, gap = numbers.close(numbers.moved(reference, size * rng.normal(size=numbers.tree.dof)))
+        if gap < CLOSED and numbers.upright(q):
+            found.append(q)
+    best = max(found, key=score)
+    return best if score(best)[:2] > here[:2] else reference
 
 
 def _by_loop(mechanism: Mechanism, gap: Array) -> dict[str, float]:
@@ -278,10 +325,12 @@ def _rank(w: Array) -> int:
     return int((s > _RANK * max(s.max(initial=0.0), 1e-300)).sum())
 
 
-def _pivots(rows: Array, most: int) -> list[int]:
-    """Numbers of independent rows, found one after another: always the one with most left of it."""
+def _pivots(rows: Array, most: int, scale: float) -> list[int]:
+    """Numbers of independent rows, found one after another: always the one with most left of it.
+
+    Of rows of this size, what is left is rounding where it is ``_RANK`` times less.
+    """
     left = rows.copy()
-    scale = np.linalg.norm(rows, axis=1).max(initial=0.0)
     chosen: list[int] = []
     for _ in range(most if len(rows) else 0):
         sizes = np.linalg.norm(left, axis=1)
@@ -296,7 +345,8 @@ def _pivots(rows: Array, most: int) -> list[int]:
 
 
 def _independent_rows(samples: Sequence[Array], rank: int) -> tuple[int, ...]:
-    return tuple(sorted(_pivots(np.hstack(samples), rank)))
+    rows = np.hstack(samples)
+    return tuple(sorted(_pivots(rows, rank, float(np.linalg.norm(rows, axis=1).max(initial=0.0)))))
 
 
 def _redundant(mechanism: Mechanism, rows: Sequence[int]) -> tuple[str, ...]:
@@ -314,11 +364,13 @@ def _redundant(mechanism: Mechanism, rows: Sequence[int]) -> tuple[str, ...]:
 def _undetermined(mechanism: Mechanism, facts: Mobility, independent: Sequence[str] | None, reached: int) -> str:
     names = mechanism.active_names if independent is None else tuple(independent)
     what = "active joints" if independent is None else "joints"
-    remedy = "Drive more joints (role 'driven'), or name others with independent="
+    remedy = "Name other joints, or give another reference= position"
+    if independent is None:
+        remedy = "Drive more joints (role 'driven'), name others with independent=, or give another reference= position"
     return (
         f"mechanism {mechanism.name!r} has {_freedoms(facts)}, but the {what} ({', '.join(names) or 'none'}) decide "
         f"{reached} of them at its reference: {'it is under-actuated' if independent is None else 'too few'}, or the "
-        f"reference is singular. {remedy if independent is None else 'Name other joints'}"
+        f"reference is singular. {remedy}"
     )
 
 

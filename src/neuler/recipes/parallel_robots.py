@@ -8,7 +8,7 @@ import numpy as np
 
 from neuler.algebra.linear import times, transposed_times
 from neuler.compiler.build import Recipe
-from neuler.compiler.graph import Scalar, one_if_positive
+from neuler.compiler.graph import Scalar, one_if_above, one_if_positive
 from neuler.compiler.llvm import Operand
 from neuler.errors import RobotError
 from neuler.recipes.mobility import Array, Numbers, least_reduced, mobility
@@ -77,11 +77,11 @@ class _Setup:
 
     def regular(self, platform: Platform) -> Scalar:
         """One, or NaN at a singular pose and where the loops are open."""
-        return self.legs_follow(platform) * one_if_positive(platform.margins()[1] - SINGULAR)
+        return self.legs_follow(platform) * one_if_above(platform.margins()[1], SINGULAR)
 
     def legs_follow(self, platform: Platform) -> Scalar:
         """One, or NaN where a leg has lost a freedom or does not reach the platform."""
-        return one_if_positive(platform.margins()[0] - _STRETCHED) * platform.constraints.closed(platform.q)
+        return one_if_above(platform.margins()[0], _STRETCHED) * platform.constraints.closed(platform.q)
 
 
 def _allowed(asked: tuple[Scalar, Scalar]) -> Scalar:
@@ -185,7 +185,7 @@ def forward_dynamics(robot: ParallelRobot) -> Recipe:
         matrix = mass_matrix(setup.grouped, q)
         driven = transposed_times(platform.inverse_jacobian, tau)
         margins = platform.margins()
-        legs, plate = setup.legs_follow(platform), one_if_positive(margins[1] - SINGULAR)
+        legs, plate = setup.legs_follow(platform), one_if_above(margins[1], SINGULAR)
         if setup.freedoms == 6:
             rest = platform.cartesian(_forces(setup, q, qd, platform.accelerations([0.0] * 6, bias)))
             inertia = platform.inertia(matrix)
@@ -240,7 +240,7 @@ def singularity(robot: ParallelRobot) -> Recipe:
     """
     setup = _Setup(robot)
     trace = lambda values: [[x] for x in setup.platform(values["q"]).margins()]  # noqa: E731
-    return Recipe(setup.inputs(), (Operand("legs", ()), Operand("platform", ())), trace)
+    return Recipe(setup.inputs(), (Operand("legs", ()), Operand("platform", ())), trace, unmarked=True)
 
 
 def leg_motion(robot: ParallelRobot) -> Recipe:

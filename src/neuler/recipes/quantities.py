@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from neuler.algebra.screw import Wrench, flat
 from neuler.compiler.build import Recipe
 from neuler.compiler.graph import Scalar
 from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
+from neuler.naming import closest, listed
 from neuler.passes.tree import Tree
 from neuler.recipes.closed_loops import CLOSED_LOOPS
 from neuler.recipes.derivatives import (
@@ -139,7 +140,7 @@ def hybrid_dynamics(
         if name not in robot.joint_names:
             raise InputError(
                 f"hybrid_dynamics: robot {robot.name!r} has no moving joint {name!r}; "
-                f"it has {', '.join(robot.joint_names)}"
+                f"it has {listed(name, robot.joint_names)}"
             )
     told = [joint.name in chosen for joint in robot.moving_joints for _ in range(joint.nv)]
     return _hybrid_recipe(robot, "hybrid_dynamics", told, External.of(robot, external, loads), reactions)
@@ -312,24 +313,43 @@ def catalogue(subject: Subject) -> dict[str, Callable[..., Recipe]]:
     return PARALLEL if isinstance(subject, ParallelRobot) else QUANTITIES
 
 
-def recipe(subject: Subject, quantity: str, **options: object) -> Recipe:
-    """The recipe of a quantity; unknown quantities and options are refused by name."""
+_OF_THE_ROBOT = {
+    "gravity": "Gravity is the robot's: robot.with_gravity((0, 0, -1.62)) is the same robot elsewhere",
+    "payload": "A payload is the robot's: robot.with_payload(frame, mass) is the same robot with one",
+    "friction": "Friction is the robot's: robot.without_friction() is the same robot without",
+    "rotor_inertia": "Rotor inertia is the robot's: robot.without_motors() is the same robot without",
+    "floating": "The base is the robot's: robot.with_free_base() is the same robot with a free one",
+    "floating_base": "The base is the robot's: robot.with_free_base() is the same robot with a free one",
+    "threads": "kernel.threads = 1 limits the threads of a kernel, NEULER_THREADS those of all",
+}
+"""What options are taken for that are none."""
+
+
+def check_options(subject: Subject, quantity: str, options: Mapping[str, object]) -> None:
+    """Refuse unknown quantities and options by name, and values of a wrong kind."""
     offered = catalogue(subject)
     if not isinstance(quantity, str) or quantity not in offered:
-        raise InputError(f"there is no quantity {quantity!r}; there are: {', '.join(offered)}")
-    make = offered[quantity]
-    known = {name: p.default for name, p in list(inspect.signature(make).parameters.items())[1:]}
+        likely = closest(quantity, offered)
+        meant = f"did you mean {likely!r}? " if likely else ""
+        raise InputError(f"there is no quantity {quantity!r}; {meant}there are: {', '.join(offered)}")
+    known = {name: p.default for name, p in list(inspect.signature(offered[quantity]).parameters.items())[1:]}
     for name, value in options.items():
         if name not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise InputError(f"{quantity}: unknown option {name!r}; {takes} (and dtype)")
+            elsewhere = f". {_OF_THE_ROBOT[name]}" if name in _OF_THE_ROBOT else ""
+            raise InputError(f"{quantity}: unknown option {name!r}; {takes} (and dtype){elsewhere}")
         if isinstance(known[name], bool) and not isinstance(value, bool):
             raise InputError(f"{quantity}: option {name!r} must be True or False, got {value!r}")
         if isinstance(known[name], str) and not isinstance(value, str):
             raise InputError(f"{quantity}: option {name!r} must be a name, got {value!r}")
         if isinstance(known[name], tuple) and not isinstance(value, str | tuple | list):
             raise InputError(f"{quantity}: option {name!r} must be a name or a list of names, got {value!r}")
-    made = make(subject, **options)
+
+
+def recipe(subject: Subject, quantity: str, **options: object) -> Recipe:
+    """The recipe of a quantity; unknown quantities and options are refused by name."""
+    check_options(subject, quantity, options)
+    made = catalogue(subject)[quantity](subject, **options)
     names = [operand.name for operand in made.inputs]
     for name in names:
         if names.count(name) > 1:

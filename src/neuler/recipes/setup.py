@@ -67,10 +67,11 @@ def refuse_inertialess(subject: str, matrices: Sequence[NDArray[np.float64]], na
     if not names or not all(np.isfinite(m).all() for m in matrices):
         return
     found = without_inertia(matrices, names)
-    if found is None or found.incomparable or found.negative:
+    if found is None or found.incomparable:
         return
     remedy = "give the links between them mass, one of them a rotor inertia, or fix one"
-    who = f"the joints {', '.join(map(repr, found.joints))} move no inertia together, in any pose"
+    none = "negative" if found.negative else "no"
+    who = f"the joints {', '.join(map(repr, found.joints))} move {none} inertia together, in any pose"
     if not found.together:
         remedy = "give the links it carries mass, or the joint a rotor inertia, or fix it"
         who = f"joint {found.joints[0]!r} moves no inertia"
@@ -78,7 +79,7 @@ def refuse_inertialess(subject: str, matrices: Sequence[NDArray[np.float64]], na
             who = f"the joints {', '.join(map(repr, found.joints))} move no inertia"
             remedy = "give the links they carry mass, or the joints rotor inertia, or fix them"
     elif len(found.joints) == 1:
-        who = f"joint {found.joints[0]!r} moves no inertia in some direction, in any pose"
+        who = f"joint {found.joints[0]!r} moves {none} inertia in some direction, in any pose"
     raise RobotError(f"{subject}: {who}, so that accelerations are not defined: {remedy}")
 
 

@@ -64,7 +64,7 @@ def sensitivities(
     external: Mapping[int, Sequence[Wrench]] | None = None,
     global_external: Loads | None = None,
 ) -> Sensitivities:
-    """Barman (3.1)-(3.95) for trees, with rotor inertia and friction.
+    """Barman (3.1)-(3.95) for trees, with springs, viscous friction and rotor inertia.
 
     ``external`` holds wrenches applied TO a body that turn with it, in its canonical frame at its
     origin; ``global_external`` holds loads that keep their direction in the base, at points of a body.
@@ -207,7 +207,7 @@ def _turned_wrench(body: Body, reaction: Wrench) -> Wrench:
 
 
 def _tables(tree: Tree, wrenches: Sequence[Mapping[int, Wrenches]]) -> Sensitivities:
-    """(3.93), (3.95): the components along e_z, which is constant; then rotor and viscous friction."""
+    """(3.93), (3.95): the components along e_z, which is constant; then spring, friction and rotor."""
     n = tree.dof
     torque: list[Table] = [[[0.0] * n for _ in range(n)] for _ in range(3)]
     reaction: list[list[Table]] = [[[[0.0] * n for _ in range(6)] for _ in tree.bodies] for _ in range(3)]
@@ -221,6 +221,7 @@ def _tables(tree: Tree, wrenches: Sequence[Mapping[int, Wrenches]]) -> Sensitivi
                     assert row is not None
                     torque[kind][row][i] = flat(wrench)[column]
         if row is not None and body.joint is not None:
+            torque[0][row][row] = torque[0][row][row] + body.joint.stiffness
             torque[1][row][row] = torque[1][row][row] + body.joint.viscous
             torque[2][row][row] = torque[2][row][row] + rotor(body)
     return Sensitivities(torque[0], torque[1], torque[2], reaction[0], reaction[1], reaction[2])

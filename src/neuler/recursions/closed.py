@@ -23,9 +23,8 @@ from neuler.errors import RobotError
 from neuler.passes.tree import Tree
 from neuler.recursions.loops import Closure, Gear, Row
 from neuler.robot import Mechanism
+from neuler.tolerances import OPEN
 
-OPEN = 1e-3
-"""Metres and radians by which loops may be open: more is not rounding or drift but another position."""
 SINGULAR = 1e-9
 """Of ``margin``: below it the loops do not determine the motion."""
 _SHORT = 1e-6

@@ -21,7 +21,7 @@ from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
 from neuler.algebra.screw import Wrench, flat, pair
 from neuler.algebra.vector import Vector
-from neuler.compiler.graph import Node, Scalar, one_if_positive
+from neuler.compiler.graph import Node, Scalar, inverse_above
 from neuler.errors import RobotError
 from neuler.passes.tree import Body, Place, Tree
 from neuler.recursions.drives import joint_name, passive, rotor
@@ -61,9 +61,7 @@ def reciprocal(inertia: Scalar, name: str, least: float = 0.0) -> Scalar:
             f"joint {name!r} moves no inertia, so its acceleration is not defined: "
             "give the links it carries mass, or the joint a rotor inertia, or fix it"
         )
-    if not least:
-        return 1.0 / inertia
-    return one_if_positive(inertia * inertia - least * least) / inertia
+    return inverse_above(inertia, least) if least else 1.0 / inertia
 
 
 def hybrid(

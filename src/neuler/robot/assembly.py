@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, RobotError
-from neuler.robot.configuration import UNIT, free_joints, listed
+from neuler.robot.configuration import free_joints, length_instead_of_one, listed, no_rotation
 
 if TYPE_CHECKING:
     from neuler.kernels import Kernel
@@ -104,14 +104,11 @@ def _rotations(joints: Sequence[Any], given: Array) -> Array:
     at = 0
     for joint in joints:
         if joint.kind == "free":
-            square = np.square(given[..., at + 3 : at + 7]).sum(axis=-1)
-            bad = np.asarray(np.abs(square - 1.0) > UNIT)
+            turn = given[..., at + 3 : at + 7]
+            bad = no_rotation(turn)
             if bad.any():
-                length = float(np.sqrt(square[bad][0]))
-                message = (
-                    f"assemble: the quaternion of joint {joint.name!r} has the length {length:.6g} instead of 1"
-                    f"{listed(bad)}"
-                )
+                what, remedy = length_instead_of_one(turn, bad)
+                message = f"assemble: the quaternion of joint {joint.name!r} {what}{listed(bad)}; {remedy}"
                 if not bad.ndim:
                     raise InputError(message)
                 warnings.warn(message, RuntimeWarning, stacklevel=4)

@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
+from neuler.tolerances import UNIT
 
 if TYPE_CHECKING:
     from neuler.robot.model import Robot
 
 Array = NDArray[np.float64]
-
-UNIT = 1e-3
-"""How far the square of a quaternion's length may be from one: more is not rounding but another thing."""
 
 
 def free_joints(robot: Robot) -> list[tuple[str, int, int]]:
@@ -42,6 +40,23 @@ def ranges(robot: Robot) -> tuple[Array, Array]:
         found.append((lower, upper) if lower < upper else (-span, span))
     low, high = np.array(found).reshape(-1, 2).T
     return low, high
+
+
+def no_rotation(quaternions: Array, slack: float = 0.0) -> NDArray[np.bool_]:
+    """Where quaternions (..., 4) have not the length one, as kernels judge it; ``slack`` finds those near the edge too.
+
+    >>> no_rotation(np.array([[0, 0, 0, 1.0], [0, 0, 0, 2.0]])).tolist()
+    [False, True]
+    """
+    return np.asarray(np.abs(np.square(quaternions).sum(axis=-1) - 1.0) >= (1.0 - slack) * UNIT)
+
+
+def length_instead_of_one(quaternions: Array, bad: NDArray[np.bool_]) -> tuple[str, str]:
+    """For a message: the length of the first quaternion that is no rotation, and what to do about it."""
+    length = float(np.linalg.norm(np.broadcast_to(quaternions, (*bad.shape, 4))[bad][0]))
+    if length < 1e-150:
+        return "has the length 0", "that is no rotation at all: robot.neutral() is a position with one"
+    return f"has the length {length:.6g} instead of 1", "robot.normalize(q) gives it that length"
 
 
 def listed(bad: NDArray[np.bool_]) -> str:
@@ -110,7 +125,7 @@ class Configurations:
             if not largest.all():
                 raise InputError(
                     f"normalize: the quaternion of joint {name!r} is zero{listed(largest[..., 0] == 0)}; "
-                    "that is no rotation, and (0, 0, 0, 1) is none at all"
+                    "that is no rotation at all: robot.neutral() is a position with one"
                 )
             turn /= largest
             turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
@@ -165,14 +180,11 @@ def positions(robot: Robot, verb: str, name: str, q: ArrayLike) -> Array:
 
 def _unit(robot: Robot, verb: str, name: str, q: Array) -> None:
     for joint, first, _ in free_joints(robot):
-        square = np.square(q[..., first + 3 : first + 7]).sum(axis=-1)
-        bad = np.asarray(np.abs(square - 1.0) >= UNIT)
+        turn = q[..., first + 3 : first + 7]
+        bad = no_rotation(turn)
         if bad.any():
-            length = float(np.sqrt(square[bad][0] if bad.ndim else square))
-            raise InputError(
-                f"{verb}: {name}: the quaternion of joint {joint!r} has the length {length:.6g} instead of 1"
-                f"{listed(bad)}; robot.normalize(q) gives it that length"
-            )
+            what, remedy = length_instead_of_one(turn, bad)
+            raise InputError(f"{verb}: {name}: the quaternion of joint {joint!r} {what}{listed(bad)}; {remedy}")
 
 
 def _screw(start: Array, end: Array) -> Array:
@@ -213,17 +225,3 @@ def rotated(quaternion: Array, x: Array) -> Array:
     twice = 2 / np.square(quaternion).sum(axis=-1, keepdims=True)
     side = np.cross(axis, x)
     return x + twice * (c * side + np.cross(axis, side))
-
-
-def quaternion(rotation: ArrayLike) -> Array:
-    """Of a rotation matrix: the eigenvector of a symmetric matrix, exact to rounding (Bar-Itzhack 2000).
-
-    >>> abs(quaternion(np.eye(3))).tolist()
-    [0.0, 0.0, 0.0, 1.0]
-    """
-    r = np.asarray(rotation, dtype=float)
-    k = np.empty((4, 4))
-    k[:3, :3] = r + r.T - np.trace(r) * np.eye(3)
-    k[3, :3] = k[:3, 3] = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
-    k[3, 3] = np.trace(r)
-    return np.linalg.eigh(k)[1][:, -1]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from neuler.errors import RobotError
+from neuler.naming import closest
 from neuler.robot.numbers import finite, vector
 from neuler.robot.transform import Transform, Vec3
 
@@ -74,7 +75,7 @@ class Joint:
     def __post_init__(self) -> None:
         owner = f"joint {self.name!r}"
         if self.kind not in KINDS:
-            raise RobotError(f"{owner}: kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
+            raise RobotError(f"{owner}: kind must be one of {', '.join(KINDS)}, got {self.kind!r}{_meant(self.kind)}")
         for name, kind in (("placement", Transform), ("limits", Limits)):
             if not isinstance(getattr(self, name), kind):
                 raise RobotError(f"{owner}: {name} must be a {kind.__name__}, got {getattr(self, name)!r}")
@@ -123,6 +124,36 @@ class Joint:
     def nv(self) -> int:
         """Number of velocity coordinates."""
         return _COORDINATES[self.kind][1]
+
+
+_OTHER_NAMES = {
+    "continuous": "a 'revolute' joint without limits",
+    "hinge": "a 'revolute' joint",
+    "rotary": "a 'revolute' joint",
+    "rotational": "a 'revolute' joint",
+    "slide": "a 'prismatic' joint",
+    "slider": "a 'prismatic' joint",
+    "linear": "a 'prismatic' joint",
+    "translational": "a 'prismatic' joint",
+    "floating": "a 'free' joint",
+    "freeflyer": "a 'free' joint",
+    "weld": "a 'fixed' joint",
+    "rigid": "a 'fixed' joint",
+    "planar": "two 'prismatic' joints and a 'revolute' one; robot.with_planar_base() makes them of a base",
+    "spherical": "three 'revolute' joints whose axes meet in a point",
+    "ball": "three 'revolute' joints whose axes meet in a point",
+    "universal": "two 'revolute' joints whose axes meet in a point",
+    "cylindrical": "a 'revolute' and a 'prismatic' joint on one axis",
+}
+"""What kinds of joints are called elsewhere, and what they are here."""
+
+
+def _meant(kind: object) -> str:
+    name = str(kind).lower().replace("_", "").replace("-", "").replace(" ", "")
+    if name in _OTHER_NAMES:
+        return f"; that is {_OTHER_NAMES[name]} here"
+    likely = closest(kind, KINDS)
+    return f"; did you mean {likely!r}?" if likely else ""
 
 
 @dataclass(frozen=True)

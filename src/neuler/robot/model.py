@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from neuler.errors import RobotError
+from neuler.naming import listed
 from neuler.robot.configuration import Configurations
 from neuler.robot.joint import Frame, Joint
 from neuler.robot.link import Link
@@ -155,7 +156,9 @@ class Robot(Value, Verbs, Configurations):
         for extra in self.frames:
             if extra.name == frame:
                 return names.index(extra.link), extra.placement
-        raise RobotError(f"robot {self.name!r} has no link or frame {frame!r}; it has: {_shortlist(self.frame_names)}")
+        raise RobotError(
+            f"robot {self.name!r} has no link or frame {frame!r}; it has: {listed(frame, self.frame_names)}"
+        )
 
     @functools.cached_property
     def content_hash(self) -> str:
@@ -194,7 +197,9 @@ class Robot(Value, Verbs, Configurations):
 
     def _with_joint(self, name: str, **changes: object) -> Robot:
         if name not in self.joint_names:
-            raise RobotError(f"robot {self.name!r} has no moving joint {name!r}; it has {_shortlist(self.joint_names)}")
+            raise RobotError(
+                f"robot {self.name!r} has no moving joint {name!r}; it has {listed(name, self.joint_names)}"
+            )
         joints = [dataclasses.replace(j, **changes) if j.name == name else j for j in self.joints]  # type: ignore[arg-type]
         return self.replace(joints=joints)
 
@@ -223,11 +228,6 @@ class Robot(Value, Verbs, Configurations):
     def without_motors(self) -> Robot:
         """The same robot without rotor inertia."""
         return self.replace(joints=[dataclasses.replace(j, rotor_inertia=0.0) for j in self.joints])
-
-
-def _shortlist(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:12]))
-    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
 
 
 def _unique(owner: str, what: str, names: Sequence[str]) -> None:
@@ -270,7 +270,7 @@ def _outward(
     if not roots:
         raise RobotError(f"{owner}: the joints form a cycle; no link is a base")
     if len(roots) > 1:
-        raise RobotError(f"{owner}: has {len(roots)} roots, {_shortlist(roots)}; join them with a fixed joint")
+        raise RobotError(f"{owner}: has {len(roots)} roots, {listed('', roots)}; join them with a fixed joint")
     ordered_links = [by_name[roots[0]]]
     ordered_joints: list[Joint] = []
     stack = children[roots[0]][::-1]
@@ -282,5 +282,5 @@ def _outward(
     if len(ordered_links) != len(links):
         reached = {link.name for link in ordered_links}
         lost = [name for name in by_name if name not in reached]
-        raise RobotError(f"{owner}: links {_shortlist(lost)} form a cycle that the base {roots[0]!r} does not reach")
+        raise RobotError(f"{owner}: links {listed('', lost)} form a cycle that the base {roots[0]!r} does not reach")
     return tuple(ordered_links), tuple(ordered_joints)

@@ -9,7 +9,7 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.robot import verbs
-from neuler.robot.configuration import UNIT, listed
+from neuler.robot.configuration import length_instead_of_one, listed, no_rotation
 from neuler.robot.verbs import Verb
 
 if TYPE_CHECKING:
@@ -86,13 +86,10 @@ def _poses(pose: ArrayLike) -> NDArray[np.float64]:
             "inverse_kinematics: expected pose with last axis 7 (x, y, z, quaternion x, y, z, w), "
             f"got shape {given.shape}"
         )
-    square = np.square(given[..., 3:]).sum(axis=-1)
-    bad = np.abs(square - 1.0) > UNIT
+    bad = no_rotation(given[..., 3:])
     if bad.any():
-        length = float(np.sqrt(square[bad][0]))
-        message = (
-            f"inverse_kinematics: the quaternion of the pose has the length {length:.6g} instead of 1{listed(bad)}"
-        )
+        what, _ = length_instead_of_one(given[..., 3:], bad)
+        message = f"inverse_kinematics: the quaternion of the pose {what}{listed(bad)}"
         if bad.all():
             raise InputError(message)
         warnings.warn(f"{message}; there q is NaN", RuntimeWarning, stacklevel=3)

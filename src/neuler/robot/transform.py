@@ -37,6 +37,21 @@ def _matrix3(rows: Sequence[Sequence[float]]) -> Mat3:
     return a[0], a[1], a[2]  # type: ignore[return-value]
 
 
+def quaternion(rotation: ArrayLike) -> NDArray[np.float64]:
+    """(x, y, z, w) of a rotation matrix, w not negative: an eigenvector, exact to rounding (Bar-Itzhack 2000).
+
+    >>> quaternion(np.eye(3)).tolist()
+    [0.0, 0.0, 0.0, 1.0]
+    """
+    r = np.asarray(rotation, dtype=float)
+    k = np.empty((4, 4))
+    k[:3, :3] = r + r.T - np.trace(r) * np.eye(3)
+    k[3, :3] = k[:3, 3] = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
+    k[3, 3] = np.trace(r)
+    found = np.linalg.eigh(k)[1][:, -1]
+    return np.where(found[3] < 0, -found, found) + 0.0
+
+
 @dataclass(frozen=True)
 class Transform:
     """Rotation (row-major 3x3) and translation (m) of a frame, expressed in its reference frame.
@@ -110,6 +125,12 @@ class Transform:
         return cls(((1.0, 0.0, 0.0), (0.0, c, -s), (0.0, s, c)), (shift, 0.0, 0.0))
 
     @classmethod
+    def rot_y(cls, angle: float, shift: float = 0.0) -> Transform:
+        """Turn by ``angle`` about y and shift along y."""
+        c, s = exact_cos_sin(angle)
+        return cls(((c, 0.0, s), (0.0, 1.0, 0.0), (-s, 0.0, c)), (0.0, shift, 0.0))
+
+    @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Transform:
         """From a homogeneous 4x4 matrix."""
         m = np.asarray(matrix, dtype=float)
@@ -133,12 +154,8 @@ class Transform:
     @property
     def quaternion(self) -> tuple[float, float, float, float]:
         """(x, y, z, w) of the rotation, w not negative."""
-        r = np.asarray(self.rotation)
-        k = np.array([[r[0, 0] - r[1, 1] - r[2, 2], 0, 0, 0], [r[1, 0] + r[0, 1], r[1, 1] - r[0, 0] - r[2, 2], 0, 0],
-                      [r[2, 0] + r[0, 2], r[2, 1] + r[1, 2], r[2, 2] - r[0, 0] - r[1, 1], 0],
-                      [r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], np.trace(r)]]) / 3  # fmt: skip
-        x, y, z, w = np.linalg.eigh(k)[1][:, -1].tolist()
-        return (x, y, z, w) if w >= 0 else (-x, -y, -z, -w)
+        x, y, z, w = quaternion(self.rotation).tolist()
+        return (x, y, z, w)
 
     @property
     def matrix(self) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeVar
 
 from neuler.errors import RobotError
+from neuler.naming import listed
 
 
 class Value:
@@ -24,7 +25,8 @@ class Value:
         fields = self._fields()
         unknown = set(changes) - set(fields)
         if unknown:
-            raise RobotError(f"a {self.called} has no field {sorted(unknown)[0]!r}; its fields are {', '.join(fields)}")
+            name = sorted(unknown)[0]
+            raise RobotError(f"a {self.called} has no field {name!r}; its fields are {listed(name, fields)}")
         return type(self)(**{**fields, **changes})
 
     def __getstate__(self) -> dict[str, object]:

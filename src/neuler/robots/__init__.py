@@ -8,10 +8,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
 from neuler.errors import RobotError
+from neuler.naming import closest
 from neuler.robot import Mechanism, ParallelRobot, Robot
 from neuler.robots.barman import prismatic_revolute, two_link
 from neuler.robots.eel import eel
@@ -77,6 +77,6 @@ def get(name: str) -> Robot | Mechanism | ParallelRobot:
     """
     if name in _CATALOGUE:
         return _CATALOGUE[name]()
-    close = difflib.get_close_matches(str(name).lower(), _CATALOGUE, n=2, cutoff=0.4)
-    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"it has: {', '.join(_CATALOGUE)}"
-    raise RobotError(f"the catalogue has no robot {name!r}; {hint}")
+    likely = closest(name, _CATALOGUE, cutoff=0.4)
+    meant = f"did you mean {likely!r}?" if likely else f"it has: {', '.join(_CATALOGUE)}"
+    raise RobotError(f"the catalogue has no robot {name!r}; {meant}")

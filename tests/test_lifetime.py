@@ -1,0 +1,173 @@
+"""Kernels live as long as somebody holds them: code, scratch and memory maps are given back; forks and exits."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import neuler
+from neuler.compiler import gufunc, jit
+from neuler.errors import CompileError
+
+LINUX = pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="no /proc here")
+CHURN = """
+import gc, sys
+import numpy as np
+import neuler
+
+def maps():
+    return sum(1 for _ in open("/proc/self/maps"))
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096 / 2**20
+
+base, q = neuler.robots.two_link(), np.array([0.1, 0.2])
+kernels, distinct = int(sys.argv[1]), int(sys.argv[2])
+seen = []
+for k in range(kernels):
+    robot = base.with_payload(base.tip, 0.1 + 0.01 * (k % distinct))
+    assert np.isfinite(robot.inverse_dynamics(q, q, q)).all()
+    if k + 1 == kernels // 4 or k + 1 == kernels:
+        del robot
+        gc.collect()
+        seen.append((maps(), resident()))
+(maps_early, memory_early), (maps_late, memory_late) = seen
+print(maps_late - maps_early, memory_late - memory_early)
+"""
+
+
+def _churn(kernels, distinct, timeout):
+    command = [sys.executable, "-c", CHURN, str(kernels), str(distinct)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=timeout)
+    maps, memory = done.stdout.split()
+    assert int(maps) < 100
+    assert float(memory) < 10  # MiB
+
+
+@LINUX
+def test_kernels_made_and_dropped_leave_nothing():
+    _churn(2_000, 50, 300)
+
+
+@LINUX
+@pytest.mark.slow
+def test_fifty_thousand_kernels_made_and_dropped_leave_nothing():
+    _churn(50_000, 500, 1200)
+
+
+def _alive():
+    gc.collect()
+    return len(gufunc._codes)
+
+
+def test_a_kernel_that_nobody_holds_goes():
+    before = _alive()
+    robot = neuler.robots.two_link().with_gravity((0.123, 0, 0))
+    kernel = robot.compile("inverse_dynamics")
+    assert robot.compile("inverse_dynamics").ufunc is kernel.ufunc, "equal kernels share code while one is held"
+    _ = robot.mass_matrix
+    assert _alive() == before + 2
+    del robot, kernel, _
+    assert _alive() == before
+
+
+def test_a_ufunc_keeps_its_code_alive():
+    robot = neuler.robots.general_chain(20).with_gravity((0, 0.321, 0))  # scratch from a pool
+    q = np.linspace(-1, 1, 20)
+    kernel = robot.compile("forward_dynamics")
+    ufunc, expected = kernel.ufunc, kernel(q, q, q)
+    del robot, kernel
+    gc.collect()
+    for k in range(20):  # others might be put in its place
+        neuler.robots.two_link().with_gravity((0, 0, k)).compile("mass_matrix")
+    np.testing.assert_array_equal(ufunc(q, q, q), expected)
+    before = _alive()
+    del ufunc
+    assert _alive() == before - 1
+
+
+def test_too_many_maps_are_an_error_before_the_system_ends_the_process(monkeypatch, tmp_path):
+    limit = tmp_path / "max_map_count"
+    limit.write_text("4200\n")
+    monkeypatch.setattr(jit, "_LIMIT", str(limit))
+    monkeypatch.setattr(jit, "_since_look", 0)
+    monkeypatch.setattr(jit, "_maps", lambda: 150)
+    with pytest.raises(CompileError, match=r"uses 150 memory maps, and the system allows 4200 .*Let go of some"):
+        neuler.robots.two_link().with_gravity((0, 7, 7)).compile("mass_matrix")
+    limit.write_text("65530\n")
+    assert neuler.robots.two_link().with_gravity((0, 7, 7)).mass_matrix([0, 0]).shape == (2, 2)
+
+
+FORK = """
+import os, sys, threading, time
+import neuler
+
+stop = False
+
+def compile_on():
+    chain, k = neuler.robots.general_chain(6), 0
+    while not stop:
+        k += 1
+        chain.with_gravity((0, 0, k)).forward_dynamics
+
+threading.Thread(target=compile_on, daemon=True).start()
+time.sleep(0.5)
+hung = 0
+for k in range(12):
+    time.sleep(0.013 * (k % 5))
+    child = os.fork()
+    if not child:
+        robot = neuler.robots.two_link().with_gravity((k, 1, 1))
+        os._exit(0 if robot.inverse_dynamics([0.1] * 2, [0.1] * 2, [0.1] * 2).shape == (2,) else 3)
+    end = time.time() + 20
+    while time.time() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            assert status == 0, status
+            break
+        time.sleep(0.01)
+    else:
+        hung += 1
+        os.kill(child, 9)
+print("hung", hung, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_while_another_thread_compiles():
+    environment = {**os.environ, "NEULER_CACHE_DIR": "off"}
+    command = [sys.executable, "-W", "ignore", "-c", FORK]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout == "hung 0\n"
+
+
+EXIT = """
+import atexit, threading, time
+import numpy as np
+import neuler
+
+kernel = neuler.robots.puma560().inverse_dynamics
+kernel.threads = 2
+states = np.random.default_rng(0).normal(size=(3, 200_000, 6))
+expected = kernel(*states)
+atexit.register(lambda: print("at exit", np.array_equal(kernel(*states), expected), flush=True))
+
+def forever():
+    while True:
+        kernel(*states)
+
+threading.Thread(target=forever, daemon=True).start()
+time.sleep(0.05)
+"""
+
+
+def test_large_batches_while_the_interpreter_ends():
+    done = subprocess.run([sys.executable, "-c", EXIT], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == "at exit True\n"
+    assert done.stderr == ""
