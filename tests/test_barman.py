@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import neuler
+from free_robots import springy
 from neuler.algebra.screw import flat
 from neuler.compiler.graph import Graph, Node, count
 from neuler.recipes.quantities import grouped_tree, whole_tree
@@ -183,3 +184,15 @@ def test_operation_counts(robot, torques, reactions):
     """Multiplications and additions of all sensitivities to q, qd and qdd, the ground's reaction included."""
     for found, bound in zip(operations(whole_tree(robot)), (torques, reactions), strict=True):
         assert (found["mul"] <= bound[0], found["add"] <= bound[1], found["div"]) == (True, True, 0), found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_springs_are_in_the_torques(seed):
+    """K on the diagonal of d(tau)/dq, as the complex step and the other recursion have it."""
+    robot = springy(seed)
+    assert any(joint.stiffness for joint in robot.joints)
+    for tree in (whole_tree(robot), grouped_tree(robot)):
+        compare(tree, state_of(robot, seed))
+    q, qd, qdd = state_of(robot, seed)
+    found = sensitivities(grouped_tree(robot), q, qd, qdd)
+    close(found.dtau_dq, robot.inverse_dynamics_sensitivities(q, qd, qdd)[0], 1e-12)

@@ -464,3 +464,55 @@ def test_quantities_of_another_structure_are_refused_by_name(capsys, tmp_path):
     )
     assert "no quantity 'coriolis_matrix'" in error
     assert "coupling_matrix" in error
+
+
+# ---- words of the command line --------------------------------------------------------------------------------------
+
+
+PAR = """NL = 1
+NJ = 1
+Ant = {0} Sigma = {0} d = {D1} R = {0} Alpha = {0} Theta = {th1}
+M = {M1}  ZZ = {0.1} G = {0,0,-9.81}
+"""
+
+
+def test_messages_name_flags(capsys, tmp_path):
+    path = tmp_path / "two.urdf"
+    path.write_text(
+        "<robot name='r'><link name='a'/><link name='b'/><link name='c'/>"
+        "<joint name='j' type='continuous'><parent link='a'/><child link='b'/></joint>"
+        "<joint name='k' type='continuous'><parent link='b'/><child link='c'/><mimic joint='j'/></joint></robot>"
+    )
+    text = refused(capsys, "info", path)
+    assert "--mimic couple gives" in text
+    assert "--mimic independent gives" in text
+    assert 'mimic="' not in text
+    arm = tmp_path / "arm.par"
+    arm.write_text(PAR)
+    text = refused(capsys, "info", arm)
+    assert "give --value SYMBOL=NUMBER for each, or --values FILE" in text
+    assert "--missing zero takes" in text
+    text = refused(capsys, "info", arm, "--value", "D1=1", "--value", "MM1=2", "--missing", "zero")
+    assert "--value: 'MM1' is no symbol of this file; did you mean 'M1'?" in text
+
+
+def test_values_from_a_file(capsys, tmp_path):
+    arm, values = tmp_path / "arm.par", tmp_path / "values.toml"
+    arm.write_text(PAR)
+    values.write_text("# of the arm\nD1 = 0.5\nM1 = 2\n")
+    found = json.loads(run(capsys, "info", arm, "--values", values, "--missing", "zero", "--json")[1])
+    assert "2" in json.dumps(found)
+    again = json.loads(
+        run(capsys, "info", arm, "--values", values, "--value", "M1=3", "--missing", "zero", "--json")[1]
+    )
+    assert found != again, "a single value goes before the file's"
+    values.write_text('{"D1": 0.5, "M1": 2}')
+    assert json.loads(run(capsys, "info", arm, "--values", values, "--missing", "zero", "--json")[1]) == found
+    for text, message in (
+        ("D1 = ", "expected lines such as"),
+        ("D1 = 'a'", "'D1' must be a number"),
+        ("{", "expected"),
+    ):
+        values.write_text(text)
+        assert message in refused(capsys, "info", arm, "--values", values)
+    assert "No such file" in refused(capsys, "info", arm, "--values", tmp_path / "none")

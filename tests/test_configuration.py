@@ -192,7 +192,7 @@ def rows_with(values, *rows):
         (lambda: TWO.normalize(["x"] * 9), "must be real numbers"),
         (lambda: TWO.normalize([[0.0], [0.0, 1.0]]), "not a regular array"),
         (lambda: TWO.difference(TWO.neutral(), rows_with(1.0, 4)), "q1: .* length 2 instead of 1 in 1 of 9 rows: 4;"),
-        (lambda: TWO.difference(np.zeros(9), TWO.neutral()), "q0: .* length 0 instead of 1; robot.normalize"),
+        (lambda: TWO.difference(np.zeros(9), TWO.neutral()), "q0: .* length 0 instead of 1; .*robot.neutral"),
         (lambda: TWO.difference(np.full(9, math.inf), TWO.neutral()), "q0 is not finite"),
         (lambda: TWO.difference(rows_with(2.0, *range(9)).reshape(3, 3, 9), TWO.neutral()),
          r"in 9 of 9 rows: \(0, 0\), \(0, 1\), \(0, 2\), \(1, 0\), \(1, 1\), \.\.\."),
@@ -255,14 +255,13 @@ def test_a_batch_is_warned_of_and_the_others_are_right(quantity):
     q, *others = arguments(PUMA, kernel, 300)
     expected = outputs(kernel(q, *others))
     q[[7, 130, 131], 3:7] *= [[0.0], [-1.01], [30.0]]
-    text = "'root_joint' has the length 0 instead of 1 in 3 of 300 rows: 7, 130, 131; their results are NaN"
+    text = r"'root_joint' has the length 0 instead of 1 in 3 of 300 rows: 7, 130, 131 \(.*\); the result is NaN there"
     good = np.setdiff1d(np.arange(300), [7, 130, 131])
     for out in (None, tuple(np.empty_like(x) for x in expected)):
         with pytest.warns(RuntimeWarning, match=text) as caught:
             found = outputs(kernel(q, *others, out=out))
-        ours = [w for w in caught if "quaternion" in str(w.message)]
-        assert len(ours) == 1
-        assert ours[0].filename == __file__
+        (only,) = caught
+        assert only.filename == __file__
         assert any(np.isnan(x[7]).any() and np.isnan(x[131]).any() for x in found)
         for mine, theirs in zip(found, expected, strict=True):
             np.testing.assert_array_equal(mine[good], theirs[good])
@@ -286,9 +285,12 @@ def test_every_free_joint_is_watched():
     with pytest.warns(RuntimeWarning) as caught:
         robot.inverse_dynamics(q, v, a)
     text = " ".join(str(w.message) for w in caught)
-    assert "joint 'fly1' has the length 2 instead of 1 in 1 of 50 rows: 3;" in text
+    assert (
+        "joint 'fly1' has the length 2 instead of 1 in 1 of 50 rows: 3 (robot.normalize(q) gives it that length);"
+        in text
+    )
     assert "joint 'fly2' has the length 1.04" in text
-    assert "rows: 9;" in text
+    assert "rows: 9 (" in text
     with pytest.raises(InputError, match=r"joint 'fly2', q\[11:15\]"):
         robot.inverse_dynamics(q[9], v[9], a[9])
 
@@ -324,7 +326,7 @@ def test_large_batches_single_precision_and_pickled_kernels_are_watched_too():
     rows = 2 * kernel._rows_per_thread + 10
     q, v, a = arguments(PUMA, kernel, rows)
     q[rows - 3, 3:7] *= 1.1
-    with pytest.warns(RuntimeWarning, match=f"in 1 of {rows} rows: {rows - 3};"):
+    with pytest.warns(RuntimeWarning, match=f"in 1 of {rows} rows: {rows - 3} "):
         kernel(q, v, a)
     single = PUMA.compile("inverse_dynamics", dtype="float32")
     with pytest.warns(RuntimeWarning, match="in 1 of 10 rows: 7;"):
@@ -340,7 +342,7 @@ def test_positions_that_are_written_over_are_watched_too():
     PUMA.integrate(q, v, 0.1, out=q)
     np.testing.assert_array_equal(q, expected)
     q[2, 3:7] *= 2
-    with pytest.warns(RuntimeWarning, match="in 1 of 6 rows: 2;"):
+    with pytest.warns(RuntimeWarning, match="in 1 of 6 rows: 2 "):
         PUMA.integrate(q, v, 0.1, out=q)
     with pytest.raises(InputError, match="takes 3 arrays"):
         PUMA.integrate(q, v, out=q)

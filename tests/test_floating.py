@@ -2,6 +2,7 @@
 
 import functools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -640,3 +641,32 @@ def test_an_arm_in_free_fall():
     fall = robot.hybrid_dynamics(robot.neutral(), np.zeros(12), np.zeros(12))
     close(fall[:3], [0, 0, -9.81], 1e-12)
     close(fall[3:], np.zeros(9), 1e-11, scale=1.0)
+
+
+def test_bad_quaternions_are_told_once_in_our_own_words():
+    robot = neuler.robots.puma560().with_free_base()
+    q, v = np.tile(robot.neutral(), (3, 1)), np.zeros((3, robot.nv))
+    q[1, 3:7] = 0.0
+    q[2, 3:7] *= 3.0
+    for quantity in ("inverse_dynamics", "forward_dynamics", "link_poses", "energy", "inverse_dynamics_rate"):
+        kernel = getattr(robot, quantity)
+        for rows in (q[1], q[2]):  # an error, and no warning before it
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                with pytest.raises(neuler.InputError, match="the quaternion of joint 'root_joint'"):
+                    kernel(rows, *[v[0]] * (len(kernel.inputs) - 1))
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            kernel(q, *[v] * (len(kernel.inputs) - 1))
+        (only,) = told
+        text = "has the length 0 instead of 1 in 2 of 3 rows: 1, 2 (that is no rotation at all: robot.neutral()"
+        assert text in str(only.message)
+    with pytest.raises(
+        neuler.InputError, match=r"has the length 0 instead of 1; that is no rotation at all: robot.neutral\(\)"
+    ):
+        robot.inverse_dynamics(q[1], v[1], v[1])
+    with pytest.raises(
+        neuler.InputError, match=r"normalize: .* is zero; that is no rotation at all: robot.neutral\(\)"
+    ):
+        robot.normalize(q[1])
+    assert np.isnan(robot.inverse_dynamics.ufunc(q, v, v)[1:]).any(axis=-1).all()

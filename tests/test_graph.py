@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuler.compiler.build import Recipe, compile_recipe, evaluate, traced
-from neuler.compiler.graph import Graph, cos, count, sign, sin, sqrt
+from neuler.compiler.differentiate import jacobian
+from neuler.compiler.graph import Graph, cos, count, inverse_above, one_if_above, sign, sin, sqrt
 from neuler.compiler.llvm import Operand
 from neuler.compiler.schedule import plan
+from neuler.compiler.target import available_levels, level
 
 
 def test_interning_and_folding():
@@ -126,3 +129,68 @@ def _long_chain(x, length):
     for k in range(length):
         y = y * x + float(k + 1)
     return y
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", available_levels())
+def test_marks_compare_without_a_flag(name, dtype):
+    """1 above a number, NaN elsewhere, at every edge; NumPy has nothing to warn of."""
+    least = (0.0, 1e-12, 0.25)
+    recipe = Recipe(
+        (Operand("x", ()),), (Operand("y", (3,)),), lambda v: [[one_if_above(v["x"][0], c) for c in least]]
+    )  # fmt: skip
+    kernel = compile_recipe(recipe, "marks", "", dtype, "marks", level(name)).ufunc
+    kind = np.dtype(dtype).type
+    edges = [edge for c in least for edge in (c, np.nextafter(kind(c), kind(9)), np.nextafter(kind(c), kind(-9)))]
+    x = np.array([*edges, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, -np.nan, np.finfo(kind).tiny, 1e30, -1e30], kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = kernel(x)
+    with np.errstate(invalid="ignore"):
+        expected = np.where(x[:, None] > np.array(least, kind), kind(1), kind(np.nan))
+    np.testing.assert_array_equal(found, expected)
+    assert one_if_above(0.3, 0.25) == 1.0
+    assert np.isnan(one_if_above(0.25, 0.25))
+
+
+def test_a_mark_has_no_derivative():
+    x, y = Graph().inputs("x", 2)
+    inverse = inverse_above(x * y, 0.1)
+    kernel = compile_recipe(
+        Recipe((Operand("x", (2,)),), (Operand("d", (2,)),), lambda v: [_slopes(v["x"])]),
+        "slopes",
+        "",
+        "float64",
+        "slopes",
+    ).ufunc
+    assert count([inverse]) == {"mul": 1, "add": 0, "div": 1, "trig": 0}
+    np.testing.assert_allclose(kernel([0.5, 3.0]), [-1 / (0.25 * 3), -1 / (0.5 * 9)], rtol=1e-15)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(kernel([0.0, 3.0])).all()
+
+
+def _slopes(x):
+    entries = jacobian([inverse_above(x[0] * x[1], 0.1)], x)
+    return [entries[0, 0], entries[0, 1]]
+
+
+def test_core_shapes_of_any_rank():
+    """Four and five axes, with any strides, alone and in blocks."""
+    shape = (2, 3, 4, 2)
+    recipe = Recipe(
+        (Operand("x", shape), Operand("y", (3,))),
+        (Operand("z", shape), Operand("w", (4, 2, 3, 1, 2))),
+        lambda v: [[2.0 * a + v["y"][0] for a in v["x"]], [a + 1.0 for a in reversed(v["x"])]],
+    )
+    kernel = compile_recipe(recipe, "ranks", "", "float64", "ranks").ufunc
+    rng = np.random.default_rng(0)
+    for batch in ((), (1,), (5,), (8,), (19,), (2, 9)):
+        x, y = rng.normal(size=(*batch, *shape)), rng.normal(size=3)
+        for array in (x, np.asfortranarray(x), np.repeat(x, 2, axis=-1)[..., ::2], x[..., ::-1, :, :]):
+            z, w = kernel(array, y)
+            np.testing.assert_array_equal(z, 2 * array + y[0])
+            np.testing.assert_array_equal(w.reshape(*batch, -1), (array + 1).reshape(*batch, -1)[..., ::-1])
+            out = np.zeros((*batch, 2, 6, 4, 4))[..., ::2, :, ::2]
+            kernel(array, y, out=(out, None))
+            np.testing.assert_array_equal(out, 2 * array + y[0])

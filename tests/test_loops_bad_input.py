@@ -6,10 +6,12 @@ import math
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
+import neuler
 from loop_machines import closed_positions, machine_of, random_loop, states
 from neuler import Coupling, Frame, InputError, Joint, Link, Loop, Mechanism, Robot, RobotError, Transform, robots
 from random_robots import close
@@ -285,7 +287,7 @@ def test_frames_on_one_body_close_no_loop():
         ((FINE,), {"iterations": 0}, "iterations must be a positive whole number, got 0"),
         ((FINE,), {"iterations": 2.5}, r"iterations must be a positive whole number, got 2\.5"),
         ((FINE,), {"independent": 3}, "independent must be names of joints, got 3"),
-        ((FINE,), {"independent": ["elbow", "left_arm"]}, "no moving joint 'elbow'; it has left_arm, left_forearm"),
+        ((FINE,), {"independent": ["elbow", "left_arm"]}, "no moving joint 'elbow'; it has 'left_arm', 'left_forearm'"),
         ((FINE,), {"independent": ["left_arm", "left_arm"]}, "a joint is named twice in left_arm, left_arm"),
         (([2.2],), {"independent": "left_arm"}, r"2 freedoms, but the joints \(left_arm\) decide 1"),
     ],
@@ -348,7 +350,7 @@ def test_huge_angles_and_whole_turns():
     assert machine.assemble([1e6]).closed
 
 
-# ---- other numbers, other processes ---------------------------------------------------------------------------------
+# ---- other numbers, other processes --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["four_bar", "sr400"])
@@ -420,3 +422,158 @@ def test_open_loops_are_named_and_give_nan():
     away = pose + np.eye(len(pose))[0] * 0.1
     with pytest.warns(RuntimeWarning, match="loops are open"):
         assert np.isnan(gough.inverse_dynamics(away, np.zeros(6), np.zeros(6))).all()
+
+
+# ---- what a singular reference does not decide ---------------------------------------------------------------------
+
+
+def _bar(name, length=0.5):
+    return Link.from_com(name, mass=1.0, com=(length / 2, 0, 0), inertia=(0.001, 0.02, 0.02))
+
+
+def _along(x, y=0.0, z=0.0):
+    return Transform(translation=(x, y, z))
+
+
+def rhombus(**reference):
+    """Four equal bars, both cranks on one axis: at q = 0 all are folded onto each other."""
+    joints = [
+        Joint("left", "revolute", "base", "left_crank"),
+        Joint("left_knee", "revolute", "left_crank", "left_rod", _along(0.5), role="passive"),
+        Joint("right", "revolute", "base", "right_crank"),
+        Joint("right_knee", "revolute", "right_crank", "right_rod", _along(0.5), role="passive"),
+    ]
+    bars = [_bar(name) for name in ("left_crank", "left_rod", "right_crank", "right_rod")]
+    frames = [Frame("left_end", "left_rod", _along(0.5)), Frame("right_end", "right_rod", _along(0.5))]
+    tree = Robot("rhombus", [Link("base"), *bars], joints, frames=frames)
+    return Mechanism("rhombus", tree, [Loop("cut", "revolute", "left_end", "right_end")], **reference)
+
+
+@pytest.mark.parametrize("reference", [{}, {"reference": (0, 0, 0, 0)}])
+def test_a_folded_reference_does_not_condemn_the_machine(reference):
+    machine = rhombus(**reference)
+    facts = machine.mobility
+    assert (facts.freedoms, facts.independent) == (2, ("left", "right"))
+    regular = rhombus(reference=(0.5, -1.0, -0.5, 1.0))
+    q = regular.assemble([0.7, -0.3]).q
+    rates = np.array([0.4, -0.2])
+    expected = regular.inverse_dynamics(q, rates, rates)
+    np.testing.assert_allclose(machine.inverse_dynamics(q, rates, rates), expected, rtol=1e-12, atol=1e-12)
+    if not reference:
+        assert machine.singularity(np.array(facts.reference)) > 0.1
+        np.testing.assert_allclose(np.linalg.norm(machine.closure(machine.assemble([0.7, -0.3]).q)[0]), 0, atol=1e-11)
+
+
+def test_a_folded_file_without_a_reference_is_read(tmp_path):
+    path = tmp_path / "rhombus.par"
+    path.write_text(neuler.formats.par.write(rhombus()))
+    machine = neuler.load(path)
+    assert machine.reference is None
+    assert machine.mobility.independent == ("left", "right")
+
+
+def test_too_few_motors_name_the_reference_as_a_remedy():
+    machine = rhombus()
+    machine = machine.replace(tree=machine.tree.with_passive("right"))
+    with pytest.raises(RobotError, match=r"decide 1 of them .*under-actuated, .*or give another reference= position"):
+        _ = machine.inverse_dynamics
+
+
+def test_a_motor_that_the_loop_holds_decides_nothing():
+    """A crank held by a rod of fixed length between balls: all that is left is the rod's spin."""
+    links = [Link("base"), _bar("crank", 0.3), Link("x"), Link("y"), _bar("rod")]
+    joints = [
+        Joint("crank", "revolute", "base", "crank"),
+        Joint("sx", "revolute", "crank", "x", _along(0.3), axis=(1, 0, 0), role="passive"),
+        Joint("sy", "revolute", "x", "y", axis=(0, 1, 0), role="passive"),
+        Joint("sz", "revolute", "y", "rod", axis=(0, 0, 1), role="passive"),
+    ]
+    frames = [Frame("end", "rod", _along(0.5)), Frame("socket", "base", _along(0.1, 0.35, 0.3))]
+    tree = Robot("held", links, joints, frames=frames)
+    machine = Mechanism("held", tree, [Loop("ball", "spherical", "end", "socket")])
+    assert (machine.mobility.freedoms, machine.mobility.independent) == (1, ())
+    with pytest.raises(RobotError, match=r"1 freedom, but the active joints \(crank\) decide 0 of them"):
+        _ = machine.inverse_dynamics
+    assert np.isfinite(machine.compile("mass_matrix", independent="sx")(machine.mobility.reference)).all()
+
+
+def test_mobility_prints_short():
+    text = repr(neuler.robots.sr400().mobility)
+    assert len(text) < 300
+    assert text.startswith("<mobility: 6 freedoms, 2 independent of 5 constraints; independent: ")
+
+
+# ---- machines without inertia --------------------------------------------------------------------------------------
+
+
+def test_a_machine_without_mass_is_refused():
+    machine = rhombus()
+    light = machine.replace(tree=machine.tree.replace(links=[Link(link.name) for link in machine.tree.links]))
+    with pytest.raises(RobotError, match="forward_dynamics of 'rhombus': the joints 'left', 'right' move no inertia"):
+        _ = light.forward_dynamics
+    with pytest.raises(RobotError, match=r"constrained_dynamics of 'rhombus': the joints .* move no inertia"):
+        _ = light.constrained_dynamics
+
+
+def test_inertia_that_vanishes_at_a_dead_point_is_told():
+    """Only the piston has mass: where it turns back, the crank feels nothing."""
+    machine = neuler.robots.slider_crank()
+    tree = machine.tree
+    piston = max(tree.links, key=lambda link: [j.kind for j in tree.joints if j.child == link.name] == ["prismatic"])
+    light = [link if link.name == piston.name else Link(link.name) for link in tree.links]
+    light = [Link(piston.name, 1.0) if link.name == piston.name else link for link in light]
+    machine = machine.replace(tree=tree.replace(links=light).without_motors())
+    q = machine.assemble(np.array([[1.0], [0.0]])).q
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = machine.forward_dynamics(q, np.zeros((2, 1)), np.ones((2, 1)))
+    assert np.isfinite(found[0]).all()
+    assert np.isnan(found[1]).all()
+    (only,) = told
+    assert "the inertia matrix is singular in this pose" in str(only.message)
+
+
+# ---- one warning, in our own words ---------------------------------------------------------------------------------
+
+
+def test_open_loops_warn_once_and_numpy_not_at_all():
+    machine = neuler.robots.four_bar()
+    closed = machine.assemble([1.0]).q
+    opened = closed + [0.0, 0.3, 0.0]
+    one = np.ones(1)
+    for q, where in ((opened, ""), (np.array([closed, opened]), " in 1 of 2 rows: 1")):
+        for quantity in ("inverse_dynamics", "forward_dynamics", "mass_matrix", "reaction_wrenches"):
+            arguments = (q,) if quantity == "mass_matrix" else (q, one, one)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                getattr(machine, quantity)(*arguments)
+            (only,) = told
+            assert str(only.message) == (
+                f"{quantity} of 'four_bar': the loops are open at this q; assemble gives a closed one{where}; "
+                "the result is NaN there"
+            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeWarning, match="the loops are open at this q"):
+                machine.inverse_dynamics(q, one, one)
+
+
+def test_several_reasons_are_one_warning():
+    robot = neuler.robots.delta()
+    q = np.tile(robot.mechanism.mobility.reference, (4, 1))
+    q[1, 3:7] *= 2.0
+    q[2, -1] += 0.5
+    v = np.zeros((4, 6))
+    v[3, 3:] = 1.0  # a Delta's platform does not turn
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = robot.inverse_dynamics(q, v, np.zeros((4, 6)))
+    assert np.isnan(found).all(axis=-1).tolist() == [False, True, True, True]
+    (only,) = told
+    text = str(only.message)
+    for part in (
+        "length 1 in 1 of 4 rows: 1; ",
+        "closed one in 1 of 4 rows: 2; ",
+        "allow in 1 of 4 rows: 3; the result",
+    ):
+        assert part in text

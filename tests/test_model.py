@@ -4,12 +4,14 @@ import copy
 import dataclasses
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import neuler
 from neuler.errors import RobotError
 from neuler.robot import Frame, Joint, Limits, Link, Robot, Transform
 
@@ -293,3 +295,53 @@ def test_frames_and_notes_are_checked():
     for notes in ("abc", [["x"]]):
         with pytest.raises(RobotError, match="notes must be a list of texts"):
             Robot("r", [Link("b")], notes=notes)
+
+
+# ---- messages that know what was meant -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "meant"),
+    [
+        ("continuous", "a 'revolute' joint without limits"),
+        ("Continuous", "a 'revolute' joint without limits"),
+        ("floating", "a 'free' joint"),
+        ("free_flyer", "a 'free' joint"),
+        ("revolut", "did you mean 'revolute'"),
+        ("ball", "three 'revolute' joints"),
+    ],
+)
+def test_kinds_that_are_called_otherwise_elsewhere(kind, meant):
+    with pytest.raises(RobotError, match=re.escape(meant)):
+        Joint("j", kind, "a", "b")
+
+
+def test_the_likely_name_is_not_cut_off():
+    names = [f"part_{k}" for k in range(40)]
+    links = [Link("base"), *(Link(name) for name in names), Link("left_hand")]
+    joints = [Joint(f"to_{link.name}", "fixed", "base", link.name) for link in links[1:]]
+    robot = Robot("many", links, joints)
+    for name in ("lefthand", "Left_Hand", "hand", "left_hnad"):
+        with pytest.raises(RobotError, match=f"no link or frame '{name}'; it has: 'left_hand', "):
+            robot.locate(name)
+
+
+def test_options_that_are_the_robots():
+    robot = neuler.robots.two_link()
+    with pytest.raises(neuler.InputError, match=r"unknown option 'gravity'; .*robot.with_gravity\("):
+        robot.compile("inverse_dynamics", gravity=(0, 0, -1.62))
+    with pytest.raises(neuler.InputError, match=r"unknown option 'payload'.*robot.with_payload\("):
+        robot.compile("forward_dynamics", payload=3)
+    with pytest.raises(neuler.InputError, match="did you mean 'inverse_dynamics'"):
+        robot.compile("inverse_dynamic")
+
+
+def test_turns_about_each_axis():
+    for k, turn in enumerate((Transform.rot_x, Transform.rot_y, Transform.rot_z)):
+        found = turn(0.7, 0.3)
+        axis = np.eye(3)[k]
+        np.testing.assert_allclose(np.array(found.rotation) @ axis, axis, atol=1e-15)
+        np.testing.assert_allclose(found.translation, 0.3 * axis)
+        other = np.eye(3)[(k + 1) % 3]
+        expected = np.cos(0.7) * other + np.sin(0.7) * np.eye(3)[(k + 2) % 3]
+        np.testing.assert_allclose(np.array(found.rotation) @ other, expected, atol=1e-15)

@@ -112,7 +112,7 @@ def test_replace():
     assert robot.replace(name="other").name == "other"
     assert robot.with_gravity((0, 0, -1)).gravity == (0.0, 0.0, -1.0)
     assert robot.without_friction() == robot
-    with pytest.raises(RobotError, match="a parallel robot has no field 'plate'; its fields are name, platform, legs"):
+    with pytest.raises(RobotError, match="a parallel robot has no field 'plate'; its fields are 'name', 'platform'"):
         robot.replace(plate=1)
 
 

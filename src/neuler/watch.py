@@ -45,11 +45,11 @@ def _unexplained(found: Any, outputs: Sequence[Operand], arrays: Sequence[Any], 
     return np.asarray(nans)
 
 
-def _warn(whose: str, reasons: Iterable[tuple[Rows, str]]) -> None:
-    """One warning for all reasons that have rows."""
-    told = [f"{reason}{listed(rows)}" for rows, reason in reasons if rows.any()]
-    if told:  # from named(), from the kernel's call
-        warnings.warn(f"{whose}: {'; '.join(told)}; the result is NaN there", RuntimeWarning, stacklevel=4)
+def _warn(whose: str, reasons: Iterable[tuple[Rows, str, str]]) -> None:
+    """One warning for all reasons that have rows, each with its remedy."""
+    told = [f"{reason}{listed(rows)}{remedy and f' ({remedy})'}" for rows, reason, remedy in reasons if rows.any()]
+    if told:  # four levels up: named(), the kernel's way here, its call, and who called it
+        warnings.warn(f"{whose}: {'; '.join(told)}; the result is NaN there", RuntimeWarning, stacklevel=5)
 
 
 def _vanishes(joints: Sequence[str]) -> str:
@@ -134,7 +134,7 @@ class Watch:
         """The results as they are; an error for one state, a warning for a batch, where quaternions are to blame."""
         results = _results(found)
         q = np.asarray(arrays[self.position], dtype=float)
-        reasons: list[tuple[Rows, str]] = []
+        reasons: list[tuple[Rows, str, str]] = []
         for spot in self.spots:
             turn = q[..., spot.first : spot.first + 4]
             bad = np.asarray(np.isnan(results[spot.output][(..., *spot.index)]) & no_rotation(turn, EDGE))
@@ -145,12 +145,12 @@ class Watch:
             if not bad.ndim:
                 place = f"q[{spot.first}:{spot.first + 4}]"
                 raise InputError(f"{self.quantity}: {whose}, {place}, {what}; {remedy}")
-            reasons.append((bad, f"{whose} {what} ({remedy})"))
+            reasons.append((bad, f"{whose} {what}", remedy))
         if self.vanishing:
             nans = _unexplained(found, self.outputs, arrays, self.inputs)
-            for bad, _ in reasons:
+            for bad, _, _ in reasons:
                 nans = nans & ~bad
-            reasons.append((nans, _vanishes(self.vanishing)))
+            reasons.append((nans, _vanishes(self.vanishing), ""))
         _warn(f"{self.quantity} of {self.robot.name!r}", reasons)
         return found
 
@@ -207,7 +207,7 @@ class MachineWatch:
             found = kernel.ufunc(q)
         return np.minimum(*found) if isinstance(found, tuple) else np.asarray(found)
 
-    def _reasons(self, nans: Rows, q: np.ndarray) -> Iterable[tuple[Rows, str]]:
+    def _reasons(self, nans: Rows, q: np.ndarray) -> Iterable[tuple[Rows, str, str]]:
         """Each row that is NaN with the first reason that fits."""
         margin = self._margin(q)
         found = [
@@ -219,5 +219,5 @@ class MachineWatch:
             found.append((np.ones_like(nans), _vanishes(self.vanishing)))
         found.append((np.ones_like(nans), "this motion is not one that the loops or legs allow"))
         for bad, reason in found:
-            yield np.asarray(nans & bad), reason
+            yield np.asarray(nans & bad), reason, ""
             nans = nans & ~bad

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from neuler.algebra import vector as vec
 from neuler.algebra.pose import Quaternion, rotation, turning
 from neuler.algebra.vector import Vector
-from neuler.compiler.graph import Scalar, cos, sin, sqrt
+from neuler.compiler.graph import Scalar, cos, inverse_above, sin, sqrt
 from neuler.passes.tree import FREE, Body, Tree
 from neuler.recursions.kinematics import screw
 
@@ -93,5 +93,5 @@ def _turned(quaternion: Quaternion, axis: Vector, c: Scalar) -> list[Scalar]:
     """quaternion (axis, c), of length one again."""
     turned = turning(quaternion, vec.scale(2.0, axis))
     product = [a + c * b for a, b in zip(turned, quaternion, strict=True)]
-    size = sqrt(sum((x * x for x in product[1:]), product[0] * product[0]))
-    return [x / size for x in product]
+    inverse = inverse_above(sqrt(sum((x * x for x in product[1:]), product[0] * product[0])), 0.0)
+    return [x * inverse for x in product]

@@ -55,7 +55,7 @@ def length_instead_of_one(quaternions: Array, bad: NDArray[np.bool_]) -> tuple[s
     """For a message: the length of the first quaternion that is no rotation, and what to do about it."""
     length = float(np.linalg.norm(np.broadcast_to(quaternions, (*bad.shape, 4))[bad][0]))
     if length < 1e-150:
-        return "has the length 0", "that is no rotation at all: robot.neutral() is a position with one"
+        return "has the length 0 instead of 1", "that is no rotation at all: robot.neutral() is a position with one"
     return f"has the length {length:.6g} instead of 1", "robot.normalize(q) gives it that length"
 
 
