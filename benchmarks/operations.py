@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 
 from neuler import Robot, robots
 from neuler.algebra.screw import pair
-from neuler.compiler.build import traced
-from neuler.compiler.graph import Graph, Scalar, count
 from neuler.passes.tree import Tree
 from neuler.recipes.quantities import recipe
 from neuler.recipes.setup import fused_tree, grouped_tree, whole_tree
@@ -23,6 +21,8 @@ from neuler.recursions.composite import mass_matrix
 from neuler.recursions.hybrid import forward_dynamics, hybrid, inverse_dynamics
 from neuler.recursions.nasser import nasser
 from neuler.recursions.rates import torque_rates
+from neuler.trace.graph import Graph, Scalar, count
+from neuler.trace.recipe import traced
 
 Trace = Callable[[Tree, list[Scalar], list[Scalar], list[Scalar]], Sequence[Scalar]]
 Bound = Callable[[int], tuple[int, int]]

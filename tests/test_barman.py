@@ -10,12 +10,12 @@ import pytest
 import neuler
 from free_robots import springy
 from neuler.algebra.screw import flat
-from neuler.compiler.graph import Graph, Node, count
 from neuler.recipes.quantities import grouped_tree, whole_tree
 from neuler.recursions import composite
 from neuler.recursions.barman import GlobalLoad, sensitivities
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.kinematics import placements, world_poses
+from neuler.trace.graph import Graph, Node, count
 from random_robots import close, random_robot, random_states
 
 SEEDS = range(40)

@@ -17,6 +17,7 @@ import neuler
 from neuler.cli import main
 from neuler.compiler import build, cache, sources
 from neuler.recipes.quantities import catalogue, recipe
+from neuler.trace.recipe import traced
 
 Q = np.array([0.3, -0.7])
 EXPECTED = neuler.robots.two_link().inverse_dynamics(Q, Q, Q)
@@ -178,7 +179,7 @@ def _all_recipes(machines):
     for machine in machines:
         for quantity in catalogue(machine):
             try:
-                build.traced(recipe(machine, quantity))
+                traced(recipe(machine, quantity))
             except neuler.NeulerError:
                 continue
 

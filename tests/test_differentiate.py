@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuler import robots
-from neuler.compiler import graph as g
-from neuler.compiler.build import Recipe, compile_recipe
-from neuler.compiler.differentiate import dense, gradient, hessian, jacobian, tangents
-from neuler.compiler.graph import Graph, Node, cos, sign, sin, sqrt
-from neuler.compiler.llvm import Operand
+from neuler.compiler.build import compile_recipe
 from neuler.recipes.setup import grouped_tree
 from neuler.recursions.hybrid import hybrid
+from neuler.trace import graph as g
+from neuler.trace.differentiate import dense, gradient, hessian, jacobian, tangents
+from neuler.trace.graph import Graph, Node, cos, sign, sin, sqrt
+from neuler.trace.recipe import Operand, Recipe
 from random_robots import close
 
 STEP = 1e-40

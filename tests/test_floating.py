@@ -19,11 +19,11 @@ from free_robots import (
     states,
 )
 from neuler import Joint, Link, Robot, RobotError, layouts, robots
-from neuler.compiler.build import evaluate
 from neuler.recipes.quantities import QUANTITIES
 from neuler.recipes.setup import whole_tree
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.rates import torque_rates
+from neuler.trace.recipe import evaluate
 from random_robots import (
     along,
     close,

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuler.compiler.build import Recipe, compile_recipe, evaluate, traced
-from neuler.compiler.differentiate import jacobian
-from neuler.compiler.graph import Graph, cos, count, inverse_above, one_if_above, sign, sin, sqrt
-from neuler.compiler.llvm import Operand
+from neuler.compiler.build import compile_recipe
 from neuler.compiler.schedule import plan
 from neuler.compiler.target import available_levels, level
+from neuler.trace.differentiate import jacobian
+from neuler.trace.graph import Graph, cos, count, inverse_above, one_if_above, sign, sin, sqrt
+from neuler.trace.recipe import Operand, Recipe, evaluate, traced
 
 
 def test_interning_and_folding():

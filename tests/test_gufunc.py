@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuler
-from neuler.compiler.build import Recipe, compile_recipe
+from neuler.compiler.build import compile_recipe
 from neuler.compiler.gufunc import signature
-from neuler.compiler.llvm import Operand
 from neuler.recipes.setup import fused_tree, whole_tree
+from neuler.trace.recipe import Operand, Recipe
 
 ROBOT = neuler.robots.stanford()
 N = ROBOT.nv
@@ -403,8 +403,9 @@ def test_errstate_reaches_the_threads(eager):
 def test_a_forked_child_does_not_wait_for_a_lock_nobody_holds():
     code = """
 import os, threading
-from neuler.compiler.build import Recipe, compile_recipe
-from neuler.compiler.llvm import Operand
+from neuler.compiler.build import compile_recipe
+from neuler.trace.recipe import Recipe
+from neuler.trace.recipe import Operand
 
 tracing, forked = threading.Event(), threading.Event()
 parent = os.getpid()

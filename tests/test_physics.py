@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuler import InputError, Joint, Link, Robot, RobotError, Transform
-from neuler.compiler.build import evaluate
 from neuler.passes.fuse import fuse
 from neuler.recipes.quantities import recipe
+from neuler.trace.recipe import evaluate
 from random_robots import (
     NEARLY,
     along,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from neuler import RobotError, load
-from neuler.compiler.build import evaluate
 from neuler.recipes.derivatives import inverse_dynamics_sensitivities
+from neuler.trace.recipe import evaluate
 from random_robots import close, random_robot, random_states, real_files
 
 pin = pytest.importorskip("pinocchio")

@@ -10,11 +10,11 @@ import pytest
 
 from neuler import Joint, Link, Robot, robots
 from neuler.algebra.screw import pair
-from neuler.compiler.graph import Graph, count
 from neuler.recipes.quantities import fused_tree, grouped_tree, whole_tree
 from neuler.recursions.hybrid import hybrid, inverse_dynamics
 from neuler.recursions.kinematics import placements, world_poses
 from neuler.recursions.rates import link_motion, torque_rates
+from neuler.trace.graph import Graph, count
 from random_robots import along, close, random_robot, random_states
 
 ROOT = Path(__file__).resolve().parent.parent

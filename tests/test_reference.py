@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from neuler import robots
-from neuler.compiler.build import compile_recipe, evaluate
+from neuler.compiler.build import compile_recipe
 from neuler.compiler.target import available_levels, host, level
 from neuler.kernels import Kernel
 from neuler.passes.fuse import fuse
 from neuler.recipes.quantities import QUANTITIES, fused_tree, grouped_tree, recipe, whole_tree
 from neuler.recursions import composite, coriolis, hybrid, nasser, walker_orin
+from neuler.trace.recipe import evaluate
 from random_robots import close, random_robot, random_states
 
 VARIANTS = {

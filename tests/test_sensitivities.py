@@ -8,12 +8,12 @@ import pytest
 
 from neuler import InputError, Joint, Link, Robot, RobotError, Transform, robots
 from neuler.algebra.screw import flat, pair
-from neuler.compiler.build import evaluate
 from neuler.recipes.derivatives import related, touched
 from neuler.recipes.setup import External, fused_tree, grouped_tree, whole_tree
 from neuler.recursions import barman
 from neuler.recursions.frames import wrench_at
 from neuler.recursions.hybrid import hybrid
+from neuler.trace.recipe import evaluate
 from random_robots import along, close, random_robot, random_states
 
 EXACT = 1e-12

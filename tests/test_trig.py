@@ -6,10 +6,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from neuler.compiler.build import Recipe, compile_recipe
-from neuler.compiler.graph import cos, sin
-from neuler.compiler.llvm import Operand
+from neuler.compiler.build import compile_recipe
 from neuler.compiler.target import available_levels, host, level
+from neuler.trace.graph import cos, sin
+from neuler.trace.recipe import Operand, Recipe
 
 LEVELS = [None, *available_levels()]
 

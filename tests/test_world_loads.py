@@ -7,14 +7,14 @@ import pytest
 
 from neuler import Frame, InputError, Joint, Link, Robot, RobotError, Transform, cli, robots
 from neuler.algebra.screw import flat, pair
-from neuler.compiler.build import evaluate, traced
-from neuler.compiler.graph import count
 from neuler.recipes.derivatives import related, touched
 from neuler.recipes.quantities import QUANTITIES, recipe
 from neuler.recipes.setup import External, fused_tree, whole_tree
 from neuler.recursions import barman
 from neuler.recursions.frames import wrench_at
 from neuler.recursions.hybrid import hybrid
+from neuler.trace.graph import count
+from neuler.trace.recipe import evaluate, traced
 from random_robots import along, close, friction_of, random_robot, random_states
 
 EXACT = 1e-12

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.compiler.build import Operations, compile_recipe
+from neuler.compiler.build import compile_recipe
 from neuler.errors import InputError, NeulerError
 from neuler.kernels import Kernel
 from neuler.naming import closest
@@ -25,6 +25,7 @@ from neuler.peers import Peer, Task, peer
 from neuler.peers.pinocchio import Derivatives
 from neuler.recipes.quantities import QUANTITIES
 from neuler.robot.model import Robot
+from neuler.trace.recipe import Operations
 
 Array = NDArray[np.float64]
 

@@ -12,10 +12,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from neuler.compiler.llvm import Operand
 from neuler.recipes.mobility import chart
 from neuler.recipes.quantities import Subject
 from neuler.robot import Joint, Mechanism, ParallelRobot, Robot
+from neuler.trace.recipe import Operand
 
 POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
 SCREW = ("vx", "vy", "vz", "wx", "wy", "wz")

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuler.compiler.build import Operations, Recipe, compile_recipe
-from neuler.compiler.llvm import Operand
+from neuler.compiler.build import compile_recipe
 from neuler.errors import InputError
 from neuler.recipes.mobility import mobility
 from neuler.recipes.quantities import Subject, catalogue, check_options, recipe
+from neuler.recipes.setup import RobotRecipe
 from neuler.robot import Robot, verbs
+from neuler.trace.recipe import Operand, Operations
 from neuler.watch import MachineWatch, Watch
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class Kernel:
         check_options(robot, quantity, options)
         self.options = plain_options(quantity, options)
         self.dtype = _precision(quantity, dtype)
-        self.recipe: Recipe = recipe(robot, quantity, **self.options)
+        self.recipe: RobotRecipe = recipe(robot, quantity, **self.options)
         self.__doc__ = catalogue(robot)[quantity].__doc__
         identity = (robot.content_hash, quantity, tuple(sorted(self.options.items())))
         self._compiled = compile_recipe(

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.compiler.llvm import Operand
 from neuler.errors import InputError, RobotError
 from neuler.robot import Mechanism, ParallelRobot, Robot
 from neuler.robot.configuration import free_joints, length_instead_of_one, listed, no_rotation
 from neuler.tolerances import OPEN
+from neuler.trace.recipe import Operand
 
 SHAKY = 1e-6
 """Of a machine's singularity measure: where a result is NaN and the measure is less, the pose is to blame."""

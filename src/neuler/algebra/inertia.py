@@ -14,7 +14,7 @@ from neuler.algebra import turns
 from neuler.algebra import vector as vec
 from neuler.algebra.turns import Angle
 from neuler.algebra.vector import Matrix, Symmetric, Vector
-from neuler.compiler.graph import Scalar
+from neuler.trace.graph import Scalar
 
 
 @dataclass(frozen=True)

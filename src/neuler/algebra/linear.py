@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from neuler.compiler.graph import Node, Scalar, inverse_above
+from neuler.trace.graph import Node, Scalar, inverse_above
 
 
 def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:

@@ -14,7 +14,7 @@ from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
 from neuler.algebra.turns import Angle, down_x, down_z, matrix_up_x, matrix_up_z, up_x, up_z
 from neuler.algebra.vector import Matrix, Vector
-from neuler.compiler.graph import Scalar
+from neuler.trace.graph import Scalar
 
 STRAIGHT: Angle = (1.0, 0.0)
 

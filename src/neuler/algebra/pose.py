@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
 from neuler.algebra.vector import Matrix, Symmetric, Vector
-from neuler.compiler.graph import Scalar, one_if_positive
 from neuler.tolerances import UNIT
+from neuler.trace.graph import Scalar, one_if_positive
 
 Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
 """x, y, z, w."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from neuler.algebra import vector as vec
 from neuler.algebra.vector import Vector
-from neuler.compiler.graph import Scalar
+from neuler.trace.graph import Scalar
 
 Wrench = tuple[Vector, Vector]
 """(force; moment); a velocity or acceleration screw (linear; angular) has the same form."""

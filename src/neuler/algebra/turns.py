@@ -9,7 +9,7 @@ takes components in the turned frame to components in the reference, ``down`` ta
 from __future__ import annotations
 
 from neuler.algebra.vector import Matrix, Symmetric, Vector
-from neuler.compiler.graph import Scalar
+from neuler.trace.graph import Scalar
 
 Angle = tuple[Scalar, Scalar]
 """(cosine, sine)."""

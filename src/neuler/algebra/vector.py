@@ -5,7 +5,7 @@ A symmetric matrix is (xx, yy, zz, xy, xz, yz); a general one is three rows.
 
 from __future__ import annotations
 
-from neuler.compiler.graph import Scalar
+from neuler.trace.graph import Scalar
 
 Vector = tuple[Scalar, Scalar, Scalar]
 Symmetric = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]

@@ -6,53 +6,21 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from neuler.compiler import cache, gufunc, jit
-from neuler.compiler.graph import Graph, Node, Scalar, count
-from neuler.compiler.llvm import Emitter, Operand
+from neuler.compiler.llvm import Emitter
+from neuler.compiler.lower import lower
 from neuler.compiler.objects import linkable
-from neuler.compiler.schedule import plan
 from neuler.compiler.target import Target, host
+from neuler.trace.recipe import Operations, Recipe
 
 _LARGEST_POOL = 1 << 31
 """Bytes of scratch of one call that are believed of an entry of the cache."""
-
-Trace = Callable[[Mapping[str, list[Scalar]]], Sequence[Sequence[Scalar]]]
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What a kernel takes and gives, and how to trace it: inputs by name to flat outputs."""
-
-    inputs: tuple[Operand, ...]
-    outputs: tuple[Operand, ...]
-    trace: Trace = field(compare=False, repr=False)
-    structure: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
-    """For outputs that are sparse: by name, the index of every entry along each axis of the dense array."""
-    may_vanish: tuple[str, ...] = ()
-    """Joints that feel no inertia in some poses, where the results are NaN."""
-    open_loops: bool = False
-    """Of a machine with loops: meant for positions at which they are open, too."""
-    unmarked: bool = False
-    """Of a machine with loops: nothing is marked with NaN, the results are numbers at every position."""
-
-
-@dataclass(frozen=True)
-class Operations:
-    """Operations for one state. Divisions include square roots; trig counts sines and cosines."""
-
-    mul: int
-    add: int
-    div: int
-    trig: int
-
-    def __str__(self) -> str:
-        return f"{self.mul} mul, {self.add} add, {self.div} div, {self.trig} trig"
 
 
 @dataclass(frozen=True)
@@ -80,24 +48,6 @@ def _renew_locks() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
-
-
-def traced(recipe: Recipe) -> tuple[list[Node], list[Scalar]]:
-    """Run the recipe on symbols."""
-    graph = Graph()
-    symbols: dict[str, list[Scalar]] = {}
-    nodes: list[Node] = []
-    for operand in recipe.inputs:
-        fresh = graph.inputs(operand.name, operand.size)
-        symbols[operand.name] = list(fresh)
-        nodes.extend(fresh)
-    outputs: list[Scalar] = []
-    for operand, values in zip(recipe.outputs, recipe.trace(symbols), strict=True):
-        flat = list(values)
-        if len(flat) != operand.size:
-            raise AssertionError(f"{operand.name}: traced {len(flat)} values, expected {operand.size}")
-        outputs.extend(flat)
-    return nodes, outputs
 
 
 def compile_recipe(
@@ -132,14 +82,13 @@ def _compile(recipe: Recipe, name: str, doc: str, dtype: str, key: str, target: 
         operations, pool, code = stored
         ufunc = _link(recipe, name, doc, dtype, code, target, pool)
         return Compiled(ufunc, operations, time.perf_counter() - start, True)
-    nodes, outputs = traced(recipe)
-    operations = Operations(**count(outputs))
-    emitter = Emitter(plan(nodes, outputs, fma=target.fma), target, dtype)
-    code = jit.object_code(emitter.module(recipe.inputs, recipe.outputs), target)
+    plan = lower(recipe, fma=target.fma)
+    emitter = Emitter(plan, target, dtype)
+    code = jit.object_code(emitter.module(), target)
     ufunc = _link(recipe, name, doc, dtype, code, target, emitter.pool)
-    facts = {"operations": asdict(operations), "pool": emitter.pool, "name": name, **_shapes(recipe, dtype)}
+    facts = {"operations": asdict(plan.operations), "pool": emitter.pool, "name": name, **_shapes(recipe, dtype)}
     cache.store(key, facts, code)
-    return Compiled(ufunc, operations, time.perf_counter() - start, False)
+    return Compiled(ufunc, plan.operations, time.perf_counter() - start, False)
 
 
 def _shapes(recipe: Recipe, dtype: str) -> dict[str, Any]:
@@ -175,13 +124,3 @@ def _link(recipe: Recipe, name: str, doc: str, dtype: str, code: bytes, target: 
     inputs = [operand.shape for operand in recipe.inputs]
     outputs = [operand.shape for operand in recipe.outputs]
     return gufunc.make_gufunc(address, inputs, outputs, dtype, name, doc, owner, pool)
-
-
-def evaluate(recipe: Recipe, values: Mapping[str, Any]) -> list[np.ndarray]:
-    """The recipe on plain floats: the readable reference that compiled code is tested against."""
-    flat = {o.name: np.asarray(values[o.name], dtype=float).reshape(-1).tolist() for o in recipe.inputs}
-    results = recipe.trace(flat)
-    return [
-        np.array([float(x) for x in result]).reshape(operand.shape)
-        for operand, result in zip(recipe.outputs, results, strict=True)
-    ]

@@ -8,29 +8,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import prod
 
 from neuler.compiler import movement, trig
-from neuler.compiler.graph import ABOVE, ADD, DIV, MUL, NEG, SIGN, SQRT, SUB, Node, Scalar
 from neuler.compiler.schedule import Chunk, Plan
 from neuler.compiler.sums import Term
 from neuler.compiler.target import Target
 from neuler.compiler.trig import literal
 from neuler.errors import InputError
-
-
-@dataclass(frozen=True)
-class Operand:
-    """An argument of the kernel: its name and its core shape (without the batch axes)."""
-
-    name: str
-    shape: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        """Numbers in one state."""
-        return prod(self.shape)
+from neuler.trace.graph import ABOVE, ADD, DIV, MUL, NEG, SIGN, SQRT, SUB, Node, Scalar
 
 
 class Emitter:
@@ -177,8 +162,9 @@ class Emitter:
 
     # ---- the module ------------------------------------------------------------------------
 
-    def module(self, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> str:
+    def module(self) -> str:
         """The whole text: stages, data movement, and ``@loop``."""
+        plan = self.plan
         body: list[str] = []
         calls: list[str] = []
         has_trig = False
@@ -202,7 +188,7 @@ class Emitter:
         room = 0 if "windows" in self.target.triple else movement.ON_STACK
         loop = movement.Loop(self.lanes, self.scalar, self.plan.slots, on_stack=room)
         self.pool = loop.scratch if loop.pooled else 0
-        body.append(loop.emit([x.shape for x in inputs], [x.shape for x in outputs], calls, once))
+        body.append(loop.emit([x.shape for x in plan.inputs], [x.shape for x in plan.outputs], calls, once))
         declared = {_declare(name, self.lanes, self.scalar) for name in self.intrinsics}
         text = "\n".join(body)
         body += [line for line in sorted(declared) if line not in text]

@@ -12,8 +12,9 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from neuler.compiler.graph import COS, INPUT, SIN, Node, Scalar
 from neuler.compiler.sums import Sums
+from neuler.trace.graph import COS, INPUT, SIN, Node, Scalar
+from neuler.trace.recipe import Operand, Operations
 
 WHOLE = 1500
 """Operations up to which all arithmetic between sines is one function of the emitted code."""
@@ -52,6 +53,9 @@ class Plan:
     slots: int
     constants: list[tuple[int, float]]
     sums: Sums
+    inputs: tuple[Operand, ...] = ()
+    outputs: tuple[Operand, ...] = ()
+    operations: Operations = field(default_factory=Operations)
 
 
 def plan(inputs: Sequence[Node], outputs: Sequence[Scalar], *, fma: bool, chunk: int | None = None) -> Plan:

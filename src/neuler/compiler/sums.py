@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from neuler.compiler.graph import ADD, MUL, SUB, Node, Scalar
+from neuler.trace.graph import ADD, MUL, SUB, Node, Scalar
 
 LONGEST = 8
 """Terms of a sum: a longer one would make each addition wait for the one before."""

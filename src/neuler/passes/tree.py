@@ -9,10 +9,10 @@ from neuler.algebra import vector as vec
 from neuler.algebra.placement import STRAIGHT, Placement
 from neuler.algebra.pose import Pose, rotation
 from neuler.algebra.turns import Angle
-from neuler.compiler.graph import Scalar, cos, sin
 from neuler.robot import Joint, Transform
 from neuler.robot.link import Inertia6
 from neuler.robot.transform import Vec3, exact_cos_sin
+from neuler.trace.graph import Scalar, cos, sin
 
 REVOLUTE, PRISMATIC, FIXED, FREE = 0, 1, 2, 3
 """Khalil's sigma, and a base that moves."""

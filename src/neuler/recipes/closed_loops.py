@@ -10,14 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from neuler.algebra.linear import dot, times, transposed_times
-from neuler.compiler.build import Recipe
-from neuler.compiler.differentiate import tangents
-from neuler.compiler.graph import Node, Scalar, one_if_above, sqrt
-from neuler.compiler.llvm import Operand
 from neuler.errors import InputError, RobotError
 from neuler.passes.tree import Tree
 from neuler.recipes.mobility import chart, least_reduced, mobility, velocity_numbers
-from neuler.recipes.setup import Values, fused_tree, grouped_tree, may_vanish, whole_tree
+from neuler.recipes.setup import RobotRecipe, Values, fused_tree, grouped_tree, may_vanish, whole_tree
 from neuler.recursions import frames
 from neuler.recursions.closed import SINGULAR, Chart, Constraints, Solution, independent_columns, margin
 from neuler.recursions.composite import mass_matrix
@@ -25,6 +21,9 @@ from neuler.recursions.configuration import integrate, position_rates
 from neuler.recursions.factor import Factor
 from neuler.recursions.hybrid import hybrid
 from neuler.robot import Mechanism
+from neuler.trace.differentiate import tangents
+from neuler.trace.graph import Node, Scalar, one_if_above, sqrt
+from neuler.trace.recipe import Operand
 
 Independent = str | Iterable[str] | None
 
@@ -71,7 +70,7 @@ def _active(mechanism: Mechanism) -> list[int]:
 # ---- kinematics ---------------------------------------------------------------------------------
 
 
-def closure(mechanism: Mechanism) -> Recipe:
+def closure(mechanism: Mechanism) -> RobotRecipe:
     """How far the loops are open (m, rad): zero where they are closed, Khalil (3); and W, (4)."""
     tree = fused_tree(mechanism.tree)
 
@@ -83,10 +82,10 @@ def closure(mechanism: Mechanism) -> Recipe:
 
     size = mechanism.constraints
     outputs = (Operand("open_by", (size,)), Operand("jacobian", (size, mechanism.tree.nv)))
-    return Recipe((Operand("q", (mechanism.tree.nq,)),), outputs, trace, open_loops=True, unmarked=True)
+    return RobotRecipe((Operand("q", (mechanism.tree.nq,)),), outputs, trace, open_loops=True, unmarked=True)
 
 
-def assembly_step(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
+def assembly_step(mechanism: Mechanism, *, independent: Independent = None) -> RobotRecipe:
     """Newton's step of the dependent joints to closed loops: how far they are open, and where q would go.
 
     (q, share) -> (gap, reach, next): the gap's size, the step's, and q moved by ``share`` of the step, which is
@@ -108,7 +107,7 @@ def assembly_step(mechanism: Mechanism, *, independent: Independent = None) -> R
         return [[_size(gap)], [reach], integrate(tree, q, step, bounded)]
 
     outputs = (Operand("gap", ()), Operand("reach", ()), Operand("next", (mechanism.tree.nq,)))
-    return Recipe(
+    return RobotRecipe(
         (Operand("q", (mechanism.tree.nq,)), Operand("share", ())), outputs, trace, open_loops=True, unmarked=True
     )
 
@@ -120,7 +119,7 @@ def _size(values: Sequence[Scalar]) -> Scalar:
     return sqrt(total)
 
 
-def upright(mechanism: Mechanism) -> Recipe:
+def upright(mechanism: Mechanism) -> RobotRecipe:
     """Of every loop: negative where it is closed with its axes opposite, the wrong way round."""
     if not mechanism.loops:
         raise RobotError(f"upright: mechanism {mechanism.name!r} has couplings, but no loop")
@@ -129,10 +128,10 @@ def upright(mechanism: Mechanism) -> Recipe:
         return [Constraints(fused_tree(mechanism.tree), mechanism).turned_over(values["q"])]
 
     outputs = (Operand("upright", (len(mechanism.loops),)),)
-    return Recipe((Operand("q", (mechanism.tree.nq,)),), outputs, trace, open_loops=True, unmarked=True)
+    return RobotRecipe((Operand("q", (mechanism.tree.nq,)),), outputs, trace, open_loops=True, unmarked=True)
 
 
-def coupling_matrix(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
+def coupling_matrix(mechanism: Mechanism, *, independent: Independent = None) -> RobotRecipe:
     """G = d(q)/d(q_i), Khalil (56): all velocities of the tree by the independent ones, (nv, freedoms)."""
     picked = _chosen(mechanism, independent)
 
@@ -142,17 +141,17 @@ def coupling_matrix(mechanism: Mechanism, *, independent: Independent = None) ->
         return [[x * one for row in solution.coupling() for x in row]]
 
     outputs = (Operand("coupling", (mechanism.tree.nv, len(picked.independent))),)
-    return Recipe(_inputs(mechanism, picked, "q"), outputs, trace)
+    return RobotRecipe(_inputs(mechanism, picked, "q"), outputs, trace)
 
 
-def singularity(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
+def singularity(mechanism: Mechanism, *, independent: Independent = None) -> RobotRecipe:
     """From 0, where the independent joints do not decide the others, to 1."""
     picked = _chosen(mechanism, independent)
     trace = lambda values: [[_solution(mechanism, picked, values["q"]).margin]]  # noqa: E731
-    return Recipe(_inputs(mechanism, picked, "q"), (Operand("margin", ()),), trace, unmarked=True)
+    return RobotRecipe(_inputs(mechanism, picked, "q"), (Operand("margin", ()),), trace, unmarked=True)
 
 
-def tree_motion(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
+def tree_motion(mechanism: Mechanism, *, independent: Independent = None) -> RobotRecipe:
     """Velocities and accelerations of all joints, from Khalil (4) and its derivative: (q, qd, qdd) -> (nv), (nv)."""
     picked = _chosen(mechanism, independent)
 
@@ -163,7 +162,7 @@ def tree_motion(mechanism: Mechanism, *, independent: Independent = None) -> Rec
         return [[x * one for x in qd], [x * one for x in qdd]]
 
     outputs = (Operand("qd_tree", (mechanism.tree.nv,)), Operand("qdd_tree", (mechanism.tree.nv,)))
-    return Recipe(_inputs(mechanism, picked, "q", "qd", "qdd"), outputs, trace)
+    return RobotRecipe(_inputs(mechanism, picked, "q", "qd", "qdd"), outputs, trace)
 
 
 def _motion(
@@ -211,7 +210,7 @@ def _inverse(mechanism: Mechanism, picked: Chart, values: Values) -> list[Scalar
     return [x * one for x in tau]
 
 
-def inverse_dynamics(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
+def inverse_dynamics(mechanism: Mechanism, *, independent: Independent = None) -> RobotRecipe:
     """Gamma_c = G^T Gamma_tr, Khalil (55)-(57), of the active joints: (q, qd, qdd) -> tau.
 
     Where more joints are driven than the mechanism has freedoms, the torques are the least (in the sum of their
@@ -220,7 +219,7 @@ def inverse_dynamics(mechanism: Mechanism, *, independent: Independent = None) -
     picked = _chosen(mechanism, independent)
     _drivable(mechanism)
     outputs = _inputs(mechanism, picked, "tau")
-    return Recipe(
+    return RobotRecipe(
         _inputs(mechanism, picked, "q", "qd", "qdd"), outputs, lambda values: [_inverse(mechanism, picked, values)]
     )
 
@@ -247,7 +246,7 @@ def _projected(
     return solution, g, reduced, bias
 
 
-def mass_matrix_of(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
+def mass_matrix_of(mechanism: Mechanism, *, independent: Independent = None) -> RobotRecipe:
     """A_c = G^T A G of Khalil (58), (freedoms, freedoms)."""
     picked = _chosen(mechanism, independent)
     m = len(picked.independent)
@@ -257,10 +256,10 @@ def mass_matrix_of(mechanism: Mechanism, *, independent: Independent = None) -> 
         one = _whole(solution)
         return [[reduced[min(i, j)][max(i, j)] * one for i in range(m) for j in range(m)]]
 
-    return Recipe(_inputs(mechanism, picked, "q"), (Operand("mass_matrix", (m, m)),), trace)
+    return RobotRecipe(_inputs(mechanism, picked, "q"), (Operand("mass_matrix", (m, m)),), trace)
 
 
-def bias_force(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
+def bias_force(mechanism: Mechanism, *, independent: Independent = None) -> RobotRecipe:
     """H_c of Khalil (58): the forces along the freedoms at qdd = 0."""
     picked = _chosen(mechanism, independent)
 
@@ -270,10 +269,10 @@ def bias_force(mechanism: Mechanism, *, independent: Independent = None) -> Reci
         return [[x * one for x in bias]]
 
     outputs = (Operand("bias", (len(picked.independent),)),)
-    return Recipe(_inputs(mechanism, picked, "q", "qd"), outputs, trace)
+    return RobotRecipe(_inputs(mechanism, picked, "q", "qd"), outputs, trace)
 
 
-def forward_dynamics(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
+def forward_dynamics(mechanism: Mechanism, *, independent: Independent = None) -> RobotRecipe:
     """qdd = A_c^-1 (G_a^T tau - H_c), Khalil (58): (q, qd, tau of the active joints) -> qdd."""
     picked = _chosen(mechanism, independent)
     if not mechanism.active_names:
@@ -293,10 +292,10 @@ def forward_dynamics(mechanism: Mechanism, *, independent: Independent = None) -
 
     inputs = _inputs(mechanism, picked, "q", "qd", "tau")
     vanishing = tuple(names) if least else ()
-    return Recipe(inputs, (Operand("qdd", (len(names),)),), trace, may_vanish=vanishing)
+    return RobotRecipe(inputs, (Operand("qdd", (len(names),)),), trace, may_vanish=vanishing)
 
 
-def constrained_dynamics(mechanism: Mechanism) -> Recipe:
+def constrained_dynamics(mechanism: Mechanism) -> RobotRecipe:
     """All joints of the tree free, the loops held by forces: A qdd + H = tau + W^T forces, W qdd + dW/dt qd = -drift.
 
     (q, qd, tau, damping) -> (qdd, forces). q, qd, tau are those of the tree; ``damping`` (1/s) is the rate a at which
@@ -336,10 +335,10 @@ def constrained_dynamics(mechanism: Mechanism) -> Recipe:
         Operand("q", (mechanism.tree.nq,)), Operand("qd", (n,)), Operand("tau", (n,)), Operand("damping", ()),
     )  # fmt: skip
     outputs = (Operand("qdd", (n,)), Operand("forces", (mechanism.constraints,)))
-    return Recipe(inputs, outputs, trace, may_vanish=vanishing, open_loops=True)
+    return RobotRecipe(inputs, outputs, trace, may_vanish=vanishing, open_loops=True)
 
 
-def reaction_wrenches(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
+def reaction_wrenches(mechanism: Mechanism, *, independent: Independent = None) -> RobotRecipe:
     """Of the antecedent on each link of the tree, and of the first frame of each cut joint on the second.
 
     (q, qd, qdd) -> (links, 6), (loops, 6), in the frames of the links, and in the second frames of the loops, at
@@ -382,10 +381,10 @@ def reaction_wrenches(mechanism: Mechanism, *, independent: Independent = None) 
         return [rows, cuts] if mechanism.loops else [rows]
 
     outputs = [Operand("reactions", (len(robot.links), 6)), Operand("cuts", (len(mechanism.loops), 6))]
-    return Recipe(_inputs(mechanism, picked, "q", "qd", "qdd"), tuple(outputs[: 1 + bool(mechanism.loops)]), trace)
+    return RobotRecipe(_inputs(mechanism, picked, "q", "qd", "qdd"), tuple(outputs[: 1 + bool(mechanism.loops)]), trace)
 
 
-def inverse_dynamics_sensitivities(mechanism: Mechanism, *, independent: Independent = None) -> Recipe:
+def inverse_dynamics_sensitivities(mechanism: Mechanism, *, independent: Independent = None) -> RobotRecipe:
     """d(tau)/d(q_i), d(tau)/d(qd_i), d(tau)/d(qdd_i), with the dependent joints following: (active, freedoms) each.
 
     By the differentiation pass along the motions G that the loops allow.
@@ -411,10 +410,10 @@ def inverse_dynamics_sensitivities(mechanism: Mechanism, *, independent: Indepen
 
     shape = (len(_active(mechanism)), m)
     outputs = tuple(Operand(name, shape) for name in ("dtau_dq", "dtau_dqd", "dtau_dqdd"))
-    return Recipe(_inputs(mechanism, picked, "q", "qd", "qdd"), outputs, trace)
+    return RobotRecipe(_inputs(mechanism, picked, "q", "qd", "qdd"), outputs, trace)
 
 
-CLOSED_LOOPS: dict[str, Callable[..., Recipe]] = {
+CLOSED_LOOPS: dict[str, Callable[..., RobotRecipe]] = {
     "closure": closure,
     "upright": upright,
     "assembly_step": assembly_step,

@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from neuler.algebra.screw import pair
-from neuler.compiler.build import Recipe
-from neuler.compiler.differentiate import dense, hessian, jacobian
-from neuler.compiler.graph import Node, Scalar, count
-from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
 from neuler.passes.tree import Tree
-from neuler.recipes.setup import External, Values, coordinates, fused_tree, grouped_tree, may_vanish, whole_tree
+from neuler.recipes.setup import (
+    External,
+    RobotRecipe,
+    Values,
+    coordinates,
+    fused_tree,
+    grouped_tree,
+    may_vanish,
+    whole_tree,
+)
 from neuler.recursions import barman, frames
 from neuler.recursions.configuration import along_tangents
 from neuler.recursions.factor import Factor
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.sensitivities import ReactionSensitivities, reaction_sensitivities, sensitivities
 from neuler.robot import Robot
+from neuler.trace.differentiate import dense, hessian, jacobian
+from neuler.trace.graph import Node, Scalar, count
+from neuler.trace.recipe import Operand
 
 Rows = list[list[Scalar]]
 Structure = dict[str, tuple[tuple[int, ...], ...]]
@@ -115,7 +123,7 @@ def inverse_dynamics_sensitivities(
     loads: str | Iterable[str] = (),
     sparse: bool = False,
     method: str = "cheapest",
-) -> Recipe:
+) -> RobotRecipe:
     """d(tau)/dq, d(tau)/d(qd), d(tau)/d(qdd): Barman 3, by composite links or by the differentiation pass.
 
     ``sparse`` gives the entries of joints on one path to the base only; ``kernel.structure`` says where they
@@ -131,12 +139,12 @@ def inverse_dynamics_sensitivities(
         return _picked(robot, found, sparse)
 
     inputs = coordinates(robot, "q", "qd", "qdd") + outside.inputs()
-    return Recipe(inputs, outputs, trace, structure)
+    return RobotRecipe(inputs, outputs, trace, structure)
 
 
 def forward_dynamics_sensitivities(
     robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = ()
-) -> Recipe:
+) -> RobotRecipe:
     """d(qdd)/dq = -A^-1 d(tau)/dq, d(qdd)/d(qd) = -A^-1 d(tau)/d(qd), d(qdd)/d(tau) = A^-1, at the found qdd.
 
     A is never inverted as a matrix of numbers: it is eliminated joint by joint from the tips inward, as
@@ -160,12 +168,12 @@ def forward_dynamics_sensitivities(
         return _picked(robot, results, sparse=False)
 
     vanishing = may_vanish(robot, "forward_dynamics_sensitivities", [False] * robot.nv)
-    return Recipe(coordinates(robot, "q", "qd", "tau") + outside.inputs(), outputs, trace, may_vanish=vanishing)
+    return RobotRecipe(coordinates(robot, "q", "qd", "tau") + outside.inputs(), outputs, trace, may_vanish=vanishing)
 
 
 def inverse_dynamics_hessian(
     robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = ()
-) -> Recipe:
+) -> RobotRecipe:
     """Second derivatives of weights . tau to (q, qd, qdd), (3 nv, 3 nv), symmetric: for optimisers.
 
     By the differentiation pass: the weighted sum is pulled back to its gradient, then differentiated again.
@@ -185,7 +193,7 @@ def inverse_dynamics_hessian(
         return [dense(hessian(tau, values["weights"], inputs), 3 * n, 3 * n)]
 
     operands = coordinates(robot, "q", "qd", "qdd", "weights") + outside.inputs()
-    return Recipe(operands, (Operand("hessian", (3 * n, 3 * n)),), trace)
+    return RobotRecipe(operands, (Operand("hessian", (3 * n, 3 * n)),), trace)
 
 
 def reaction_sensitivities_of(
@@ -195,7 +203,7 @@ def reaction_sensitivities_of(
     loads: str | Iterable[str] = (),
     sparse: bool = False,
     method: str = "cheapest",
-) -> Recipe:
+) -> RobotRecipe:
     """Of the reaction wrenches (rows as in reaction_wrenches) to q, qd, qdd: (links, 6, nv) each.
 
     Components are those in the link's own frame. ``sparse`` gives the wrenches of links that a coordinate can
@@ -228,7 +236,7 @@ def reaction_sensitivities_of(
         return min(ways, key=_work) if len(ways) > 1 and isinstance(values["q"][0], Node) else ways[0]
 
     inputs = coordinates(robot, "q", "qd", "qdd") + outside.inputs()
-    return Recipe(inputs, tuple(Operand(name, shape) for name in names), trace, structure)
+    return RobotRecipe(inputs, tuple(Operand(name, shape) for name in names), trace, structure)
 
 
 def _as_entries(found: barman.Sensitivities) -> ReactionSensitivities:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
-from neuler.compiler.build import Recipe
-from neuler.compiler.differentiate import tangents
-from neuler.compiler.graph import Node, Scalar
-from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
 from neuler.passes.tree import Tree
-from neuler.recipes.setup import External, Values, coordinates, fused_tree, grouped_tree
+from neuler.recipes.setup import External, RobotRecipe, Values, coordinates, fused_tree, grouped_tree
 from neuler.recursions.configuration import position_rates
 from neuler.recursions.loads import load_rates, together
 from neuler.recursions.rates import LinkMotion, link_motion, torque_rates
 from neuler.robot import Robot, Transform
+from neuler.trace.differentiate import tangents
+from neuler.trace.graph import Node, Scalar
+from neuler.trace.recipe import Operand
 
 POSITIONS = ("q", "qd", "qdd", "qddd", "qdddd")
 """The motion and its derivatives: position, velocity, acceleration, jerk, snap."""
@@ -25,7 +24,7 @@ RATES = ("", "_rate", "_rate2")
 
 def inverse_dynamics_rate(
     robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = (), order: int = 1
-) -> Recipe:
+) -> RobotRecipe:
     """tau and d(tau)/dt, Guarino (3)-(21); with ``order=2`` snap too, and the second derivative.
 
     Each external wrench comes with its rate: components in its frame, and their time derivatives; each load
@@ -52,7 +51,7 @@ def inverse_dynamics_rate(
         results = [found.tau, found.tau_rate]
         return results if order == 1 else [*results, _second(tree, results[1], outside, values)]
 
-    return Recipe(inputs, tuple(Operand(name, (robot.nv,)) for name in names), trace)
+    return RobotRecipe(inputs, tuple(Operand(name, (robot.nv,)) for name in names), trace)
 
 
 def _second(tree: Tree, rates: Sequence[Scalar], outside: External, values: Values) -> list[Scalar]:
@@ -69,7 +68,7 @@ def _second(tree: Tree, rates: Sequence[Scalar], outside: External, values: Valu
     return tangents(rates, seeds)
 
 
-def link_motions(robot: Robot, *, frame: str | None = None) -> Recipe:
+def link_motions(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
     """Velocity, acceleration and jerk of all links or of one ``frame``, Guarino (3)-(9).
 
     (linear; angular) each, inertial derivatives at the frame's origin in its own axes, gravity not included.
@@ -89,7 +88,7 @@ def link_motions(robot: Robot, *, frame: str | None = None) -> Recipe:
         return rows
 
     outputs = tuple(Operand(name, shape) for name in ("velocities", "accelerations", "jerks"))
-    return Recipe(coordinates(robot, *POSITIONS[:4]), outputs, trace)
+    return RobotRecipe(coordinates(robot, *POSITIONS[:4]), outputs, trace)
 
 
 def _at(motion: LinkMotion, placement: Transform) -> list[tuple[Scalar, ...]]:

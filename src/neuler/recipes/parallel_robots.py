@@ -7,18 +7,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from neuler.algebra.linear import times, transposed_times
-from neuler.compiler.build import Recipe
-from neuler.compiler.graph import Scalar, one_if_above, one_if_positive
-from neuler.compiler.llvm import Operand
 from neuler.errors import RobotError
 from neuler.recipes.mobility import Array, Numbers, least_reduced, mobility
-from neuler.recipes.setup import Values, fused_tree, grouped_tree
+from neuler.recipes.setup import RobotRecipe, Values, fused_tree, grouped_tree
 from neuler.recursions.closed import SINGULAR, Constraints
 from neuler.recursions.composite import mass_matrix
 from neuler.recursions.factor import Factor
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.parallel import Platform, ways
 from neuler.robot import ParallelRobot
+from neuler.trace.graph import Scalar, one_if_above, one_if_positive
+from neuler.trace.recipe import Operand
 
 _STRETCHED = 1e-7
 """Of the legs' measure: below it a leg is singular but for rounding, which a stretched one shows by its root."""
@@ -120,7 +119,7 @@ def _forces(setup: _Setup, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Seque
     return hybrid(setup.grouped, q, qd, qdd, [True] * setup.grouped.dof).coordinates
 
 
-def inverse_dynamics(robot: ParallelRobot) -> Recipe:
+def inverse_dynamics(robot: ParallelRobot) -> RobotRecipe:
     """Gamma = J_p^T (F_P + sum B_i^T Gamma_i), Khalil (66): (q, v, vd) -> tau of the motors.
 
     With more motors than freedoms, the least (in the sum of their squares) of all that do it.
@@ -135,10 +134,10 @@ def inverse_dynamics(robot: ParallelRobot) -> Recipe:
         one = setup.regular(platform) * allowed
         return [[x * one for x in platform.torques(whole)]]
 
-    return Recipe(setup.inputs("v", "vd"), (setup.tau,), trace)
+    return RobotRecipe(setup.inputs("v", "vd"), (setup.tau,), trace)
 
 
-def cartesian_force(robot: ParallelRobot) -> Recipe:
+def cartesian_force(robot: ParallelRobot) -> RobotRecipe:
     """F_P + sum B_i^T Gamma_i: the dynamic model in the space of the platform, the bracket of Khalil (66)."""
     setup = _Setup(robot)
 
@@ -149,10 +148,10 @@ def cartesian_force(robot: ParallelRobot) -> Recipe:
         one = allowed * setup.legs_follow(platform)
         return [[x * one for x in found]]
 
-    return Recipe(setup.inputs("v", "vd"), (Operand("force", (6,)),), trace)
+    return RobotRecipe(setup.inputs("v", "vd"), (Operand("force", (6,)),), trace)
 
 
-def cartesian_mass_matrix(robot: ParallelRobot) -> Recipe:
+def cartesian_mass_matrix(robot: ParallelRobot) -> RobotRecipe:
     """A_P + sum B_i^T A_i B_i: what ``cartesian_force`` grows by for a unit of vd."""
     setup = _Setup(robot)
 
@@ -162,10 +161,10 @@ def cartesian_mass_matrix(robot: ParallelRobot) -> Recipe:
         one = setup.legs_follow(platform)
         return [[x * one for row in found for x in row]]
 
-    return Recipe(setup.inputs(), (Operand("mass_matrix", (6, 6)),), trace)
+    return RobotRecipe(setup.inputs(), (Operand("mass_matrix", (6, 6)),), trace)
 
 
-def forward_dynamics(robot: ParallelRobot) -> Recipe:
+def forward_dynamics(robot: ParallelRobot) -> RobotRecipe:
     """(q, v, tau) -> vd.
 
     Six freedoms: A_x vd = B_a^T tau - H_x in the space of the platform, also where the motors cannot hold it. Fewer:
@@ -199,10 +198,10 @@ def forward_dynamics(robot: ParallelRobot) -> Recipe:
         return [[(a + b) * one for a, b in zip(times(motions, pushed), drift, strict=True)]]
 
     vanishing = tuple(dict.fromkeys(names)) if least else ()
-    return Recipe((*setup.inputs("v"), setup.tau), (Operand("vd", (6,)),), trace, may_vanish=vanishing)
+    return RobotRecipe((*setup.inputs("v"), setup.tau), (Operand("vd", (6,)),), trace, may_vanish=vanishing)
 
 
-def jacobian(robot: ParallelRobot) -> Recipe:
+def jacobian(robot: ParallelRobot) -> RobotRecipe:
     """J_p of Khalil (60), (6, motors): the platform's velocity by the motors'.
 
     With more motors than freedoms it takes any velocities of theirs, and gives that of the nearest ones that go.
@@ -215,10 +214,10 @@ def jacobian(robot: ParallelRobot) -> Recipe:
         one = setup.regular(platform)
         return [[x * one for row in platform.jacobian() for x in row]]
 
-    return Recipe(setup.inputs(), (Operand("jacobian", (6, len(setup.motors))),), trace)
+    return RobotRecipe(setup.inputs(), (Operand("jacobian", (6, len(setup.motors))),), trace)
 
 
-def inverse_jacobian(robot: ParallelRobot) -> Recipe:
+def inverse_jacobian(robot: ParallelRobot) -> RobotRecipe:
     """The motors' velocities by the platform's, (motors, 6): J_p^-1 of a robot with six freedoms."""
     setup = _Setup(robot)
 
@@ -227,10 +226,10 @@ def inverse_jacobian(robot: ParallelRobot) -> Recipe:
         one = setup.legs_follow(platform)
         return [[x * one for row in platform.inverse_jacobian for x in row]]
 
-    return Recipe(setup.inputs(), (Operand("inverse_jacobian", (len(setup.motors), 6)),), trace)
+    return RobotRecipe(setup.inputs(), (Operand("inverse_jacobian", (len(setup.motors), 6)),), trace)
 
 
-def singularity(robot: ParallelRobot) -> Recipe:
+def singularity(robot: ParallelRobot) -> RobotRecipe:
     """(q) -> (legs, platform), both from 0 to 1, singular at 0.
 
     Legs: the volume that a leg's columns of J_i span, 0 where one loses a freedom, a stretched leg for instance; over
@@ -240,10 +239,10 @@ def singularity(robot: ParallelRobot) -> Recipe:
     """
     setup = _Setup(robot)
     trace = lambda values: [[x] for x in setup.platform(values["q"]).margins()]  # noqa: E731
-    return Recipe(setup.inputs(), (Operand("legs", ()), Operand("platform", ())), trace, unmarked=True)
+    return RobotRecipe(setup.inputs(), (Operand("legs", ()), Operand("platform", ())), trace, unmarked=True)
 
 
-def leg_motion(robot: ParallelRobot) -> Recipe:
+def leg_motion(robot: ParallelRobot) -> RobotRecipe:
     """Velocities and accelerations of all legs' joints, Khalil (61)-(65): (q, v, vd) -> (joints), (joints)."""
     setup = _Setup(robot)
 
@@ -254,10 +253,10 @@ def leg_motion(robot: ParallelRobot) -> Recipe:
         return [[x * one for x in qd[6:]], [x * one for x in qdd[6:]]]
 
     size = (setup.tree.dof - 6,)
-    return Recipe(setup.inputs("v", "vd"), (Operand("leg_qd", size), Operand("leg_qdd", size)), trace)
+    return RobotRecipe(setup.inputs("v", "vd"), (Operand("leg_qd", size), Operand("leg_qdd", size)), trace)
 
 
-PARALLEL: dict[str, Callable[..., Recipe]] = {
+PARALLEL: dict[str, Callable[..., RobotRecipe]] = {
     "inverse_dynamics": inverse_dynamics,
     "forward_dynamics": forward_dynamics,
     "cartesian_force": cartesian_force,

@@ -6,9 +6,6 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from neuler.algebra.screw import Wrench, flat
-from neuler.compiler.build import Recipe
-from neuler.compiler.graph import Scalar
-from neuler.compiler.llvm import Operand
 from neuler.errors import InputError
 from neuler.naming import closest, listed
 from neuler.passes.tree import Tree
@@ -21,7 +18,16 @@ from neuler.recipes.derivatives import (
 )
 from neuler.recipes.motion_rates import inverse_dynamics_rate, link_motions
 from neuler.recipes.parallel_robots import PARALLEL
-from neuler.recipes.setup import External, Values, coordinates, fused_tree, grouped_tree, may_vanish, whole_tree
+from neuler.recipes.setup import (
+    External,
+    RobotRecipe,
+    Values,
+    coordinates,
+    fused_tree,
+    grouped_tree,
+    may_vanish,
+    whole_tree,
+)
 from neuler.recipes.whole_body import (
     center_of_mass,
     center_of_mass_jacobian,
@@ -34,6 +40,8 @@ from neuler.recursions import composite, coriolis, energy, frames, nasser, walke
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.kinematics import placements, velocities
 from neuler.robot import Mechanism, ParallelRobot, Robot
+from neuler.trace.graph import Scalar
+from neuler.trace.recipe import Operand
 
 FORWARD_METHODS = ("articulated", "nasser", "walker_orin")
 
@@ -41,7 +49,9 @@ FORWARD_METHODS = ("articulated", "nasser", "walker_orin")
 # ---- dynamics -----------------------------------------------------------------------------------
 
 
-def _hybrid_recipe(robot: Robot, quantity: str, told: Sequence[bool], outside: External, reactions: bool) -> Recipe:
+def _hybrid_recipe(
+    robot: Robot, quantity: str, told: Sequence[bool], outside: External, reactions: bool
+) -> RobotRecipe:
     """Hybrid dynamics with some joints' motion given; ``reactions`` adds the reaction wrenches."""
     given, found = {"inverse_dynamics": ("qdd", "tau"), "forward_dynamics": ("tau", "qdd")}.get(
         quantity, ("given", "found")
@@ -59,7 +69,7 @@ def _hybrid_recipe(robot: Robot, quantity: str, told: Sequence[bool], outside: E
     if reactions:
         outputs.append(Operand("reactions", (len(robot.links), 6)))
     inputs = coordinates(robot, "q", "qd", given) + outside.inputs()
-    return Recipe(inputs, tuple(outputs), trace, may_vanish=may_vanish(robot, quantity, told))
+    return RobotRecipe(inputs, tuple(outputs), trace, may_vanish=may_vanish(robot, quantity, told))
 
 
 def _reactions(tree: Tree, reactions: Sequence[Wrench]) -> list[Scalar]:
@@ -73,7 +83,7 @@ def _reactions(tree: Tree, reactions: Sequence[Wrench]) -> list[Scalar]:
 
 def inverse_dynamics(
     robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = (), reactions: bool = False
-) -> Recipe:
+) -> RobotRecipe:
     """tau = M(q) qdd + h(q, qd) - J^T wrench, Khalil (12).
 
     ``external`` names frames with a wrench in their own axes, ``loads`` frames with one in the base's axes.
@@ -89,7 +99,7 @@ def forward_dynamics(
     external: str | Iterable[str] = (),
     loads: str | Iterable[str] = (),
     reactions: bool = False,
-) -> Recipe:
+) -> RobotRecipe:
     """qdd = M(q)^-1 (tau + J^T wrench - h(q, qd)), Khalil (41)."""
     if method not in FORWARD_METHODS:
         raise InputError(f"forward_dynamics: method must be one of {', '.join(FORWARD_METHODS)}, got {method!r}")
@@ -118,7 +128,7 @@ def forward_dynamics(
         outputs.append(Operand("reactions", (len(robot.links), 6)))
     inputs = coordinates(robot, "q", "qd", "tau") + outside.inputs()
     vanishing = may_vanish(robot, "forward_dynamics", [False] * robot.nv)
-    return Recipe(inputs, tuple(outputs), trace, may_vanish=vanishing)
+    return RobotRecipe(inputs, tuple(outputs), trace, may_vanish=vanishing)
 
 
 def hybrid_dynamics(
@@ -128,7 +138,7 @@ def hybrid_dynamics(
     external: str | Iterable[str] = (),
     loads: str | Iterable[str] = (),
     reactions: bool = False,
-) -> Recipe:
+) -> RobotRecipe:
     """Joints named in ``motion`` are given accelerations, the others forces; the rest is found.
 
     By default the driven joints are given their motion: then it finds their forces, and the accelerations of
@@ -146,31 +156,33 @@ def hybrid_dynamics(
     return _hybrid_recipe(robot, "hybrid_dynamics", told, External.of(robot, external, loads), reactions)
 
 
-def reaction_wrenches(robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = ()) -> Recipe:
+def reaction_wrenches(
+    robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = ()
+) -> RobotRecipe:
     """Khalil (26)-(30): of the antecedent on each link, of the ground on the base (row 0)."""
     whole = inverse_dynamics(robot, external=external, loads=loads, reactions=True)
-    return Recipe(whole.inputs, whole.outputs[1:], lambda values: whole.trace(values)[1:])
+    return RobotRecipe(whole.inputs, whole.outputs[1:], lambda values: whole.trace(values)[1:])
 
 
-def bias_force(robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = ()) -> Recipe:
+def bias_force(robot: Robot, *, external: str | Iterable[str] = (), loads: str | Iterable[str] = ()) -> RobotRecipe:
     """H(q, qd) of Khalil (7): tau at qdd = 0."""
     whole = inverse_dynamics(robot, external=external, loads=loads)
     still = [0.0] * robot.nv
     inputs = tuple(operand for operand in whole.inputs if operand.name != "qdd")
     outputs = (Operand("bias", (robot.nv,)),)
-    return Recipe(inputs, outputs, lambda values: whole.trace({**values, "qdd": list(still)}))
+    return RobotRecipe(inputs, outputs, lambda values: whole.trace({**values, "qdd": list(still)}))
 
 
-def gravity_force(robot: Robot) -> Recipe:
+def gravity_force(robot: Robot) -> RobotRecipe:
     """tau at qd = 0 and qdd = 0: the gradient of the potential energy."""
     whole = inverse_dynamics(robot)
     still = [0.0] * robot.nv
     outputs = (Operand("gravity", (robot.nv,)),)
     trace = lambda values: whole.trace({**values, "qd": list(still), "qdd": list(still)})  # noqa: E731
-    return Recipe(coordinates(robot, "q"), outputs, trace)
+    return RobotRecipe(coordinates(robot, "q"), outputs, trace)
 
 
-def mass_matrix(robot: Robot) -> Recipe:
+def mass_matrix(robot: Robot) -> RobotRecipe:
     """A(q) of Khalil (7)."""
     n = robot.nv
 
@@ -178,10 +190,10 @@ def mass_matrix(robot: Robot) -> Recipe:
         matrix = composite.mass_matrix(grouped_tree(robot), values["q"])
         return [[x for row in matrix for x in row]]
 
-    return Recipe(coordinates(robot, "q"), (Operand("mass_matrix", (n, n)),), trace)
+    return RobotRecipe(coordinates(robot, "q"), (Operand("mass_matrix", (n, n)),), trace)
 
 
-def coriolis_matrix(robot: Robot) -> Recipe:
+def coriolis_matrix(robot: Robot) -> RobotRecipe:
     """C(q, qd) with C qd the Coriolis and centrifugal forces and dM/dt - 2 C skew-symmetric."""
     n = robot.nv
 
@@ -189,7 +201,7 @@ def coriolis_matrix(robot: Robot) -> Recipe:
         matrix = coriolis.coriolis_matrix(grouped_tree(robot), values["q"], values["qd"])
         return [[x for row in matrix for x in row]]
 
-    return Recipe(coordinates(robot, "q", "qd"), (Operand("coriolis_matrix", (n, n)),), trace)
+    return RobotRecipe(coordinates(robot, "q", "qd"), (Operand("coriolis_matrix", (n, n)),), trace)
 
 
 # ---- kinematics ---------------------------------------------------------------------------------
@@ -204,16 +216,16 @@ def _pose_values(robot: Robot, names: Sequence[str], values: Values) -> list[Sca
     return flat_values
 
 
-def link_poses(robot: Robot, *, frame: str | None = None) -> Recipe:
+def link_poses(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
     """Homogeneous matrices in the base frame, of all links or of one named ``frame``."""
     names = robot.link_names if frame is None else (frame,)
     robot.locate(names[0])
     shape = (len(names), 4, 4) if frame is None else (4, 4)
     outputs = (Operand("poses", shape),)
-    return Recipe(coordinates(robot, "q"), outputs, lambda values: [_pose_values(robot, names, values)])
+    return RobotRecipe(coordinates(robot, "q"), outputs, lambda values: [_pose_values(robot, names, values)])
 
 
-def link_velocities(robot: Robot, *, frame: str | None = None) -> Recipe:
+def link_velocities(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
     """Screws (linear; angular) in the frame's own axes at its own origin, of all links or of one ``frame``."""
     names = robot.link_names if frame is None else (frame,)
     robot.locate(names[0])
@@ -228,10 +240,10 @@ def link_velocities(robot: Robot, *, frame: str | None = None) -> Recipe:
         return [rows]
 
     shape = (len(names), 6) if frame is None else (6,)
-    return Recipe(coordinates(robot, "q", "qd"), (Operand("velocities", shape),), trace)
+    return RobotRecipe(coordinates(robot, "q", "qd"), (Operand("velocities", shape),), trace)
 
 
-def jacobian(robot: Robot, *, frame: str | None = None, reference: str = "link") -> Recipe:
+def jacobian(robot: Robot, *, frame: str | None = None, reference: str = "link") -> RobotRecipe:
     """Of ``frame`` (default: ``robot.tip``), at its origin, in its axes ("link") or the base's ("world")."""
     name = robot.tip if frame is None else frame
     robot.locate(name)
@@ -242,13 +254,13 @@ def jacobian(robot: Robot, *, frame: str | None = None, reference: str = "link")
         rows = frames.jacobian(fused_tree(robot), values["q"], name, world=reference == "world")
         return [[x for row in rows for x in row]]
 
-    return Recipe(coordinates(robot, "q"), (Operand("jacobian", (6, robot.nv)),), trace)
+    return RobotRecipe(coordinates(robot, "q"), (Operand("jacobian", (6, robot.nv)),), trace)
 
 
 # ---- energy and momentum ------------------------------------------------------------------------
 
 
-def energy_of(robot: Robot) -> Recipe:
+def energy_of(robot: Robot) -> RobotRecipe:
     """Kinetic energy (rotors included) and potential energy, in joule."""
 
     def trace(values: Values) -> list[list[Scalar]]:
@@ -259,10 +271,10 @@ def energy_of(robot: Robot) -> Recipe:
         ]
 
     outputs = (Operand("kinetic", ()), Operand("potential", ()))
-    return Recipe(coordinates(robot, "q", "qd"), outputs, trace)
+    return RobotRecipe(coordinates(robot, "q", "qd"), outputs, trace)
 
 
-def momentum(robot: Robot) -> Recipe:
+def momentum(robot: Robot) -> RobotRecipe:
     """(linear; angular) of all links in the base frame, about its origin."""
 
     def trace(values: Values) -> list[list[Scalar]]:
@@ -270,10 +282,10 @@ def momentum(robot: Robot) -> Recipe:
         carried = energy.momentum(tree, values["q"], values["qd"])
         return [list(flat(frames.wrench_at(tree.base, carried)))]
 
-    return Recipe(coordinates(robot, "q", "qd"), (Operand("momentum", (6,)),), trace)
+    return RobotRecipe(coordinates(robot, "q", "qd"), (Operand("momentum", (6,)),), trace)
 
 
-QUANTITIES: dict[str, Callable[..., Recipe]] = {
+QUANTITIES: dict[str, Callable[..., RobotRecipe]] = {
     "inverse_dynamics": inverse_dynamics,
     "forward_dynamics": forward_dynamics,
     "hybrid_dynamics": hybrid_dynamics,
@@ -306,7 +318,7 @@ Subject = Robot | Mechanism | ParallelRobot
 """What kernels are made of."""
 
 
-def catalogue(subject: Subject) -> dict[str, Callable[..., Recipe]]:
+def catalogue(subject: Subject) -> dict[str, Callable[..., RobotRecipe]]:
     """What can be computed of it."""
     if isinstance(subject, Mechanism):
         return CLOSED_LOOPS
@@ -346,7 +358,7 @@ def check_options(subject: Subject, quantity: str, options: Mapping[str, object]
             raise InputError(f"{quantity}: option {name!r} must be a name or a list of names, got {value!r}")
 
 
-def recipe(subject: Subject, quantity: str, **options: object) -> Recipe:
+def recipe(subject: Subject, quantity: str, **options: object) -> RobotRecipe:
     """The recipe of a quantity; unknown quantities and options are refused by name."""
     check_options(subject, quantity, options)
     made = catalogue(subject)[quantity](subject, **options)

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench, pair
 from neuler.algebra.vector import Matrix
-from neuler.compiler.graph import Scalar
-from neuler.compiler.llvm import Operand
 from neuler.errors import InputError, RobotError
 from neuler.passes.canonical import canonical
 from neuler.passes.fuse import fuse
@@ -26,8 +24,22 @@ from neuler.recursions.loads import GlobalLoad, in_link_axes, together
 from neuler.robot import Robot
 from neuler.robot.inertia_matrix import owners, sampled, without_inertia
 from neuler.robot.value import kept
+from neuler.trace.graph import Scalar
+from neuler.trace.recipe import Operand, Recipe
 
 Values = Mapping[str, list[Scalar]]
+
+
+@dataclass(frozen=True)
+class RobotRecipe(Recipe):
+    """A recipe of a robot's quantity, and what is to be known of its results."""
+
+    may_vanish: tuple[str, ...] = ()
+    """Joints that feel no inertia in some poses, where the results are NaN."""
+    open_loops: bool = False
+    """Of a machine with loops: meant for positions at which they are open, too."""
+    unmarked: bool = False
+    """Of a machine with loops: nothing is marked with NaN, the results are numbers at every position."""
 
 
 @kept

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench
 from neuler.algebra.vector import Matrix
-from neuler.compiler.build import Recipe
-from neuler.compiler.graph import Scalar
-from neuler.compiler.llvm import Operand
 from neuler.errors import RobotError
 from neuler.passes.tree import Tree
-from neuler.recipes.setup import Values, coordinates, fused_tree
+from neuler.recipes.setup import RobotRecipe, Values, coordinates, fused_tree
 from neuler.recursions import centroidal, configuration
 from neuler.robot import Robot
+from neuler.trace.graph import Scalar
+from neuler.trace.recipe import Operand
 
 
 def _check_mass(robot: Robot) -> None:
@@ -37,7 +36,7 @@ def _rows_in_base_axes(tree: Tree, rows: Sequence[Sequence[Scalar]]) -> list[Sca
     return [x for row in found for x in row]
 
 
-def integrate(robot: Robot) -> Recipe:
+def integrate(robot: Robot) -> RobotRecipe:
     """Where q is after the velocity qd has lasted dt (s), qd constant in each link's own frame.
 
     q + dt qd for revolute and prismatic joints; free links screw along, exactly, and their quaternions keep the
@@ -55,10 +54,10 @@ def integrate(robot: Robot) -> Recipe:
         return [configuration.integrate(fused_tree(robot), values["q"], values["qd"], dt)]
 
     inputs = (*coordinates(robot, "q", "qd"), Operand("dt", ()))
-    return Recipe(inputs, (Operand("q", (robot.nq,)),), trace)
+    return RobotRecipe(inputs, (Operand("q", (robot.nq,)),), trace)
 
 
-def center_of_mass(robot: Robot) -> Recipe:
+def center_of_mass(robot: Robot) -> RobotRecipe:
     """Mass centre of all links in the base frame (m): sum m x / sum m, the base's own mass included.
 
     >>> import neuler
@@ -72,10 +71,10 @@ def center_of_mass(robot: Robot) -> Recipe:
         found = vec.subtract(centroidal.mass_centre(tree, values["q"]), tree.base.translation)
         return [list(vec.apply_transposed(tree.base.rotation, found))]
 
-    return Recipe(coordinates(robot, "q"), (Operand("center_of_mass", (3,)),), trace)
+    return RobotRecipe(coordinates(robot, "q"), (Operand("center_of_mass", (3,)),), trace)
 
 
-def center_of_mass_jacobian(robot: Robot) -> Recipe:
+def center_of_mass_jacobian(robot: Robot) -> RobotRecipe:
     """J(q) with J qd the velocity of the mass centre in the base frame (m/s). (q) -> (3, nv).
 
     >>> import neuler
@@ -88,10 +87,10 @@ def center_of_mass_jacobian(robot: Robot) -> Recipe:
         tree = fused_tree(robot)
         return [_rows_in_base_axes(tree, centroidal.mass_centre_jacobian(tree, values["q"]))]
 
-    return Recipe(coordinates(robot, "q"), (Operand("center_of_mass_jacobian", (3, robot.nv)),), trace)
+    return RobotRecipe(coordinates(robot, "q"), (Operand("center_of_mass_jacobian", (3, robot.nv)),), trace)
 
 
-def centroidal_momentum(robot: Robot) -> Recipe:
+def centroidal_momentum(robot: Robot) -> RobotRecipe:
     """(linear; angular) momentum of all links about the mass centre, in the base's axes (kg m/s, kg m^2/s).
 
     >>> import neuler
@@ -104,10 +103,10 @@ def centroidal_momentum(robot: Robot) -> Recipe:
         tree = fused_tree(robot)
         return [_in_base_axes(tree, centroidal.momentum(tree, values["q"], values["qd"]))]
 
-    return Recipe(coordinates(robot, "q", "qd"), (Operand("centroidal_momentum", (6,)),), trace)
+    return RobotRecipe(coordinates(robot, "q", "qd"), (Operand("centroidal_momentum", (6,)),), trace)
 
 
-def centroidal_momentum_rate(robot: Robot) -> Recipe:
+def centroidal_momentum_rate(robot: Robot) -> RobotRecipe:
     """Time derivative of ``centroidal_momentum`` along the motion (N, N m): all outer forces, weight and ground's.
 
     >>> import neuler
@@ -120,10 +119,10 @@ def centroidal_momentum_rate(robot: Robot) -> Recipe:
         tree = fused_tree(robot)
         return [_in_base_axes(tree, centroidal.momentum_rate(tree, values["q"], values["qd"], values["qdd"]))]
 
-    return Recipe(coordinates(robot, "q", "qd", "qdd"), (Operand("centroidal_momentum_rate", (6,)),), trace)
+    return RobotRecipe(coordinates(robot, "q", "qd", "qdd"), (Operand("centroidal_momentum_rate", (6,)),), trace)
 
 
-def centroidal_matrix(robot: Robot) -> Recipe:
+def centroidal_matrix(robot: Robot) -> RobotRecipe:
     """A(q) with A qd = ``centroidal_momentum`` (Orin, Goswami, Lee 2013). (q) -> (6, nv).
 
     >>> import neuler, numpy
@@ -137,4 +136,4 @@ def centroidal_matrix(robot: Robot) -> Recipe:
         tree = fused_tree(robot)
         return [_rows_in_base_axes(tree, centroidal.matrix(tree, values["q"]))]
 
-    return Recipe(coordinates(robot, "q"), (Operand("centroidal_matrix", (6, robot.nv)),), trace)
+    return RobotRecipe(coordinates(robot, "q"), (Operand("centroidal_matrix", (6, robot.nv)),), trace)

@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench, flat, plus
 from neuler.algebra.vector import Vector
-from neuler.compiler.graph import Scalar
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Place, Tree
 from neuler.recursions.drives import rotor
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.kinematics import Motion, Turning, coordinate, motions, newton_euler, placements
 from neuler.recursions.loads import GlobalLoad, Loads, in_link_axes, together
+from neuler.trace.graph import Scalar
 
 EZ: Vector = (0.0, 0.0, 1.0)
 

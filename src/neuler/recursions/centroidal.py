@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench, plus
 from neuler.algebra.vector import Matrix, Vector
-from neuler.compiler.graph import Scalar
 from neuler.passes.tree import Place, Tree
 from neuler.recursions.composite import composite_inertias
 from neuler.recursions.energy import link_momentum, mass_moment
 from neuler.recursions.kinematics import motions, newton_euler, placements, velocities
+from neuler.trace.graph import Scalar
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neuler.algebra.linear import Orthogonal, dot
-from neuler.compiler.graph import Node, Scalar, one_if_positive, sqrt
 from neuler.errors import RobotError
 from neuler.passes.tree import Tree
 from neuler.recursions.loops import Closure, Gear, Row
 from neuler.robot import Mechanism
 from neuler.tolerances import OPEN
+from neuler.trace.graph import Node, Scalar, one_if_positive, sqrt
 
 SINGULAR = 1e-9
 """Of ``margin``: below it the loops do not determine the motion."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuler.algebra.inertia import Inertia
-from neuler.compiler.graph import Scalar
 from neuler.passes.tree import Place, Tree
 from neuler.recursions.drives import rotor
 from neuler.recursions.kinematics import placements
+from neuler.trace.graph import Scalar
 
 
 def composite_inertias(tree: Tree, places: Sequence[Place]) -> list[Inertia]:

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from neuler.algebra import vector as vec
 from neuler.algebra.pose import Quaternion, rotation, turning
 from neuler.algebra.vector import Vector
-from neuler.compiler.graph import Scalar, cos, inverse_above, sin, sqrt
 from neuler.passes.tree import FREE, Body, Tree
 from neuler.recursions.kinematics import screw
+from neuler.trace.graph import Scalar, cos, inverse_above, sin, sqrt
 
 _TINY = 1e-30
 """Added to the square of an angle: what is divided by it stays finite, and keeps all its digits."""

@@ -16,10 +16,10 @@ from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
 from neuler.algebra.screw import Wrench, flat
 from neuler.algebra.vector import Matrix, Vector
-from neuler.compiler.graph import Scalar
 from neuler.passes.tree import PRISMATIC, Body, Place, Tree
 from neuler.recursions.composite import composite_inertias
 from neuler.recursions.kinematics import angular_velocities, coordinate, placements
+from neuler.trace.graph import Scalar
 
 Z: Vector = (0.0, 0.0, 1.0)
 

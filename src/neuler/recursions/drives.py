@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from neuler.compiler.graph import Scalar, sign
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body
 from neuler.recursions.kinematics import coordinate
+from neuler.trace.graph import Scalar, sign
 
 
 def friction(body: Body, rate: Scalar) -> Scalar:

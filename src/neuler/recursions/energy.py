@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from neuler.algebra import vector as vec
 from neuler.algebra.vector import Vector
-from neuler.compiler.graph import Scalar
 from neuler.passes.tree import Body, Tree
 from neuler.recursions.drives import rotor, spring
 from neuler.recursions.kinematics import coordinate, placements, velocities
+from neuler.trace.graph import Scalar
 
 
 def link_momentum(body: Body, screw: tuple[Vector, Vector]) -> tuple[Vector, Vector]:

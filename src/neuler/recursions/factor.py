@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from neuler.compiler.graph import Node, Scalar
 from neuler.recursions.hybrid import reciprocal
+from neuler.trace.graph import Node, Scalar
 
 
 def _zero(x: Scalar) -> bool:

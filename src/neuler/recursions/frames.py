@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench
 from neuler.algebra.vector import Matrix, Vector
-from neuler.compiler.graph import Scalar
 from neuler.passes.tree import Tree
 from neuler.recursions.kinematics import placements, world_poses
 from neuler.robot import Transform
+from neuler.trace.graph import Scalar
 
 
 def motion_at(placement: Transform, screw: Wrench) -> Wrench:

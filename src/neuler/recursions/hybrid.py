@@ -21,11 +21,11 @@ from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
 from neuler.algebra.screw import Wrench, flat, pair
 from neuler.algebra.vector import Vector
-from neuler.compiler.graph import Node, Scalar, inverse_above
 from neuler.errors import RobotError
 from neuler.passes.tree import Body, Place, Tree
 from neuler.recursions.drives import joint_name, passive, rotor
 from neuler.recursions.kinematics import motions, newton_euler, placements
+from neuler.trace.graph import Node, Scalar, inverse_above
 
 
 @dataclass

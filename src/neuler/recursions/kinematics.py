@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
 from neuler.algebra.vector import Matrix, Vector
-from neuler.compiler.graph import Scalar
 from neuler.passes.tree import FREE, PRISMATIC, REVOLUTE, Body, Place, Tree
+from neuler.trace.graph import Scalar
 
 
 def coordinate(body: Body, values: Sequence[Scalar]) -> Scalar:

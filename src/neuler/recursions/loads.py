@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench
 from neuler.algebra.vector import Matrix, Vector
-from neuler.compiler.graph import Scalar
 from neuler.passes.tree import Place, Tree
 from neuler.recursions.kinematics import angular_velocities, placements
+from neuler.trace.graph import Scalar
 
 
 @dataclass(frozen=True)

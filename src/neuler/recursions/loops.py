@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench, flat
 from neuler.algebra.vector import Matrix, Vector
-from neuler.compiler.graph import Scalar
 from neuler.passes.tree import FIXED, Body, Place, Tree
 from neuler.recursions.frames import column, continued
 from neuler.recursions.kinematics import Motion, motions, placements, velocities, world_poses
 from neuler.robot import Coupling, Loop, Transform
+from neuler.trace.graph import Scalar
 
 Row = dict[int, Scalar]
 """A row of the constraints' Jacobian: entries by the number of the velocity."""

@@ -17,11 +17,11 @@ from neuler.algebra.inertia import Inertia
 from neuler.algebra.placement import Placement
 from neuler.algebra.screw import Wrench, flat, pair, plus
 from neuler.algebra.vector import Vector
-from neuler.compiler.graph import Scalar
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
 from neuler.recursions.drives import joint_name, passive, rotor
 from neuler.recursions.hybrid import Found, reciprocal
 from neuler.recursions.kinematics import angular_velocities, coordinate, placements
+from neuler.trace.graph import Scalar
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neuler.algebra.linear import Orthogonal, dot, times, transposed_times
-from neuler.compiler.graph import Node, Scalar, sqrt
 from neuler.passes.tree import REVOLUTE
 from neuler.recursions.closed import Constraints
+from neuler.trace.graph import Node, Scalar, sqrt
 
 Matrix = list[list[Scalar]]
 SIX = range(6)

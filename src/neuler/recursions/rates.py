@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench, flat, plus
 from neuler.algebra.vector import Vector
-from neuler.compiler.graph import Scalar
 from neuler.passes.tree import FREE, PRISMATIC, REVOLUTE, Body, Place, Tree
 from neuler.recursions.drives import passive, rotor
 from neuler.recursions.kinematics import (
@@ -33,6 +32,7 @@ from neuler.recursions.kinematics import (
     velocities,
 )
 from neuler.robot import Transform
+from neuler.trace.graph import Scalar
 
 Loads = Mapping[int, Sequence[Wrench]]
 

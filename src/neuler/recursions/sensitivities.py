@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench, flat
 from neuler.algebra.vector import Vector
-from neuler.compiler.graph import Scalar
 from neuler.passes.tree import FREE, PRISMATIC, Body, Tree
 from neuler.recursions.coriolis import Composite, composite, row_up
 from neuler.recursions.drives import rotor
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.kinematics import Motion, coordinate, motions, screw
 from neuler.recursions.loads import Loads, Pull, pulls
+from neuler.trace.graph import Scalar
 
 Matrix = list[list[Scalar]]
 

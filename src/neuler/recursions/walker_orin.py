@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench
-from neuler.compiler.graph import Scalar
 from neuler.passes.tree import Tree
 from neuler.recursions.factor import Factor
 from neuler.recursions.hybrid import hybrid
+from neuler.trace.graph import Scalar
 
 
 def inertia_matrix_and_bias(

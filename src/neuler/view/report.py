@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from neuler.bench import VERBS, run
 from neuler.columns import SCREW, WRENCH, entries, slots
-from neuler.compiler.build import evaluate
 from neuler.recipes.derivatives import inverse_dynamics_sensitivities
 from neuler.recipes.quantities import Subject
 from neuler.robot import Robot
 from neuler.robot.doctor import Finding
+from neuler.trace.recipe import evaluate
 from neuler.view import sections, text
 from neuler.view.charts import matrix_figure
 from neuler.view.draw import pose_pictures

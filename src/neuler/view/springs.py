@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.columns import slots
-from neuler.compiler.build import evaluate
 from neuler.recipes.derivatives import inverse_dynamics_sensitivities
 from neuler.robot import Robot
+from neuler.trace.recipe import evaluate
 from neuler.view import text
 from neuler.view.html import Markup, join, table, tag
 

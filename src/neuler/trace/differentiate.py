@@ -3,7 +3,7 @@
 Every traced quantity gets exact derivatives this way, friction, motors and all later kernels
 included. New nodes grow in the same graph, so that values and derivatives share what they can.
 
->>> from neuler.compiler.graph import Graph, sin
+>>> from neuler.trace.graph import Graph, sin
 >>> x, y = Graph().inputs("x", 2)
 >>> jacobian([sin(x) * y, y], [x, y])[1, 1]
 1.0
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from neuler.compiler.graph import (
+from neuler.trace.graph import (
     ABOVE,
     ADD,
     COS,
