@@ -252,6 +252,43 @@ def test_a_changed_recipe_is_compiled_again(tmp_path):
     assert run(tmp_path)[0] is False
 
 
+def test_sources_that_change_while_a_process_runs_are_not_trusted(tmp_path):
+    """An edit between import and first compile: the old code must not be stored under the new sources' key."""
+    shutil.copytree(sources.root(), tmp_path / "neuler", ignore=shutil.ignore_patterns("__pycache__"))
+    line = "return joint.stiffness * (q[body.position] - joint.rest)"
+    path = tmp_path / "neuler" / "recursions" / "drives.py"
+    assert line in path.read_text()
+    run = "k = neuler.robots.two_link().with_spring('joint1', 5.0).gravity_force; print(k.cached, *k([1.0, 0.0]))"
+    edit = (
+        f"import pathlib; p = pathlib.Path({str(path)!r}); p.write_text(p.read_text().replace({line!r}, '2.0 *' .join("
+    )
+    edit += f"({line!r}[:7], {line!r}[7:]))))"
+    environment = {**os.environ, "NEULER_CACHE_DIR": str(tmp_path / "shared"), "PYTHONPATH": str(tmp_path)}
+    answers = []
+    for code in (
+        f"import neuler, time; time.sleep(0.05); {edit}; {run}",
+        f"import neuler; {run}",
+        f"import neuler; {run}",
+    ):
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
+        cached, first, _ = done.stdout.split()
+        answers.append((cached == "True", float(first)))
+    assert answers == [(False, 5.0), (False, 10.0), (True, 10.0)]
+
+
+def test_a_cache_that_can_only_be_read_is_used(folder, monkeypatch):
+    _torque(monkeypatch)
+    path = _entry(folder)
+    os.utime(path, (time.time() - 1e6,) * 2)
+
+    def refuse(*_):
+        raise PermissionError(30, "Read-only file system")
+
+    monkeypatch.setattr(cache.os, "utime", refuse)
+    assert _torque(monkeypatch).cached
+
+
 @pytest.mark.parametrize(
     "facts",
     [

@@ -510,7 +510,7 @@ def test_values_from_a_file(capsys, tmp_path):
     assert json.loads(run(capsys, "info", arm, "--values", values, "--missing", "zero", "--json")[1]) == found
     for text, message in (
         ("D1 = ", "expected lines such as"),
-        ("D1 = 'a'", "'D1' must be a number"),
+        ("D1 = 'a'", "'D1' must be a finite number"),
         ("{", "expected"),
     ):
         values.write_text(text)

@@ -171,3 +171,53 @@ def test_large_batches_while_the_interpreter_ends():
     done = subprocess.run([sys.executable, "-c", EXIT], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout == "at exit True\n"
     assert done.stderr == ""
+
+
+HASHES = """
+import os, signal, threading, time
+import neuler
+
+base = neuler.robots.general_chain(12)
+
+def hashes():
+    k = 0
+    while True:
+        k += 1
+        base.with_gravity((0, 0, k)).content_hash
+
+threading.Thread(target=hashes, daemon=True).start()
+hung = 0
+for k in range(10):
+    time.sleep(0.01)
+    child = os.fork()
+    if not child:
+        signal.alarm(10)
+        neuler.robots.two_link().content_hash
+        os._exit(0)
+    hung += os.waitpid(child, 0)[1] != 0
+print("hung", hung, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_while_another_thread_makes_robots():
+    command = [sys.executable, "-W", "ignore", "-c", HASHES]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=200)
+    assert done.stdout == "hung 0\n"
+
+
+def test_a_robot_keeps_the_code_of_its_variants(monkeypatch):
+    """A variant that is made, used and dropped in a loop is compiled once; so are those that explain a NaN."""
+    monkeypatch.setenv("NEULER_CACHE_DIR", "off")
+    robot, machine = neuler.robots.two_link().with_gravity((1, 2, 5)), neuler.robots.four_bar()
+    first = robot.compile("jacobian", reference="world").ufunc
+    gc.collect()
+    assert robot.compile("jacobian", reference="world").ufunc is first
+    q = machine.assemble([1.0]).q + [0.0, 0.3, 0.0]
+    with pytest.warns(RuntimeWarning, match="loops are open"):
+        machine.inverse_dynamics(q, [1.0], [1.0])
+    held = _alive()
+    with pytest.warns(RuntimeWarning, match="loops are open"):
+        machine.inverse_dynamics(q, [1.0], [1.0])
+    assert _alive() == held

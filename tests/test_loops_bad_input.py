@@ -577,3 +577,19 @@ def test_several_reasons_are_one_warning():
         "allow in 1 of 4 rows: 3; the result",
     ):
         assert part in text
+
+
+@pytest.mark.parametrize("reference", [(1e-7, -1.6e-7, 0.4), (0.0, 1e-7, 0.4), (0.05, 0, 0.4)])
+def test_a_nearly_singular_reference_does_not_measure_inertias(reference):
+    """The slider drives, the rod has no mass: at ordinary positions the numbers are those of any other reference."""
+    machine = neuler.robots.slider_crank()
+    roles = {joint.name: "driven" if joint.kind == "prismatic" else "passive" for joint in machine.tree.moving_joints}
+    joints = [dataclasses.replace(j, role=roles[j.name]) for j in machine.tree.joints]
+    light = [Link(link.name) if link.name == "rod" else link for link in machine.tree.links]
+    assert any(link.name == "rod" for link in light)
+    tree = machine.tree.replace(joints=joints, links=light)
+    usual, odd = (machine.replace(tree=tree, reference=r) for r in (machine.mobility.reference, reference))
+    q = np.array(machine.mobility.reference)
+    np.testing.assert_allclose(
+        odd.forward_dynamics(q, [0.1], [1.0]), usual.forward_dynamics(q, [0.1], [1.0]), rtol=1e-9
+    )

@@ -169,7 +169,7 @@ def test_symbols_of_a_file_get_values_from_the_command_line(capsys, tmp_path):
     assert main(["info", str(path), "--value", "L"]) == 2
     assert "SYMBOL=NUMBER" in capsys.readouterr().err
     assert main(["info", "four_bar", "--value", "L=1"]) == 2
-    assert "--value is for robot files" in capsys.readouterr().err
+    assert "--value or --values is for robot files" in capsys.readouterr().err
 
 
 def test_info_shows_what_does_not_close_and_the_report_refuses_it(capsys, monkeypatch, tmp_path):

@@ -188,7 +188,7 @@ def _named(name: str, options: dict[str, Any]) -> Subject:
             f"the catalogue has: {', '.join(robots.names())}"
         )
     if options:
-        option = next(iter(options)).removesuffix("s")
+        option = {"values": "value or --values"}.get(next(iter(options)), next(iter(options)))
         raise InputError(f"--{option} is for robot files; {name!r} is a robot of the catalogue")
     return robots.get(name)
 
@@ -229,11 +229,11 @@ def _values(path: str) -> list[tuple[str, float]]:
     try:
         text = data.decode("utf-8-sig")
         found = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
-    except ValueError as error:  # also not UTF-8, not JSON, not TOML
+    except (ValueError, RecursionError) as error:  # also not UTF-8, not JSON, not TOML
         raise InputError(f"--values {path}: expected lines such as D3 = 0.45, or a JSON object: {error}") from None
     for name, value in found.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"--values {path}: {name!r} must be a number, got {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > sys.float_info.max:
+            raise InputError(f"--values {path}: {name!r} must be a finite number, got {str(value)[:60]}")
     return [(name, float(value)) for name, value in found.items()]
 
 

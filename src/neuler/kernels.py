@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuler.compiler import direct
 from neuler.compiler.build import compile_recipe
+from neuler.compiler.direct import Direct
 from neuler.errors import InputError
 from neuler.recipes.mobility import mobility
 from neuler.recipes.quantities import Subject, catalogue, check_options, recipe
@@ -86,7 +88,7 @@ def _apart(arrays: Sequence[Any], out: Any) -> bool:
     if type(out) is not np.ndarray or out.base is not None:
         return False
     for x in arrays:
-        if x is out:
+        if x is out or type(x) is not np.ndarray:
             return False
         base = x.base
         if base is not None and (base is out or type(base) is not np.ndarray):
@@ -118,7 +120,7 @@ def plain_options(quantity: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-class Kernel:
+class Kernel(Direct):  # type: ignore[misc]
     """A compiled quantity of one robot.
 
     Call it on arrays whose last axes are ``inputs``' shapes; all leading axes broadcast.
@@ -133,6 +135,10 @@ class Kernel:
     (2,)
     >>> kernel.ufunc.signature
     '(2),(2),(2)->(2)'
+
+    A quaternion that is no rotation (its length is not one) is an error in one state; in a batch its state gives NaN,
+    and a warning says which. Machines give NaN at singular poses, at positions where their loops are open and for
+    motions that their legs do not allow, with a warning that says why.
     """
 
     def __init__(self, robot: Subject, quantity: str, *, dtype: str = "float64", **options: Any) -> None:
@@ -147,12 +153,28 @@ class Kernel:
         self._compiled = compile_recipe(
             self.recipe, quantity, self.__doc__ or "", self.dtype.name, identity, origin=__name__
         )
+        held = robot.__dict__.setdefault("compiled", {})  # as long as the robot lives, its code need not be made again
+        held[quantity, self.dtype.name, tuple(sorted(self.options.items()))] = self._compiled
         self.ufunc = self._compiled.ufunc
         work = self.operations.mul + self.operations.add + 20 * self.operations.trig + 10 * self.operations.div
         self._takes = len(self.inputs)
         self._rows_per_thread = max(64, _WORK_PER_THREAD // max(work, 1))
         self._watch = self._find_watch()
         self.threads = None
+        self._frame = self._direct()
+
+    def _direct(self) -> Any:
+        """Let emitted code take calls with one state; it needs the words returned."""
+        frame, keep = None, None
+        if self._one_array and self.dtype == np.float64 and len(self.inputs) <= direct.MOST:
+            code, shapes = self._compiled.code, [operand.shape for operand in self.inputs]
+            frame, keep = direct.frame(code.one, code.pool, shapes, self.outputs[0].shape)
+        direct.ready(self, frame)
+        return frame, keep
+
+    def bind(self) -> Any:
+        """The kernel with arrays of its own for one state, for controllers: see :class:`Bound`."""
+        return _bind(self)
 
     def _find_watch(self) -> Watch | MachineWatch | None:
         """Who says why a result is NaN; None where nothing but NaN in the arguments makes it so."""
@@ -194,22 +216,8 @@ class Kernel:
         """How long it took to get the machine code, from the trace or from the cache."""
         return self._compiled.seconds
 
-    def __call__(self, *arrays: Any, out: Any = None) -> Any:
-        """The quantity for every state of the batch.
-
-        A quaternion that is no rotation (its length is not one) is an error in one state; in a batch its
-        state gives NaN, and a warning says which. Machines give NaN at singular poses, at positions where their
-        loops are open and for motions that their legs do not allow, with a warning that says why.
-        """
-        try:  # the way of a controller's one state: as little as possible besides NumPy's own call
-            if arrays[0].size < self._quick_size and len(arrays) == self._takes:
-                if out is not None:
-                    return self.ufunc(*(arrays + (out,)))  # quicker than the keyword
-                found = self.ufunc(*arrays)
-                if type(found) is np.ndarray:  # else a masked array or a matrix went in
-                    return found
-        except (AttributeError, IndexError, TypeError, ValueError):
-            pass  # looked at closely below
+    def _general(self, *arrays: Any, out: Any = None) -> Any:
+        """A call that is not one state in plain arrays: any batch, any numbers, results that are not finite."""
         return self._checked(arrays, out) if self._watch is None else self._watched(self._watch, arrays, out)
 
     def _watched(self, watch: Watch | MachineWatch, arrays: Sequence[Any], out: Any) -> Any:
@@ -232,7 +240,8 @@ class Kernel:
 
     def _checked(self, arrays: Sequence[Any], out: Any) -> Any:
         size = 0
-        for x in arrays:
+        given = out if isinstance(out, tuple) else (out,)
+        for x in (*arrays, *(() if out is None else given)):
             if type(x) is not np.ndarray:  # lists, numbers, matrices, masked arrays: looked at one by one
                 return self._batch(arrays, out)
             size = max(size, x.size)
@@ -259,7 +268,6 @@ class Kernel:
         self._split_size = rows * self.inputs[0].size if self.dtype == np.float64 else 0
         """Numbers in the first argument from which a batch is looked at closely, and shared among threads."""
         self._one_array = len(self.outputs) == 1 and bool(self.outputs[0].shape)
-        self._quick_size = self._split_size if self._one_array and self._watch is None else 0
 
     # ---- large batches ------------------------------------------------------------------------
 
@@ -319,7 +327,7 @@ class Kernel:
         if len(given) != len(self.outputs):
             raise InputError(f"{self.quantity}: out must be {len(self.outputs)} arrays, got {len(given)}")
         for array, operand in zip(given, self.outputs, strict=True):
-            if array is not None and not isinstance(array, np.ndarray):
+            if array is not None and (not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray)):
                 raise InputError(
                     f"{self.quantity}: out for {operand.name} must be an array, got {type(array).__name__}"
                 )
@@ -372,11 +380,48 @@ class Kernel:
         return f"<kernel {self.quantity} of {self.robot.name!r}: {sides[0]} -> {sides[1]}; {self.operations}>"
 
     def __reduce__(self) -> Any:
-        return _again, (self.robot, self.quantity, self.dtype.name, self.options)
+        return _again, (self.robot, self.quantity, self.dtype.name, self.options, self.threads)
 
 
-def _again(robot: Subject, quantity: str, dtype: str, options: dict[str, Any]) -> Kernel:
-    return Kernel(robot, quantity, dtype=dtype, **options)
+Bound: Any = direct.callable_type(
+    "neuler.kernels.Bound",
+    """A kernel for one state with arrays of its own, allocated once: write into them, call it, read the result.
+
+    Its arrays are attributes named like the kernel's inputs and outputs, and stand in ``inputs`` and ``outputs``. A
+    call takes no arguments, computes in place and returns the result (a tuple of arrays where there are several):
+    nothing is checked and nothing allocated, a result that is not finite comes without a word. ``address`` is that of
+    a C function ``void f(double **operands, void *pool)`` on dense arrays, inputs first, with ``pool`` as it is here.
+
+    >>> import neuler
+    >>> torque = neuler.robots.two_link().inverse_dynamics.bind()
+    >>> torque.qdd[:] = 1.0, 0.0
+    >>> torque() is torque.tau
+    True
+    """,
+    attributes=True,
+)
+
+
+def _bind(kernel: Kernel) -> Any:
+    bound = Bound()
+    bound.kernel = kernel
+    bound.inputs = tuple(np.zeros(operand.shape, kernel.dtype) for operand in kernel.inputs)
+    bound.outputs = tuple(np.zeros(operand.shape, kernel.dtype) for operand in kernel.outputs)
+    arrays = (*bound.inputs, *bound.outputs)
+    for operand, array in zip((*kernel.inputs, *kernel.outputs), arrays, strict=True):
+        setattr(bound, operand.name, array)
+    code = kernel._compiled.code
+    bound.address, bound.pool = code.one, code.pool
+    result = bound.outputs[0] if len(bound.outputs) == 1 else bound.outputs
+    bound._words = direct.bound_frame(code.one, code.pool, arrays, result)
+    direct.ready(bound, bound._words, "bound")
+    return bound
+
+
+def _again(robot: Subject, quantity: str, dtype: str, options: dict[str, Any], threads: int | None) -> Kernel:
+    kernel = Kernel(robot, quantity, dtype=dtype, **options)
+    kernel.threads = threads
+    return kernel
 
 
 verbs.provide(Kernel)

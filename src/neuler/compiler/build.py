@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from neuler.compiler import cache, gufunc, jit
+from neuler.compiler.gufunc import Code
 from neuler.compiler.llvm import Emitter
 from neuler.compiler.lower import lower
 from neuler.compiler.objects import linkable
@@ -28,6 +29,7 @@ class Compiled:
     """A gufunc with its facts. ``seconds`` is what it took to get it, ``cached`` where it came from."""
 
     ufunc: np.ufunc
+    code: Code
     operations: Operations
     seconds: float
     cached: bool
@@ -80,15 +82,15 @@ def _compile(recipe: Recipe, name: str, doc: str, dtype: str, key: str, target: 
     stored = None if entry is None else _understood(recipe, dtype, target, *entry)
     if stored is not None:
         operations, pool, code = stored
-        ufunc = _link(recipe, name, doc, dtype, code, target, pool)
-        return Compiled(ufunc, operations, time.perf_counter() - start, True)
+        ufunc, made = _link(recipe, name, doc, dtype, code, target, pool)
+        return Compiled(ufunc, made, operations, time.perf_counter() - start, True)
     plan = lower(recipe, fma=target.fma)
     emitter = Emitter(plan, target, dtype)
     code = jit.object_code(emitter.module(), target)
-    ufunc = _link(recipe, name, doc, dtype, code, target, emitter.pool)
+    ufunc, made = _link(recipe, name, doc, dtype, code, target, emitter.pool)
     facts = {"operations": asdict(plan.operations), "pool": emitter.pool, "name": name, **_shapes(recipe, dtype)}
     cache.store(key, facts, code)
-    return Compiled(ufunc, plan.operations, time.perf_counter() - start, False)
+    return Compiled(ufunc, made, plan.operations, time.perf_counter() - start, False)
 
 
 def _shapes(recipe: Recipe, dtype: str) -> dict[str, Any]:
@@ -119,8 +121,11 @@ def _natural(x: object) -> bool:
     return isinstance(x, int) and not isinstance(x, bool) and x >= 0
 
 
-def _link(recipe: Recipe, name: str, doc: str, dtype: str, code: bytes, target: Target, pool: int) -> np.ufunc:
-    address, owner = jit.load(code, target)
+def _link(
+    recipe: Recipe, name: str, doc: str, dtype: str, code: bytes, target: Target, pool: int
+) -> tuple[np.ufunc, Code]:
+    found, owner = jit.load(code, target)
     inputs = [operand.shape for operand in recipe.inputs]
     outputs = [operand.shape for operand in recipe.outputs]
-    return gufunc.make_gufunc(address, inputs, outputs, dtype, name, doc, owner, pool)
+    made = gufunc.Code(owner, found[jit.ENTRY], found[jit.ONE], pool)
+    return gufunc.make_gufunc(made, inputs, outputs, dtype, name, doc), made

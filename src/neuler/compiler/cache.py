@@ -7,6 +7,7 @@ kept small: what has not been used for half a year goes, and beyond half a gigab
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -28,6 +29,8 @@ _DIGEST = hashlib.sha256
 _OFF = ("off", "0", "none")
 _COMPILER = "neuler.compiler.build"
 _TEMPORARY = ".new-"
+_HERE_ALONE = "here-alone-"
+"""Begins names of what is good in this process alone: nothing tells which sources it was made of."""
 
 MOST_BYTES = 512 * 1024 * 1024
 """Of all entries together: beyond it the least recently used ones go."""
@@ -48,13 +51,14 @@ def key(*parts: object, origin: str = _COMPILER) -> str:
 
     code = sources.digest(_COMPILER, origin)
     text = repr((parts, __version__, code, llvmlite.__version__, np.__version__, sys.byteorder))
-    return _DIGEST(text.encode()).hexdigest()
+    name = _DIGEST(text.encode()).hexdigest()
+    return name if code else _HERE_ALONE + name
 
 
 def folder() -> Path | None:
     """Where entries live, made if need be; None where there is no private folder to be had."""
     chosen = os.environ.get("NEULER_CACHE_DIR", "")
-    if chosen.lower() in _OFF or not sources.digest(_COMPILER):  # without sources (a zip) nothing tells versions apart
+    if chosen.lower() in _OFF:
         return None
     try:
         path = Path(chosen).expanduser() if chosen else _user_cache() / "neuler"
@@ -86,7 +90,7 @@ def _owned(info: os.stat_result) -> bool:
 def load(name: str) -> tuple[dict[str, Any], bytes] | None:
     """What was stored under this name, if it is whole and ours."""
     where = folder()
-    if where is None:
+    if where is None or name.startswith(_HERE_ALONE):
         return None
     try:
         data = _read(where / name)
@@ -111,14 +115,15 @@ def _read(path: Path) -> bytes:
             raise ValueError("not an entry of ours")
         data = file.read()
     if time.time() - info.st_mtime > _DAY:
-        os.utime(path)
+        with contextlib.suppress(OSError):  # a folder that can only be read
+            os.utime(path)
     return data
 
 
 def store(name: str, facts: dict[str, Any], code: bytes) -> None:
     """Write an entry whole or not at all: a temporary file, then a rename."""
     where = folder()
-    if where is None:
+    if where is None or name.startswith(_HERE_ALONE):
         return
     head = json.dumps(facts).encode()
     body = len(head).to_bytes(8, "little") + head + code

@@ -25,12 +25,16 @@ _codes: weakref.WeakSet[Code] = weakref.WeakSet()
 class Code:
     """What a ufunc points to: machine code, scratch, texts. The ufunc owns it and takes it along when it goes."""
 
-    def __init__(self, owner: Any, pool: int, types: bytes, texts: tuple[bytes, ...], address: int) -> None:
+    def __init__(self, owner: Any, loop: int, one: int, pool: int) -> None:
         self.owner = owner
-        self.types, self.texts = types, texts
+        self.loop, self.one = loop, one
+        """Addresses: NumPy's inner loop, and ``void one(double **operands, void *pool)`` for one dense state."""
         self.memory = _scratch_pool(pool) if pool else None
-        self.functions = (ctypes.c_void_p * 1)(address)
-        self.data = (ctypes.c_void_p * 1)(None if self.memory is None else self.memory.ctypes.data)
+        self.pool = 0 if self.memory is None else self.memory.ctypes.data
+        self.functions = (ctypes.c_void_p * 1)(loop)
+        self.data = (ctypes.c_void_p * 1)(self.pool or None)
+        self.types = b""
+        self.texts: tuple[bytes, ...] = ()
         _codes.add(self)
 
 
@@ -111,25 +115,14 @@ def signature(inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ..
 
 
 def make_gufunc(
-    address: int,
-    inputs: Sequence[tuple[int, ...]],
-    outputs: Sequence[tuple[int, ...]],
-    dtype: str,
-    name: str,
-    doc: str,
-    keep: Any,
-    pool: int = 0,
+    code: Code, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]], dtype: str, name: str, doc: str
 ) -> np.ufunc:
-    """A gufunc with one loop, at ``address``. ``keep`` owns the machine code, ``pool`` is its scratch in bytes.
-
-    Both live as long as the gufunc does.
-    """
-    types = bytes([_TYPE_NUMBERS[dtype]] * (len(inputs) + len(outputs)))
-    texts = (name.encode(), doc.encode(), signature(inputs, outputs).encode())
-    code = Code(keep, pool, types, texts, address)
+    """A gufunc with one loop, which owns the code: machine code and scratch live as long as it does."""
+    code.types = bytes([_TYPE_NUMBERS[dtype]] * (len(inputs) + len(outputs)))
+    code.texts = (name.encode(), doc.encode(), signature(inputs, outputs).encode())
     ufunc = _factory()(
-        ctypes.cast(code.functions, ctypes.c_void_p), ctypes.cast(code.data, ctypes.c_void_p), types, 1,
-        len(inputs), len(outputs), _NO_IDENTITY, texts[0], texts[1], 0, texts[2],
+        ctypes.cast(code.functions, ctypes.c_void_p), ctypes.cast(code.data, ctypes.c_void_p), code.types, 1,
+        len(inputs), len(outputs), _NO_IDENTITY, code.texts[0], code.texts[1], 0, code.texts[2],
     )  # fmt: skip
     _give(ufunc, code)
     return ufunc

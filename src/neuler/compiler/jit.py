@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from typing import Any
 
 from neuler.compiler.target import Target, llvm_binding
 from neuler.errors import CompileError
 
-ENTRY = "loop"
-"""The function that a module defines."""
+ENTRY, ONE = "loop", "one"
+"""The functions that a kernel's module defines: NumPy's inner loop, and the same for one state."""
 _MAPS = "/proc/self/maps"
 _LIMIT = "/proc/sys/vm/max_map_count"
 _SPARE = 4096
@@ -30,8 +31,8 @@ def object_code(text: str, target: Target) -> bytes:
     return target.machine().emit_object(module)
 
 
-def load(code: bytes, target: Target) -> tuple[int, Any]:
-    """Link an object file into this process: the address of its function and the owner of the code.
+def load(code: bytes, target: Target, names: Sequence[str] = (ENTRY, ONE)) -> tuple[dict[str, int], Any]:
+    """Link an object file into this process: addresses of what it defines, and the owner of the code.
 
     When the owner goes, code and memory maps go with it.
     """
@@ -44,10 +45,11 @@ def load(code: bytes, target: Target) -> tuple[int, Any]:
     engine = llvm.create_mcjit_compiler(empty, target.machine(), use_lmm=True)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    address = engine.get_function_address(ENTRY)
-    if not address:
-        raise CompileError(f"the object file has no function {ENTRY!r}")
-    return address, engine
+    found = {name: engine.get_function_address(name) or engine.get_global_value_address(name) for name in names}
+    for name, address in found.items():
+        if not address:
+            raise CompileError(f"the object file does not define {name!r}")
+    return found, engine
 
 
 def _refuse_beyond_the_limit() -> None:

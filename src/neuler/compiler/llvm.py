@@ -15,7 +15,7 @@ from neuler.compiler.sums import Term
 from neuler.compiler.target import Target
 from neuler.compiler.trig import literal
 from neuler.errors import InputError
-from neuler.trace.graph import ABOVE, ADD, DIV, MUL, NEG, SIGN, SQRT, SUB, Node, Scalar
+from neuler.trace.graph import ABOVE, ADD, DIV, FELT, FELT_FROM, MUL, NEG, SIGN, SQRT, SUB, Node, Scalar
 
 
 class Emitter:
@@ -24,6 +24,7 @@ class Emitter:
     def __init__(self, plan: Plan, target: Target, dtype: str) -> None:
         self.plan = plan
         self.target = target
+        self.dtype = dtype
         self.scalar = "double" if dtype == "float64" else "float"
         self.bytes = 8 if dtype == "float64" else 4
         self.lanes = target.lanes(dtype)
@@ -95,9 +96,9 @@ class Emitter:
             lines.append(f"  {name}z = fcmp one {v} {x}, zeroinitializer")
             lines.append(f"  {name}c = call {v} @llvm.copysign.{self.suffix}({v} {self.constant(1.0)}, {v} {x})")
             return f"  {name} = select <{self.lanes} x i1> {name}z, {v} {name}c, {v} {x}"
-        if op is ABOVE:
+        if op is ABOVE or op is FELT:
             assert isinstance(b, float)
-            return self.above(name, value(a), b, lines)
+            return self.above(name, value(a), b * FELT_FROM[self.dtype] if op is FELT else b, lines)
         raise AssertionError(f"no code for {op}")
 
     def above(self, name: str, x: str, least: float, lines: list[str]) -> str:

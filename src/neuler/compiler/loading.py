@@ -9,14 +9,14 @@ from neuler.compiler.lanes import Lanes
 
 @dataclass(frozen=True)
 class Loading(Lanes):
-    """Functions ``@gather`` and ``@scatter`` (any strides), ``@spread`` (one state), ``@load`` (packed rows)."""
+    """``@gather`` and ``@scatter`` (any strides), ``@spread`` and ``@pick`` (one state), ``@load`` (packed rows)."""
 
     axes: int
     """Core axes that gathering and scattering walk along."""
 
     def emit(self) -> str:
         """All of them."""
-        return "\n".join([self._walk("gather"), self._walk("scatter"), self._spread(), self._load()])
+        return "\n".join([self._walk("gather"), self._walk("scatter"), self._spread(), self._pick(), self._load()])
 
     def _walk(self, way: str) -> str:
         """Elements one by one: all core axes, then the states; gathering repeats the last state."""
@@ -83,6 +83,24 @@ next:
   %w = shufflevector {v} %i, {v} poison, <{self.lanes} x i32> zeroinitializer
   %cell = getelementptr {v}, ptr %m, i64 %k
   store {v} %w, ptr %cell
+  %k1 = add i64 %k, 1
+  %d = icmp eq i64 %k1, %n
+  br i1 %d, label %out, label %next
+out:
+  ret void
+}}"""
+
+    def _pick(self) -> str:
+        """One contiguous state from the first lane."""
+        s, v = self.scalar, self.vector
+        return f"""define internal void @pick(ptr %base, ptr %m, i64 %n) #1 {{
+  br label %next
+next:
+  %k = phi i64 [ 0, %0 ], [ %k1, %next ]
+  %cell = getelementptr {v}, ptr %m, i64 %k
+  %e = load {s}, ptr %cell
+  %p = getelementptr {s}, ptr %base, i64 %k
+  store {s} %e, ptr %p, align 1
   %k1 = add i64 %k, 1
   %d = icmp eq i64 %k1, %n
   br i1 %d, label %out, label %next

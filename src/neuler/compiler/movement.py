@@ -105,7 +105,20 @@ class Loop(Lanes):
         """The functions that move data, and ``@loop`` around the calls of the stages; ``once`` runs before them."""
         axes = max(1, *(len(shape) for shape in (*inputs, *outputs)))
         moves = [Loading(self.lanes, self.scalar, axes).emit(), Saving(self.lanes, self.scalar).emit()]
-        return "\n".join([*moves, *self._loop(inputs, outputs, calls, once, axes)])
+        return "\n".join([*moves, *self._loop(inputs, outputs, calls, once, axes), self._one([*inputs, *outputs])])
+
+    def _one(self, shapes: Sequence[tuple[int, ...]]) -> str:
+        """``@one``: a single state in dense arrays, for callers that know nothing of NumPy."""
+        steps = [0] * len(shapes)
+        for shape in shapes:
+            steps += [self.bytes * prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        words = ", ".join(f"i64 {step}" for step in steps)
+        return f"""@once = internal constant i64 1
+@dense = internal constant [{len(steps)} x i64] [{words}]
+define void @one(ptr %operands, ptr %pool) #0 {{
+  call void @loop(ptr %operands, ptr @once, ptr @dense, ptr %pool)
+  ret void
+}}"""
 
     def _loop(
         self,
@@ -239,15 +252,14 @@ class Loop(Lanes):
             f"  br label %moved{k}",
             f"other{k}:",
         ]
-        if inward:
-            lines += [
-                f"  %lone{k} = and i1 %alone, %dense{k}",
-                f"  br i1 %lone{k}, label %spread{k}, label %walk{k}",
-                f"spread{k}:",
-                f"  call void @spread(ptr %at{k}, ptr %m{k}, i64 {n})",
-                f"  br label %moved{k}",
-                f"walk{k}:",
-            ]
+        lines += [
+            f"  %lone{k} = and i1 %alone, %dense{k}",
+            f"  br i1 %lone{k}, label %single{k}, label %walk{k}",
+            f"single{k}:",
+            f"  call void @{'spread' if inward else 'pick'}(ptr %at{k}, ptr %m{k}, i64 {n})",
+            f"  br label %moved{k}",
+            f"walk{k}:",
+        ]
         lines += [walk, f"  br label %moved{k}", f"moved{k}:"]
         return f"moved{k}"
 

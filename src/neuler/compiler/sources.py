@@ -9,10 +9,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 _PACKAGE = __name__.partition(".")[0]
+_STARTED = time.time()
+"""When this process read the package's sources, or began to."""
 _IMPORT = re.compile(
     rf"^[ \t]*(?:from[ \t]+({_PACKAGE}[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)|import[ \t]+({_PACKAGE}[\w., \t]*))",
     re.MULTILINE,
@@ -59,6 +62,8 @@ def _files(modules: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
         if path is None:
             continue
         data = path.read_bytes()
+        if path.stat().st_mtime > _STARTED:
+            raise Changed(path)
         yield path.relative_to(root()).as_posix(), data
         above = module.rpartition(".")[0]
         for name in {above, *imports(data.decode())} - seen - {""}:
@@ -71,10 +76,20 @@ def files(*modules: str) -> tuple[str, ...]:
     return tuple(sorted({path for path, _ in _files(modules)}))
 
 
+class Changed(Exception):
+    """A source was written after this process had begun: what runs here is not what stands there."""
+
+
 @functools.cache
 def digest(*modules: str) -> str:
-    """Of these modules' sources and all that they import; empty where there are no sources (a zip)."""
-    found = dict(_files(modules))
+    """Of these modules' sources and all that they import; empty where nothing tells what runs here.
+
+    That is so where there are no sources (a zip), and where one was changed after the process began.
+    """
+    try:
+        found = dict(_files(modules))
+    except Changed:
+        return ""
     total = hashlib.sha256()
     for path in sorted(found):
         total.update(path.encode() + b"\0" + hashlib.sha256(found[path]).digest())

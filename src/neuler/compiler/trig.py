@@ -266,7 +266,7 @@ def _huge() -> list[str]:
     """x mod pi/2 for one large x: a window of 192 bits of 2/pi times the 53-bit mantissa."""
     digits = 1216
     ratio = (1 << (digits + 1 + 1300)) // _pi(1300)
-    table = ratio.to_bytes(digits // 8, "little")
+    table = ratio.to_bytes(digits // 8 + 16, "little")  # zeros before the point: windows of smaller x reach into them
     text = "".join(f"\\{byte:02X}" for byte in table)
     return [
         f'@two_over_pi = internal constant [{len(table)} x i8] c"{text}", align 16',

@@ -88,8 +88,8 @@ class Tree:
     gravity: Vec3
     frames: dict[str, tuple[int, Transform]] = field(hash=False, compare=False)
     link_names: tuple[str, ...] = ()
-    least: Mapping[int, float] = field(default_factory=dict, hash=False, compare=False)
-    """By velocity, where a joint may feel no inertia in some pose: what is not more than a rounding error there."""
+    usual: Mapping[int, float] = field(default_factory=dict, hash=False, compare=False)
+    """By velocity, where a joint may feel no inertia in some pose: what it feels in others."""
 
     @property
     def dof(self) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from neuler.algebra.linear import dot, times, transposed_times
 from neuler.errors import InputError, RobotError
 from neuler.passes.tree import Tree
-from neuler.recipes.mobility import chart, least_reduced, mobility, velocity_numbers
+from neuler.recipes.mobility import chart, mobility, usual_reduced, velocity_numbers
 from neuler.recipes.setup import RobotRecipe, Values, fused_tree, grouped_tree, may_vanish, whole_tree
 from neuler.recursions import frames
 from neuler.recursions.closed import SINGULAR, Chart, Constraints, Solution, independent_columns, margin
@@ -281,17 +281,17 @@ def forward_dynamics(mechanism: Mechanism, *, independent: Independent = None) -
             "constrained_dynamics takes those of all joints"
         )
     names = [fused_tree(mechanism.tree).freedom_names[k] for k in picked.independent]
-    least = least_reduced(mechanism, "forward_dynamics", picked.independent, names)
+    usual = usual_reduced(mechanism, "forward_dynamics", picked.independent, names)
 
     def trace(values: Values) -> list[list[Scalar]]:
         solution, g, reduced, bias = _projected(mechanism, picked, values)
         driven = transposed_times([g[k] for k in _active(mechanism)], values["tau"])
-        found = Factor(reduced, names, least).solve([t - h for t, h in zip(driven, bias, strict=True)])
+        found = Factor(reduced, names, usual).solve([t - h for t, h in zip(driven, bias, strict=True)])
         one = _whole(solution)
         return [[x * one for x in found]]
 
     inputs = _inputs(mechanism, picked, "q", "qd", "tau")
-    vanishing = tuple(names) if least else ()
+    vanishing = tuple(names) if usual else ()
     return RobotRecipe(inputs, (Operand("qdd", (len(names),)),), trace, may_vanish=vanishing)
 
 
@@ -314,7 +314,7 @@ def constrained_dynamics(mechanism: Mechanism) -> RobotRecipe:
         constraints = Constraints(fused_tree(mechanism.tree), mechanism)
         rows, gap, bias = constraints.jacobian(q), constraints.open_by(q), constraints.bias(q, qd)
         free = hybrid(tree, q, qd, values["tau"], [False] * n).coordinates
-        factor = Factor(mass_matrix(tree, q), tree.freedom_names, tree.least)
+        factor = Factor(mass_matrix(tree, q), tree.freedom_names, tree.usual)
         dense = [[rows[k].get(i, 0.0) for i in range(n)] for k in facts.rows]
         answers = [factor.solve(row) for row in dense]  # columns of A^-1 W^T
         lacking = []

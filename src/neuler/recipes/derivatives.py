@@ -159,7 +159,7 @@ def forward_dynamics_sensitivities(
         q, qd = values["q"], values["qd"]
         qdd = hybrid(tree, q, qd, values["tau"], [False] * n, outside.applied(tree, values)).coordinates
         found = sensitivities(tree, q, qd, qdd, outside.fixed(tree, values), outside.turned(tree, values))
-        factor = Factor(found.dqdd, tree.freedom_names, tree.least)
+        factor = Factor(found.dqdd, tree.freedom_names, tree.usual)
         results: list[Rows] = []
         for matrix in (found.dq, found.dqd):
             columns = [factor.solve([-matrix[i][j] for i in range(n)]) for j in range(n)]

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from neuler.errors import RobotError
 from neuler.naming import listed
 from neuler.passes.tree import Tree
-from neuler.recipes.setup import ROUNDING, fused_tree, least_inertias, refuse_inertialess
+from neuler.recipes.setup import fused_tree, refuse_inertialess, usual_inertias
 from neuler.recursions.closed import Chart, Constraints
 from neuler.recursions.configuration import integrate
 from neuler.robot import Mechanism
-from neuler.robot.inertia_matrix import inertia_matrix
+from neuler.robot.inertia_matrix import Samples, inertia_matrix
 from neuler.robot.value import kept
 
 Array = NDArray[np.float64]
@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 CLOSED = 1e-12
 """Metres and radians by which a closed loop may be open."""
 _RANK = 1e-8
+_SHAKY = 1e4
+"""Condition of the motions by the independent velocities above which a position is too near a singular one."""
 _TRIES = 40
 _NEARBY = 6
 """Positions of each distance that are tried around a singular reference."""
@@ -171,20 +173,22 @@ def chart(mechanism: Mechanism, independent: Sequence[str] | None = None, *, hel
     return Chart(picked, tuple(k for k in range(mechanism.tree.nv) if k not in picked), rows)
 
 
-def reduced_inertias(mechanism: Mechanism, independent: Sequence[int]) -> list[Array]:
-    """A_c of Khalil (58) at the reference and near it, by these independent velocities of the tree."""
+def reduced_inertias(mechanism: Mechanism, independent: Sequence[int], names: Sequence[str]) -> Samples | None:
+    """A_c of Khalil (58) near the reference, by these independent velocities of the tree, where they decide all."""
     numbers = Numbers(mechanism)
     facts = mobility(mechanism)
-    reference = np.array(facts.reference)
-    found = []
-    for q in (reference, *_neighbours(numbers, reference)):
+    regular = _regular(mechanism, numbers, np.array(facts.reference))
+    matrices, most = [], []
+    for q in (regular, *_neighbours(numbers, regular)):
         motions = np.linalg.svd(numbers.jacobian(q))[2][facts.rank :].T
         chosen = motions[list(independent)]
-        if chosen.shape[0] != chosen.shape[1] or np.linalg.cond(chosen) > 1.0 / _RANK:
-            continue  # singular there
+        if chosen.shape[0] != chosen.shape[1] or np.linalg.cond(chosen) > _SHAKY:
+            continue
         g = motions @ np.linalg.inv(chosen)
-        found.append(g.T @ inertia_matrix(mechanism.tree, _one_a_velocity(mechanism, q)) @ g)
-    return found
+        tree = inertia_matrix(mechanism.tree, _one_a_velocity(mechanism, q))
+        matrices.append(g.T @ tree @ g)
+        most.append(np.abs(np.diag(tree)) @ np.square(g))
+    return Samples(matrices, np.max(most, axis=0), tuple(names)) if matrices else None
 
 
 def _one_a_velocity(mechanism: Mechanism, q: Array) -> Array:
@@ -197,21 +201,20 @@ def _one_a_velocity(mechanism: Mechanism, q: Array) -> Array:
     return np.array(found)
 
 
-def least_reduced(
+def usual_reduced(
     mechanism: Mechanism, quantity: str, independent: Sequence[int], names: Sequence[str]
 ) -> dict[int, float]:
-    """By independent velocity: what is rounding of the inertia that it feels, where that may vanish; else nothing.
+    """By independent velocity: the inertia that it usually feels, where that may vanish; else nothing.
 
     Motions without inertia in any position are refused.
     """
-    if not least_inertias(mechanism.tree):
+    if not usual_inertias(mechanism.tree):
         return {}
-    matrices = reduced_inertias(mechanism, independent)
-    if not matrices:
+    samples = reduced_inertias(mechanism, independent, names)
+    if samples is None:
         return {}
-    refuse_inertialess(f"{quantity} of {mechanism.name!r}", matrices, names)
-    feels = np.max([np.diag(m) for m in matrices], axis=0)
-    return {k: ROUNDING * float(x) for k, x in enumerate(feels)}
+    refuse_inertialess(f"{quantity} of {mechanism.name!r}", samples, range(len(names)))
+    return dict(enumerate(samples.usual.tolist()))
 
 
 def _independent(mechanism: Mechanism, motions: Array) -> tuple[str, ...]:

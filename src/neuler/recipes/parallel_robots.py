@@ -8,7 +8,7 @@ import numpy as np
 
 from neuler.algebra.linear import times, transposed_times
 from neuler.errors import RobotError
-from neuler.recipes.mobility import Array, Numbers, least_reduced, mobility
+from neuler.recipes.mobility import Array, Numbers, mobility, usual_reduced
 from neuler.recipes.setup import RobotRecipe, Values, fused_tree, grouped_tree
 from neuler.recursions.closed import SINGULAR, Constraints
 from neuler.recursions.composite import mass_matrix
@@ -174,7 +174,7 @@ def forward_dynamics(robot: ParallelRobot) -> RobotRecipe:
     setup.drivable()
     independent = range(6) if setup.freedoms == 6 else setup.chosen
     names = [setup.tree.freedom_names[k] for k in independent]
-    least = least_reduced(setup.mechanism, "forward_dynamics", independent, names)
+    usual = usual_reduced(setup.mechanism, "forward_dynamics", independent, names)
 
     def trace(values: Values) -> list[list[Scalar]]:
         q, v, tau = values["q"], values["v"], values["tau"]
@@ -188,16 +188,16 @@ def forward_dynamics(robot: ParallelRobot) -> RobotRecipe:
         if setup.freedoms == 6:
             rest = platform.cartesian(_forces(setup, q, qd, platform.accelerations([0.0] * 6, bias)))
             inertia = platform.inertia(matrix)
-            found = Factor(inertia, names, least).solve([a - b for a, b in zip(driven, rest, strict=True)])
+            found = Factor(inertia, names, usual).solve([a - b for a, b in zip(driven, rest, strict=True)])
             return [[x * legs for x in found]]
         motions, drift = platform.motions(), platform.drift(bias)
         rest = platform.cartesian(_forces(setup, q, qd, platform.accelerations(drift, bias)))
         lacking = transposed_times(motions, [a - b for a, b in zip(driven, rest, strict=True)])
-        pushed = Factor(platform.inertia(matrix, motions), names, least).solve(lacking)
+        pushed = Factor(platform.inertia(matrix, motions), names, usual).solve(lacking)
         one = legs * plate * _allowed(platform.refused(v))
         return [[(a + b) * one for a, b in zip(times(motions, pushed), drift, strict=True)]]
 
-    vanishing = tuple(dict.fromkeys(names)) if least else ()
+    vanishing = tuple(dict.fromkeys(names)) if usual else ()
     return RobotRecipe((*setup.inputs("v"), setup.tau), (Operand("vd", (6,)),), trace, may_vanish=vanishing)
 
 

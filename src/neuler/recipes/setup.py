@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench, pair
@@ -22,7 +21,7 @@ from neuler.recursions import frames
 from neuler.recursions.kinematics import placements
 from neuler.recursions.loads import GlobalLoad, in_link_axes, together
 from neuler.robot import Robot
-from neuler.robot.inertia_matrix import owners, sampled, without_inertia
+from neuler.robot.inertia_matrix import Samples, owners, sampled, without_inertia
 from neuler.robot.value import kept
 from neuler.trace.graph import Scalar
 from neuler.trace.recipe import Operand, Recipe
@@ -45,13 +44,13 @@ class RobotRecipe(Recipe):
 @kept
 def whole_tree(robot: Robot) -> Tree:
     """Canonical frames, every link a body of its own."""
-    return dataclasses.replace(canonical(robot), least=least_inertias(robot))
+    return dataclasses.replace(canonical(robot), usual=usual_inertias(robot))
 
 
 @kept
 def fused_tree(robot: Robot) -> Tree:
     """Canonical frames, fixed links fused."""
-    return dataclasses.replace(canonical(fuse(robot)), least=least_inertias(robot))
+    return dataclasses.replace(canonical(fuse(robot)), usual=usual_inertias(robot))
 
 
 @kept
@@ -60,50 +59,48 @@ def grouped_tree(robot: Robot) -> Tree:
     return regroup(fused_tree(robot))
 
 
-ROUNDING = 1e-12
-"""Of what a joint feels in other poses: an inertia that is less is none."""
-
-
 @kept
-def least_inertias(robot: Robot) -> dict[int, float]:
-    """By velocity, for joints that may feel no inertia: what is not more than a rounding error there."""
+def usual_inertias(robot: Robot) -> dict[int, float]:
+    """By velocity, for joints that may feel no inertia in some pose: what they feel in others."""
     names = weightless(robot)
     if not names:
         return {}
-    feels = np.max([np.diag(m) for m in sampled(robot)], axis=0)
-    return {k: ROUNDING * float(feels[k]) for k, name in enumerate(owners(robot)) if name in names}
+    usual = sampled(robot).usual
+    return {k: float(usual[k]) for k, name in enumerate(owners(robot)) if name in names}
 
 
-def refuse_inertialess(subject: str, matrices: Sequence[NDArray[np.float64]], names: Sequence[str]) -> None:
-    """Inertia matrices of some poses: joints that move nothing in any of them have no direct dynamics."""
-    if not names or not all(np.isfinite(m).all() for m in matrices):
+def refuse_inertialess(subject: str, samples: Samples, weak: Sequence[int]) -> None:
+    """Joints that move nothing in any of the poses have no direct dynamics; some ``weak`` velocity is among them."""
+    if not len(samples.most) or not all(np.isfinite(m).all() for m in samples.matrices):
         return
-    found = without_inertia(matrices, names)
-    if found is None or found.incomparable:
+    found = without_inertia(samples)
+    if found is None or found.incomparable or not {samples.names[k] for k in weak} & set(found.joints):
         return
-    remedy = "give the links between them mass, one of them a rotor inertia, or fix one"
     none = "negative" if found.negative else "no"
-    who = f"the joints {', '.join(map(repr, found.joints))} move {none} inertia together, in any pose"
-    if not found.together:
+    names = ", ".join(map(repr, found.joints))
+    if len(found.joints) > 1:
+        who = f"the joints {names} move {none} inertia" + (" together, in any pose" if found.together else "")
+        remedy = "give the links they carry mass and inertia, or the joints rotor inertia, or fix them"
+        if found.together:
+            remedy = "give the links between them mass and inertia, one of them a rotor inertia, or fix one"
+    elif samples.names.count(found.joints[0]) > 1:
+        who = f"joint {names} moves {none} inertia in some direction, in any pose"
+        remedy = "give the links it carries mass and inertia about all axes"
+    else:
+        who = f"joint {names} moves {none} inertia"
         remedy = "give the links it carries mass, or the joint a rotor inertia, or fix it"
-        who = f"joint {found.joints[0]!r} moves no inertia"
-        if len(found.joints) > 1:
-            who = f"the joints {', '.join(map(repr, found.joints))} move no inertia"
-            remedy = "give the links they carry mass, or the joints rotor inertia, or fix them"
-    elif len(found.joints) == 1:
-        who = f"joint {found.joints[0]!r} moves {none} inertia in some direction, in any pose"
     raise RobotError(f"{subject}: {who}, so that accelerations are not defined: {remedy}")
 
 
 def may_vanish(robot: Robot, quantity: str, told: Sequence[bool]) -> tuple[str, ...]:
     """Joints told their force that feel no inertia in some poses; those that feel none in any pose are refused."""
     asked = [k for k, motion in enumerate(told) if not motion]
-    names = owners(robot)
-    found = tuple(dict.fromkeys(names[k] for k in asked if k in least_inertias(robot)))
-    if found:
-        matrices = [m[np.ix_(asked, asked)] for m in sampled(robot)]
-        refuse_inertialess(f"{quantity} of {robot.name!r}", matrices, [names[k] for k in asked])
-    return found
+    weak = [place for place, k in enumerate(asked) if k in usual_inertias(robot)] if asked else []
+    if not weak:
+        return ()
+    samples = sampled(robot).of(asked)
+    refuse_inertialess(f"{quantity} of {robot.name!r}", samples, weak)
+    return tuple(dict.fromkeys(samples.names[k] for k in weak))
 
 
 def coordinates(robot: Robot, *names: str) -> tuple[Operand, ...]:

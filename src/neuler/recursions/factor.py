@@ -20,17 +20,17 @@ class Factor:
     """Solves A x = b for as many b as there are."""
 
     def __init__(
-        self, matrix: Sequence[Sequence[Scalar]], names: Sequence[str], least: Mapping[int, float] | None = None
+        self, matrix: Sequence[Sequence[Scalar]], names: Sequence[str], usual: Mapping[int, float] | None = None
     ) -> None:
-        """``least``: rounding errors of pivots that may vanish; what is no larger gives NaN."""
-        rounding = least or {}
+        """``usual``: the size of pivots that may vanish; one that is but a rounding error of it gives NaN."""
+        sizes = usual or {}
         n = len(names)
         a = [list(row) for row in matrix]
         self.inverse: list[Scalar] = [0.0] * n
         self.below: list[list[tuple[int, Scalar]]] = [[] for _ in range(n)]
         """Row k of L left of its diagonal: the joints between joint k and the base."""
         for k in range(n - 1, -1, -1):
-            self.inverse[k] = reciprocal(a[k][k], names[k], rounding.get(k, 0.0))
+            self.inverse[k] = reciprocal(a[k][k], names[k], sizes.get(k, 0.0))
             self.below[k] = [(i, a[k][i] * self.inverse[k]) for i in range(k) if not _zero(a[k][i])]
             for i, factor in self.below[k]:
                 for j, _ in self.below[k]:

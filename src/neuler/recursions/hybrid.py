@@ -25,7 +25,7 @@ from neuler.errors import RobotError
 from neuler.passes.tree import Body, Place, Tree
 from neuler.recursions.drives import joint_name, passive, rotor
 from neuler.recursions.kinematics import motions, newton_euler, placements
-from neuler.trace.graph import Node, Scalar, inverse_above
+from neuler.trace.graph import Node, Scalar, one_if_felt
 
 
 @dataclass
@@ -51,17 +51,17 @@ class Elimination:
     """No rotor: then the entry of ``share`` along the joint is one."""
 
 
-def reciprocal(inertia: Scalar, name: str, least: float = 0.0) -> Scalar:
+def reciprocal(inertia: Scalar, name: str, usual: float = 0.0) -> Scalar:
     """H_j^-1. A joint that moves nothing at all has none, and is named.
 
-    ``least``, where it is given, is the size of rounding errors of H_j: what is no larger is none, and gives NaN.
+    ``usual``, where it is given, is the size of H_j in other poses: where it is but a rounding error of that, NaN.
     """
     if not isinstance(inertia, Node) and inertia == 0.0:
         raise RobotError(
             f"joint {name!r} moves no inertia, so its acceleration is not defined: "
             "give the links it carries mass, or the joint a rotor inertia, or fix it"
         )
-    return inverse_above(inertia, least) if least else 1.0 / inertia
+    return one_if_felt(inertia, usual) / inertia if usual else 1.0 / inertia
 
 
 def hybrid(
@@ -104,8 +104,8 @@ def hybrid(
         for index, column in body.freedoms:
             if not motion_given[index]:
                 force = given[index] - passive(body, q, qd)  # (44), (69)
-                least = tree.least.get(index, 0.0)
-                steps[number].append(_eliminate(body, number, index, column, force, least, wrench, inertia))
+                usual = tree.usual.get(index, 0.0)
+                steps[number].append(_eliminate(body, number, index, column, force, usual, wrench, inertia))
         f, m = places[number].wrench_up(*wrench[number])  # (39), (77); (28)-(30)
         wrench[parent] = (vec.add(wrench[parent][0], f), vec.add(wrench[parent][1], m))
         below, here = inertia[parent], inertia[number]
@@ -138,7 +138,7 @@ def _eliminate(
     index: int,
     column: int,
     force: Scalar,
-    least: float,
+    usual: float,
     wrench: list[Wrench],
     inertia: list[Inertia | None],
 ) -> Elimination:
@@ -147,7 +147,7 @@ def _eliminate(
     assert j is not None
     u = j.column(column)  # J* a
     ia = rotor(body)
-    inverse = reciprocal(flat(u)[column] + ia, joint_name(body), least)  # (36)
+    inverse = reciprocal(flat(u)[column] + ia, joint_name(body), usual)  # (36)
     exact = ia == 0.0
     share = tuple(1.0 if exact and k == column else x * inverse for k, x in enumerate(flat(u)))
     p = flat(wrench[number])

@@ -83,7 +83,7 @@ def nasser(
 def _inverse(tree: Tree, body: Body, inertia: Scalar) -> Scalar:
     """Of what the drive feels, (2.1.19.2)."""
     assert body.coordinate is not None
-    return reciprocal(inertia + rotor(body), joint_name(body), tree.least.get(body.coordinate, 0.0))
+    return reciprocal(inertia + rotor(body), joint_name(body), tree.usual.get(body.coordinate, 0.0))
 
 
 def _bias(body: Body, w: Vector, loads: Sequence[Wrench]) -> Wrench:
@@ -135,7 +135,7 @@ def _outbound(
             assert body.coordinate is not None
             z = flat(one.a.column(k))
             push = drives[number] - load[k]  # Z^T G_j F_j
-            push = push * _inverse(tree, body, z[k]) if tree.least else push / (z[k] + rotor(body))
+            push = push * _inverse(tree, body, z[k]) if tree.usual else push / (z[k] + rotor(body))
             found[body.coordinate] = push
             move[k] = move[k] + push
             load = [x + y * push for x, y in zip(load, z, strict=True)]  # U_j: the reaction loads

@@ -55,4 +55,4 @@ def forward_dynamics(
 ) -> list[Scalar]:
     """qdd = A^-1 (tau - H), (8) with its sign put right."""
     matrix, bias = inertia_matrix_and_bias(tree, q, qd, external)
-    return Factor(matrix, tree.freedom_names, tree.least).solve([t - h for t, h in zip(tau, bias, strict=True)])
+    return Factor(matrix, tree.freedom_names, tree.usual).solve([t - h for t, h in zip(tau, bias, strict=True)])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neuler.robot.inertia_matrix import owners, sampled, without_inertia
+from neuler.robot.inertia_matrix import sampled, without_inertia
 
 if TYPE_CHECKING:
     from neuler.robot import Joint, Link, Robot
@@ -138,11 +138,11 @@ def _carried(robot: Robot) -> Iterator[Finding]:
     if not robot.moving_joints:
         return
     yield from _tips(robot)
-    matrices = sampled(robot)
-    if not all(np.isfinite(m).all() for m in matrices):
+    samples = sampled(robot)
+    if not all(np.isfinite(m).all() for m in samples.matrices):
         yield Finding("error", f"robot {robot.name!r}", "the inertia matrix is not finite: some number is too large")
         return
-    found = without_inertia(matrices, owners(robot))
+    found = without_inertia(samples)
     if found is None:
         return
     if found.incomparable:

@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.robot.configuration import ranges
+from neuler.robot.value import kept
+
 if TYPE_CHECKING:
-    from neuler.robot import Link, Robot
+    from neuler.robot import Joint, Link, Robot
 
 Array = NDArray[np.float64]
 
 ALONE = 1e-13
-"""Of the largest entry: a diagonal entry that is less in every pose is none."""
+"""Of what a joint could feel at most: a diagonal entry that is less in every pose is none."""
 TOGETHER = 1e-11
 """Eigenvalue of the matrix, scaled to a diagonal of ones, that is none."""
+_POSES = 4
 _TAKES_PART = 0.1
 """Share of a joint in a motion from which it is named."""
 
@@ -40,17 +44,55 @@ def owners(robot: Robot) -> list[str]:
     return [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
 
 
-def sampled(robot: Robot) -> list[Array]:
+@dataclass(frozen=True)
+class Samples:
     """Inertia matrices at some poses: what all of them lack, no pose has."""
+
+    matrices: list[Array]
+    most: Array
+    """By velocity: what the joint could feel at most of what it carries, turned any way about its origin."""
+    names: tuple[str, ...]
+
+    def of(self, chosen: Sequence[int]) -> Samples:
+        """Of some velocities alone."""
+        rows = np.ix_(chosen, chosen)
+        return Samples([m[rows] for m in self.matrices], self.most[list(chosen)], tuple(self.names[k] for k in chosen))
+
+    @property
+    def usual(self) -> Array:
+        """By velocity: what the joint feels in the middle one of the poses in which it feels anything."""
+        diagonals = np.array([np.diag(m) for m in self.matrices])
+        felt = np.where(diagonals > ALONE * self.most, diagonals, np.nan)
+        lost = np.isnan(felt).all(axis=0)
+        return np.where(lost, 0.0, np.nanmedian(np.where(lost, 0.0, felt), axis=0))
+
+
+@kept
+def sampled(robot: Robot) -> Samples:
+    """At zero and at some poses within the limits."""
     rng = np.random.default_rng(0)
-    return [inertia_matrix(robot, q) for q in (np.zeros(robot.nv), *rng.uniform(-1.0, 1.0, (2, robot.nv)))]
+    poses = [np.zeros(robot.nv), *(_pose(robot, rng) for _ in range(_POSES))]
+    found = [_Pose(robot, q) for q in poses]
+    most = np.max([pose.most for pose in found], axis=0)
+    return Samples([pose.matrix for pose in found], most, tuple(owners(robot)))
 
 
-def without_inertia(matrices: Sequence[Array], names: Sequence[str]) -> Inertialess | None:
+def _pose(robot: Robot, rng: np.random.Generator) -> Array:
+    """A random number for every velocity, within the limits of its joint."""
+    low, high = ranges(robot)
+    position, found = 0, []
+    for joint in robot.moving_joints:
+        here = slice(position, position + joint.nq)
+        found.append(rng.uniform(low[here], high[here])[: joint.nv])
+        position += joint.nq
+    return np.concatenate(found) if found else np.zeros(0)
+
+
+def without_inertia(samples: Samples) -> Inertialess | None:
     """Who moves nothing in any of the poses; None where every motion has inertia in some pose."""
-    largest = max(float(np.abs(m).max()) for m in matrices)
+    matrices, names = samples.matrices, samples.names
     diagonal = np.max([np.diag(m) for m in matrices], axis=0)
-    nothing = diagonal <= ALONE * largest
+    nothing = diagonal <= ALONE * samples.most
     if nothing.any():
         return Inertialess(_named(names, nothing))
     root = np.sqrt(diagonal)
@@ -75,40 +117,60 @@ def inertia_matrix(robot: Robot, q: Array) -> Array:
 
     ``q`` has a number for every velocity; those of a free joint are not read, since nothing depends on its pose.
     """
-    index = {name: k for k, name in enumerate(robot.link_names)}
-    poses = [np.eye(4)]
-    screws: list[Array] = []  # (linear; angular) of each moving joint in the base frame, at its origin
-    above: list[list[int]] = [[]]  # coordinates between the base and each link
-    for joint in robot.joints:
-        parent = index[joint.parent]
-        pose = poses[parent] @ joint.placement.matrix
-        path = above[parent]
+    return _Pose(robot, q).matrix
+
+
+class _Pose:
+    """A robot at one position: the screws of its velocities, and what they move."""
+
+    def __init__(self, robot: Robot, q: Array) -> None:
+        self.screws: list[Array] = []  # (linear; angular) of each velocity in the base frame, at its origin
+        self.origins: list[Array] = []  # a point on each axis
+        poses = [np.eye(4)]
+        above: list[list[int]] = [[]]  # velocities between the base and each link
+        index = {name: k for k, name in enumerate(robot.link_names)}
+        for joint in robot.joints:
+            parent = index[joint.parent]
+            first = len(self.screws)
+            poses.append(self._moved(joint, poses[parent] @ joint.placement.matrix, q))
+            above.append([*above[parent], *range(first, len(self.screws))])
+        rotors = [joint.rotor_inertia for joint in robot.moving_joints for _ in range(joint.nv)]
+        self.matrix, self.most = np.diag(rotors), np.abs(np.array(rotors, dtype=float))
+        """The inertia matrix; and by velocity all that a joint carries, turned any way about its origin."""
+        for link, pose, path in zip(robot.links, poses, above, strict=True):
+            if path:
+                inertia = _spatial(link, pose)
+                columns = np.array([self.screws[k] for k in path]).T
+                self.matrix[np.ix_(path, path)] += columns.T @ inertia @ columns
+                for k in path:
+                    self.most[k] += self._most(k, link, pose, inertia)
+
+    def _moved(self, joint: Joint, pose: Array, q: Array) -> Array:
+        """The child's pose; the joint's screws are noted."""
+        turn, at = pose[:3, :3], pose[:3, 3]
         if joint.kind == "free":
-            path = [*path, *range(len(screws), len(screws) + 6)]
-            turn, at = pose[:3, :3], pose[:3, 3]
-            screws += [np.concatenate([z, np.zeros(3)]) for z in turn.T]
-            screws += [np.concatenate([np.cross(at, z), z]) for z in turn.T]
+            self.screws += [np.concatenate([z, np.zeros(3)]) for z in turn.T]
+            self.screws += [np.concatenate([np.cross(at, z), z]) for z in turn.T]
+            self.origins += [at] * 6
         elif joint.moves:
-            k = len(screws)
-            axis = np.asarray(joint.axis)
-            moved = np.eye(4)
+            axis, moved, x = np.asarray(joint.axis), np.eye(4), float(q[len(self.screws)])
+            z = turn @ axis
+            self.origins.append(at)
             if joint.kind == "revolute":
-                moved[:3, :3] = _rotation(axis, float(q[k]))
-                z = pose[:3, :3] @ axis
-                screws.append(np.concatenate([np.cross(pose[:3, 3], z), z]))
+                moved[:3, :3] = _rotation(axis, x)
+                self.screws.append(np.concatenate([np.cross(at, z), z]))
             else:
-                moved[:3, 3] = axis * q[k]
-                screws.append(np.concatenate([pose[:3, :3] @ axis, np.zeros(3)]))
+                moved[:3, 3] = axis * x
+                self.screws.append(np.concatenate([z, np.zeros(3)]))
             pose = pose @ moved
-            path = [*path, k]
-        poses.append(pose)
-        above.append(path)
-    matrix = np.diag([joint.rotor_inertia for joint in robot.moving_joints for _ in range(joint.nv)])
-    for link, pose, path in zip(robot.links, poses, above, strict=True):
-        if path:
-            columns = np.array([screws[k] for k in path]).T
-            matrix[np.ix_(path, path)] += columns.T @ _spatial(link, pose) @ columns
-    return matrix
+        return pose
+
+    def _most(self, k: int, link: Link, pose: Array, inertia: Array) -> float:
+        if not self.screws[k][3:].any():  # a slide
+            return abs(link.mass)
+        p = self.origins[k]
+        s = pose[:3, :3] @ np.asarray(link.first_moment) + link.mass * pose[:3, 3]
+        return abs(float(np.trace(inertia[3:, 3:]) + 2 * link.mass * (p @ p) - 4 * (s @ p)))
 
 
 def _spatial(link: Link, pose: Array) -> Array:

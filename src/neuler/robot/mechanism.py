@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from neuler.robot.joint import Joint
 from neuler.robot.mechanism_verbs import MechanismVerbs
 from neuler.robot.model import Robot
 from neuler.robot.numbers import finite, vector
-from neuler.robot.value import Value
+from neuler.robot.value import Value, kept
 
 CUTS: dict[str, int] = {
     "fixed": 6,
@@ -182,7 +181,8 @@ class Mechanism(Value, MechanismVerbs):
         """How many equations loops and couplings set, redundant ones included."""
         return sum(loop.constraints for loop in self.loops) + len(self.couplings)
 
-    @functools.cached_property
+    @property
+    @kept
     def content_hash(self) -> str:
         """SHA-256 of everything that decides the mechanism."""
         own = repr((self.name, self.loops, self.couplings, self.reference))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
@@ -18,7 +17,7 @@ from neuler.robot.joint import Frame, Joint
 from neuler.robot.link import Link
 from neuler.robot.numbers import vector
 from neuler.robot.transform import Transform, Vec3
-from neuler.robot.value import Value
+from neuler.robot.value import Value, kept
 from neuler.robot.verbs import Verbs
 
 
@@ -160,7 +159,8 @@ class Robot(Value, Verbs, Configurations):
             f"robot {self.name!r} has no link or frame {frame!r}; it has: {listed(frame, self.frame_names)}"
         )
 
-    @functools.cached_property
+    @property
+    @kept
     def content_hash(self) -> str:
         """SHA-256 of everything that decides the robot: equal robots, equal hashes, on every machine."""
         return hashlib.sha256(repr(dataclasses.astuple(self)).encode()).hexdigest()

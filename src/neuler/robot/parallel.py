@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from neuler.robot.model import Robot
 from neuler.robot.numbers import vector
 from neuler.robot.parallel_verbs import ParallelVerbs
 from neuler.robot.transform import Transform, Vec3
-from neuler.robot.value import Value
+from neuler.robot.value import Value, kept
 
 PLATFORM = "platform"
 """Name of the platform's link and of the free joint that gives its pose."""
@@ -175,14 +174,16 @@ class ParallelRobot(Value, ParallelVerbs):
         """Six numbers of the platform's velocity and the velocities of the legs."""
         return 6 + sum(leg.chain.nv for leg in self.legs)
 
-    @functools.cached_property
+    @property
+    @kept
     def mechanism(self) -> Mechanism:
         """The same robot as a tree with loops: the platform free, each leg's last joint cut."""
         links, joints, frames, loops = _module("", self, "base", "base")
         tree = Robot(self.name, [Link("base"), *links], joints, self.gravity, frames)
         return Mechanism(self.name, tree, loops, reference=_guess(tree, {"": self}))
 
-    @functools.cached_property
+    @property
+    @kept
     def content_hash(self) -> str:
         """SHA-256 of everything that decides the robot."""
         return hashlib.sha256(repr(dataclasses.astuple(self)).encode()).hexdigest()

@@ -18,6 +18,7 @@ from neuler.trace.graph import (
     ADD,
     COS,
     DIV,
+    FELT,
     INPUT,
     MUL,
     NEG,
@@ -44,7 +45,7 @@ def partials(node: Node) -> list[tuple[Node, Scalar]]:
         found = [(a, 1.0), (b, 1.0 if op is ADD else -1.0)]
     elif op is MUL:
         found = [(a, b), (b, a)]
-    elif op is DIV and isinstance(a, Node) and a.op is ABOVE:  # 1 / b or NaN: nothing is divided by zero
+    elif op is DIV and isinstance(a, Node) and a.op in (ABOVE, FELT):  # 1 / b or NaN: nothing is divided by zero
         found = [(b, -(node * node))]
     elif op is DIV:
         inverse = 1.0 / b
@@ -57,7 +58,7 @@ def partials(node: Node) -> list[tuple[Node, Scalar]]:
         found = [(a, -sin(a))]
     elif op is SQRT:
         found = [(a, 0.5 / node)]
-    elif op is SIGN or op is ABOVE or op is INPUT:
+    elif op in (SIGN, ABOVE, FELT) or op is INPUT:
         found = []
     else:
         raise AssertionError(f"no derivative of {op}")

@@ -19,8 +19,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Union
 
-INPUT, ADD, SUB, MUL, DIV, NEG, SIN, COS, SQRT, SIGN, ABOVE = (
-    "input", "add", "sub", "mul", "div", "neg", "sin", "cos", "sqrt", "sign", "above",
+INPUT, ADD, SUB, MUL, DIV, NEG, SIN, COS, SQRT, SIGN, ABOVE, FELT = (
+    "input", "add", "sub", "mul", "div", "neg", "sin", "cos", "sqrt", "sign", "above", "felt",
 )  # fmt: skip
 
 Scalar = Union["Node", float]
@@ -257,6 +257,17 @@ def one_if_above(x: Scalar, least: float) -> Scalar:
     if not isinstance(x, Node):
         return 1.0 if (x.real if isinstance(x, complex) else x) > least else math.nan
     return x.graph.node(ABOVE, x, least)
+
+
+FELT_FROM = {"float64": 1e-10, "float32": 1e-4}
+"""Of its usual size: what is less of a difference of such numbers is rounding."""
+
+
+def one_if_felt(x: Scalar, usual: float) -> Scalar:
+    """1 where x is more than a rounding error of numbers of the usual size, in the kernel's precision; else NaN."""
+    if isinstance(x, Node):
+        return x.graph.node(FELT, x, usual)
+    return one_if_above(x, FELT_FROM["float64"] * usual)
 
 
 def one_if_positive(x: Scalar) -> Scalar:
