@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -22,24 +23,30 @@ _IMPORT = re.compile(
 )
 
 
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
 def root() -> Path:
     """The package's folder."""
-    return Path(__file__).resolve().parent.parent
+    return Path(_ROOT)
 
 
-def file_of(module: str) -> Path | None:
-    """The file of a module of this package; None where it is no module, or the package as a whole.
+@functools.cache
+def _modules() -> dict[str, str]:
+    """Paths of all modules of this package by their names.
 
-    The package's own ``__init__`` imports everything and decides nothing.
+    Not of the package itself: its own ``__init__`` imports everything and decides nothing.
     """
-    parts = module.split(".")[1:]
-    if not parts:
-        return None
-    path = root().joinpath(*parts)
-    for candidate in (path.with_name(path.name + ".py"), path / "__init__.py"):
-        if candidate.is_file():
-            return candidate
-    return None
+    found: dict[str, str] = {}
+    for folder, _, names in os.walk(_ROOT):
+        parts = [_PACKAGE, *os.path.relpath(folder, _ROOT).split(os.sep)]
+        package = ".".join(part for part in parts if part != ".")
+        for name in names:
+            if name == "__init__.py" and package != _PACKAGE:
+                found[package] = os.path.join(folder, name)
+            elif name.endswith(".py") and name != "__init__.py":
+                found[f"{package}.{name[:-3]}"] = os.path.join(folder, name)
+    return found
 
 
 def imports(text: str) -> set[str]:
@@ -54,21 +61,31 @@ def imports(text: str) -> set[str]:
     return found
 
 
+@functools.cache
+def _read(module: str) -> tuple[str, bytes, frozenset[str]] | None:
+    """Of a module: its path below the package, its digest, and what it imports; None where there is no such module."""
+    path = _modules().get(module)
+    if path is None:
+        return None
+    with open(path, "rb") as file:
+        data = file.read()
+        if os.fstat(file.fileno()).st_mtime > _STARTED:
+            raise Changed(path)
+    above = module.rpartition(".")[0]
+    place = os.path.relpath(path, _ROOT).replace(os.sep, "/")
+    return place, hashlib.sha256(data).digest(), frozenset(imports(data.decode()) | {above})
+
+
 def _files(modules: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    """Paths and digests of these modules and all that they import."""
     waiting, seen = list(modules), set(modules)
     while waiting:
-        module = waiting.pop()
-        path = file_of(module)
-        if path is None:
-            continue
-        data = path.read_bytes()
-        if path.stat().st_mtime > _STARTED:
-            raise Changed(path)
-        yield path.relative_to(root()).as_posix(), data
-        above = module.rpartition(".")[0]
-        for name in {above, *imports(data.decode())} - seen - {""}:
-            seen.add(name)
-            waiting.append(name)
+        found = _read(waiting.pop())
+        if found is not None:
+            path, digest, more = found
+            yield path, digest
+            waiting.extend(more - seen)
+            seen |= more
 
 
 def files(*modules: str) -> tuple[str, ...]:
@@ -92,5 +109,5 @@ def digest(*modules: str) -> str:
         return ""
     total = hashlib.sha256()
     for path in sorted(found):
-        total.update(path.encode() + b"\0" + hashlib.sha256(found[path]).digest())
+        total.update(path.encode() + b"\0" + found[path])
     return total.hexdigest() if found else ""
