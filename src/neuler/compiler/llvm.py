@@ -9,7 +9,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
-from neuler.compiler import movement, trig
+from neuler.compiler import functions, movement, trig
+from neuler.compiler.functions import FUNCTIONS, INLINE, Writer
 from neuler.compiler.schedule import Chunk, Plan
 from neuler.compiler.sums import Term
 from neuler.compiler.target import Target
@@ -31,6 +32,7 @@ class Emitter:
         self.vector = f"<{self.lanes} x {self.scalar}>"
         self.suffix = f"v{self.lanes}f{8 * self.bytes}"
         self.intrinsics: set[str] = set()
+        self.functions: set[str] = set()
         self.pool = 0
         """Bytes of scratch that a call takes from a pool, once the module is written; 0: none."""
 
@@ -99,7 +101,29 @@ class Emitter:
         if op is ABOVE or op is FELT:
             assert isinstance(b, float)
             return self.above(name, value(a), b * FELT_FROM[self.dtype] if op is FELT else b, lines)
+        if op in FUNCTIONS:
+            return self.function(name, op, [value(x) for x in (a, b)[: FUNCTIONS[op][0]]], lines)
         raise AssertionError(f"no code for {op}")
+
+    def function(self, name: str, op: str, arguments: list[str], lines: list[str]) -> str:
+        """A call of a function over doubles, or its few operations; single precision goes through double."""
+        wide = f"<{self.lanes} x double>"
+        if self.scalar == "float":
+            for k, x in enumerate(arguments):
+                lines.append(f"  {name}w{k} = fpext {self.vector} {x} to {wide}")
+            arguments = [f"{name}w{k}" for k in range(len(arguments))]
+        if op in INLINE:
+            writer = Writer(self.lanes, self.target.fma, f"{name}x")
+            found = FUNCTIONS[op][1](writer, *arguments)
+            lines.extend(writer.lines)
+            text = f"select <{self.lanes} x i1> splat (i1 true), {wide} {found}, {wide} {found}"
+        else:
+            self.functions.add(op)
+            text = f"call {wide} @neuler_{op}({', '.join(f'{wide} {x}' for x in arguments)})"
+        if self.scalar == "double":
+            return f"  {name} = {text}"
+        lines.append(f"  {name}d = {text}")
+        return f"  {name} = fptrunc {wide} {name}d to {self.vector}"
 
     def above(self, name: str, x: str, least: float, lines: list[str]) -> str:
         """1 or NaN, by the bits: as whole numbers those of larger numbers are larger. Comparing raises no flag."""
@@ -185,6 +209,9 @@ class Emitter:
                 body.append(_declare("fma", self.lanes, "double"))
             if self.scalar == "float":
                 body.append(movement.sincos_of_floats(self.lanes))
+        body.extend(functions.emit(name, self.lanes, self.target.fma) for name in sorted(self.functions))
+        if self.functions and self.target.fma and _declare("fma", self.lanes, "double") not in body:
+            body.append(_declare("fma", self.lanes, "double"))
         # Windows commits a stack page by page, in order: nothing large may skip ahead there
         room = 0 if "windows" in self.target.triple else movement.ON_STACK
         loop = movement.Loop(self.lanes, self.scalar, self.plan.slots, on_stack=room)

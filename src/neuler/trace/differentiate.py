@@ -11,25 +11,37 @@ included. New nodes grow in the same graph, so that values and derivatives share
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from neuler.trace.functions import less, mask, power
 from neuler.trace.graph import (
     ABOVE,
+    ABS,
     ADD,
+    ATAN2,
     COS,
     DIV,
+    EXP,
     FELT,
     INPUT,
+    LESS,
+    LOG,
+    MASK,
+    MAX,
+    MIN,
     MUL,
     NEG,
+    POW,
     SIGN,
     SIN,
     SQRT,
     SUB,
+    TANH,
     Graph,
     Node,
     Scalar,
     cos,
+    sign,
     sin,
 )  # fmt: skip
 
@@ -58,11 +70,47 @@ def partials(node: Node) -> list[tuple[Node, Scalar]]:
         found = [(a, -sin(a))]
     elif op is SQRT:
         found = [(a, 0.5 / node)]
-    elif op in (SIGN, ABOVE, FELT) or op is INPUT:
+    elif op in (SIGN, ABOVE, FELT, LESS) or op is INPUT:
         found = []
+    elif op is MASK:  # see _carried
+        found = [(b, 1.0)]
+    elif op in _FUNCTIONS:
+        found = _FUNCTIONS[op](node)
     else:
         raise AssertionError(f"no derivative of {op}")
     return [(x, weight) for x, weight in found if isinstance(x, Node)]
+
+
+def _carried(node: Node, weight: Scalar, rate: Scalar) -> Scalar:
+    """A rate through a node. What a mask hides stays hidden, even where it is infinite."""
+    return mask(node.a, rate) if node.op is MASK else weight * rate
+
+
+Partials = list[tuple[Scalar, Scalar]]
+
+
+def _lesser(node: Node) -> Partials:
+    first = less(node.a, node.b) if node.op is MIN else less(node.b, node.a)
+    return [(node.a, first), (node.b, 1.0 - first)]
+
+
+def _angle(node: Node) -> Partials:
+    y, x = node.a, node.b
+    inverse = 1.0 / (x * x + y * y)
+    return [(y, x * inverse), (x, -(y * inverse))]
+
+
+_FUNCTIONS: dict[str, Callable[[Node], Partials]] = {
+    MIN: _lesser,
+    MAX: _lesser,
+    ABS: lambda node: [(node.a, sign(node.a))],
+    EXP: lambda node: [(node.a, node)],
+    LOG: lambda node: [(node.a, 1.0 / node.a)],
+    TANH: lambda node: [(node.a, 1.0 - node * node)],
+    ATAN2: _angle,
+    POW: lambda node: [(node.a, node.b * power(node.a, node.b - 1.0))],  # type: ignore[arg-type]
+}
+"""Derivatives of the functions, by operation."""
 
 
 def tangents(outputs: Sequence[Scalar], seeds: Mapping[Node, Scalar]) -> list[Scalar]:
@@ -76,7 +124,7 @@ def tangents(outputs: Sequence[Scalar], seeds: Mapping[Node, Scalar]) -> list[Sc
         for operand, weight in partials(node):
             rate = rates.get(operand, 0.0)
             if isinstance(rate, Node) or rate != 0.0:
-                total = weight * rate + total
+                total = _carried(node, weight, rate) + total
         if isinstance(total, Node) or total != 0.0:
             rates[node] = total
     return [rates.get(out, 0.0) if isinstance(out, Node) else 0.0 for out in outputs]
@@ -104,7 +152,7 @@ def _pull_back(outputs: Sequence[Node], weights: Sequence[Scalar], inputs: Seque
             continue
         for operand, weight in partials(node):
             if operand in leads:
-                pulls[operand] = pulls.get(operand, 0.0) + weight * pull
+                pulls[operand] = pulls.get(operand, 0.0) + _carried(node, weight, pull)
     return [pulls.get(x, 0.0) for x in inputs]
 
 

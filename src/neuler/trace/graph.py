@@ -16,11 +16,14 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Union
 
 INPUT, ADD, SUB, MUL, DIV, NEG, SIN, COS, SQRT, SIGN, ABOVE, FELT = (
     "input", "add", "sub", "mul", "div", "neg", "sin", "cos", "sqrt", "sign", "above", "felt",
+)  # fmt: skip
+LESS, MASK, MIN, MAX, ABS, EXP, LOG, TANH, ATAN2, POW = (
+    "less", "mask", "min", "max", "abs", "exp", "log", "tanh", "atan2", "pow",
 )  # fmt: skip
 
 Scalar = Union["Node", float]
@@ -132,14 +135,63 @@ class Node:
     def __pos__(self) -> Scalar:
         return self
 
+    def __pow__(self, p: float) -> Scalar:
+        return _function("power")(self, p)
+
+    def __abs__(self) -> Scalar:
+        return _function("absolute")(self)
+
+    def __lt__(self, other: Scalar) -> Scalar:
+        return _function("less")(self, other)
+
+    def __gt__(self, other: Scalar) -> Scalar:
+        return _function("less")(other, self)
+
+    # NumPy's functions call these on every entry of an array of objects
+
+    def sin(self) -> Scalar:
+        """Sine."""
+        return sin(self)
+
+    def cos(self) -> Scalar:
+        """Cosine."""
+        return cos(self)
+
+    def sqrt(self) -> Scalar:
+        """Square root."""
+        return sqrt(self)
+
+    def exp(self) -> Scalar:
+        """Exponential."""
+        return _function("exp")(self)
+
+    def log(self) -> Scalar:
+        """Natural logarithm."""
+        return _function("log")(self)
+
+    def tanh(self) -> Scalar:
+        """Hyperbolic tangent."""
+        return _function("tanh")(self)
+
+    def arctan2(self, x: Scalar) -> Scalar:
+        """The angle of the point (x, self)."""
+        return _function("atan2")(self, x)
+
     def __bool__(self) -> bool:
-        raise TypeError("a traced value has no truth: a recursion must not branch on it")
+        raise TypeError("a traced value has no truth: a function must not branch on it; where(c, x, y) chooses")
 
     def __float__(self) -> float:
         raise TypeError("a traced value is not a number yet; it gets one when the kernel is called")
 
     def __repr__(self) -> str:
         return f"<{self.op} {self.id}>"
+
+
+def _function(name: str) -> Callable[..., Scalar]:
+    """Of the module above, whose functions make nodes of this one."""
+    from neuler.trace import functions
+
+    return getattr(functions, name)
 
 
 def _add(a: Node, b: Scalar) -> Scalar:
@@ -290,8 +342,9 @@ def sign(x: Scalar) -> Scalar:
 
 
 def count(outputs: Sequence[Scalar]) -> dict[str, int]:
-    """How many multiplications, additions (and subtractions), divisions (and roots), sines and cosines."""
-    kinds = {ADD: "add", SUB: "add", MUL: "mul", DIV: "div", SQRT: "div", SIN: "trig", COS: "trig"}
+    """How many multiplications, additions (and subtractions), divisions (and roots), sines and other functions."""
+    kinds = {ADD: "add", SUB: "add", MUL: "mul", DIV: "div", SQRT: "div"}
+    kinds |= dict.fromkeys((SIN, COS, EXP, LOG, TANH, ATAN2, POW), "trig")
     total = {"mul": 0, "add": 0, "div": 0, "trig": 0}
     graph = next((out.graph for out in outputs if isinstance(out, Node)), None)
     for node in graph.live(outputs) if graph else ():

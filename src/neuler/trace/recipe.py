@@ -40,7 +40,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Operations:
-    """Operations for one state. Divisions include square roots; trig counts sines and cosines."""
+    """Operations for one state. Divisions include square roots; trig counts sines, cosines and other functions."""
 
     mul: int = 0
     add: int = 0
