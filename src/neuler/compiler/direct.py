@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from neuler.compiler import cache, jit
+from neuler.compiler import cache, jit, numpy_api
 from neuler.compiler.objects import linkable
 from neuler.compiler.target import host
 from neuler.errors import InputError
@@ -292,7 +292,7 @@ def _functions() -> tuple[dict[str, int], Any]:
     found, owner = jit.load(code, target, ("call", "bound", "api", "general", "kind"))
     api = (ctypes.c_void_p * len(_API)).from_address(found["api"])
     for k, name in enumerate(_API):
-        api[k] = _numpy(name) if name.startswith("PyArray") else _address(name)
+        api[k] = numpy_api.address(name) if name.startswith("PyArray") else _address(name)
     ctypes.c_void_p.from_address(found["general"]).value = id(_GENERAL)
     ctypes.c_void_p.from_address(found["kind"]).value = id(InputError)
     return found, owner
@@ -304,20 +304,6 @@ _OUT = "out"
 
 def _address(name: str) -> int:
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-
-
-_NUMPY = {"PyArray_New": 93}
-"""Places in NumPy's exported table."""
-
-
-def _numpy(name: str) -> int:
-    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
-
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype = ctypes.c_void_p
-    pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    table = ctypes.cast(pointer(_multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
-    return table[_NUMPY[name]] or 0
 
 
 @functools.cache

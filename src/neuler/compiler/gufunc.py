@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from neuler.compiler import numpy_api
 from neuler.compiler.movement import POOL, pool_stride
 from neuler.errors import CompileError
 
-_FROM_FUNC_AND_DATA_AND_SIGNATURE = 31
 _TYPE_NUMBERS = {"float32": np.dtype(np.float32).num, "float64": np.dtype(np.float64).num}
 _NO_IDENTITY = -1
 
@@ -69,21 +69,11 @@ def _give(ufunc: np.ufunc, code: Code) -> None:
 
 @functools.cache
 def _factory() -> Callable[..., Any]:
-    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
-
-    capsule = _multiarray_umath._UFUNC_API
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype = ctypes.c_void_p
-    pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    table = ctypes.cast(pointer(capsule, None), ctypes.POINTER(ctypes.c_void_p))
-    address = table[_FROM_FUNC_AND_DATA_AND_SIGNATURE]
-    if not address:  # pragma: no cover - a NumPy that is not NumPy
-        raise CompileError(f"NumPy {np.__version__} does not export PyUFunc_FromFuncAndDataAndSignature")
     prototype = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_int,
         ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p,
     )  # fmt: skip
-    return prototype(address)
+    return prototype(numpy_api.address("PyUFunc_FromFuncAndDataAndSignature"))
 
 
 def _scratch_pool(scratch: int) -> np.ndarray:
