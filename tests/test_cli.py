@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import neuler
-from neuler import tables
 from neuler.cli import main
+from neuler.files import tables
 
 HOSTILE = """<robot name="&lt;b&gt;arm"><link name="base"/><link name="&lt;script&gt;"><inertial><mass value="1"/>
 <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>

@@ -10,7 +10,7 @@ import pytest
 
 import neuler
 from neuler.cli import main
-from neuler.columns import slots
+from neuler.files.columns import slots
 from neuler.robot import Joint, Limits, Link, Robot
 from neuler.view import draw
 from neuler.view.report import bent_pose, quintic, report, start_pose

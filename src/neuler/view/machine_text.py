@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from neuler.columns import mechanism_of
 from neuler.errors import RobotError
+from neuler.files.columns import mechanism_of
 from neuler.recipes.mobility import Mobility
 from neuler.robot import Mechanism, ParallelRobot
 from neuler.robot.doctor import Finding

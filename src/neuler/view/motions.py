@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.columns import slots
 from neuler.errors import NeulerError
+from neuler.files.columns import slots
 from neuler.robot import Joint, Mechanism, ParallelRobot, Robot
 from neuler.view.draw_machine import Placed
 from neuler.view.machine_text import Machine, mechanism

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.bench import VERBS, run
-from neuler.columns import SCREW, WRENCH, entries, slots
+from neuler.files.columns import SCREW, WRENCH, entries, slots
 from neuler.recipes.derivatives import inverse_dynamics_sensitivities
 from neuler.recipes.quantities import Subject
 from neuler.robot import Robot
@@ -144,7 +144,7 @@ def report(
 
 def write_report(robot: Subject, path: Any, **options: Any) -> None:
     """Write the report to a file, whole or not at all. The options are those of :func:`report`."""
-    from neuler.tables import written
+    from neuler.files.tables import written
 
     content = report(robot, **options)
     with written(path) as file:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.columns import slots
 from neuler.errors import NeulerError
+from neuler.files.columns import slots
 from neuler.recipes.mobility import Mobility
 from neuler.robot import Joint, ParallelRobot
 from neuler.robot.doctor import Finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.columns import slots
+from neuler.files.columns import slots
 from neuler.recipes.derivatives import inverse_dynamics_sensitivities
 from neuler.robot import Robot
 from neuler.trace.recipe import evaluate

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from neuler.columns import slots
+from neuler.files.columns import slots
 
 if TYPE_CHECKING:
     from neuler.robot import Joint, Robot

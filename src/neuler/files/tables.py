@@ -4,8 +4,8 @@ A CSV file has one state a row under a header that names the columns. The vector
 with the joints ``shoulder`` and ``elbow`` is spelled ``q_shoulder, q_elbow`` or ``q1, q2`` or
 ``q[0], q[1]``; the same goes for ``qd``, ``qdd``, ``tau``. Results are named likewise:
 ``tau_shoulder``; a matrix is flattened to ``mass_matrix[0,0], mass_matrix[0,1]``. An NPZ file holds
-one array for each input under the input's name, batch axes first. :mod:`neuler.columns` has all names,
-:mod:`neuler.states` what is asked of states of machines with loops.
+one array for each input under the input's name, batch axes first. :mod:`neuler.files.columns` has all names,
+:mod:`neuler.files.states` what is asked of states of machines with loops.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.columns import column_names, mechanism_of, spellings
 from neuler.errors import FormatError
+from neuler.files.columns import column_names, mechanism_of, spellings
+from neuler.files.states import Closing, Where, closings, ready
 from neuler.kernels import Kernel
 from neuler.naming import closest
-from neuler.states import Closing, Where, closings, ready
 
 Array = NDArray[np.float64]
 Report = Callable[[int], Any]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.columns import mechanism_of, slots, tree_of
 from neuler.errors import FormatError, InputError, RobotError
+from neuler.files.columns import mechanism_of, slots, tree_of
 from neuler.kernels import Kernel
 from neuler.robot import Mechanism, ParallelRobot
 from neuler.robot.configuration import free_joints, length_instead_of_one, no_rotation

@@ -1,0 +1,173 @@
+"""What commands share: the robot they are about, progress, JSON."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from neuler import formats, robots
+from neuler.errors import InputError
+from neuler.recipes.quantities import Subject
+from neuler.robot import ParallelRobot, Robot
+
+
+def robot_command(
+    commands: Any,
+    name: str,
+    run: Callable[[Any], None],
+    help: str,
+    epilog: str | None = None,
+    quantity: str | None = None,
+) -> argparse.ArgumentParser:
+    """A command about a robot, with flags that say how to load it; ``quantity`` is the help of one more argument."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=help, description=help[0].upper() + help[1:] + ".", epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    if quantity:
+        command.add_argument("quantity", metavar="QUANTITY", help=quantity)
+    command.add_argument("robot", metavar="FILE|NAME", help="a robot file (URDF, SYMORO+), or a name of the catalogue")
+    command.add_argument("--mimic", choices=("refuse", "couple", "independent"), help="joints that mimic others (URDF)")
+    command.add_argument(
+        "--floating", nargs="?", const="base", choices=("free", "fixed", "refuse", "base"),
+        help="alone (or base): let the robot's base move freely; else what to make of floating joints (URDF)",
+    )  # fmt: skip
+    command.add_argument(
+        "--value", action="append", default=[], metavar="SYMBOL=NUMBER", help="the value of a symbol (SYMORO+)"
+    )
+    command.add_argument(
+        "--values",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="values of symbols (SYMORO+): lines D3 = 0.45",
+    )
+    command.add_argument("--missing", choices=("refuse", "zero"), help="dynamic parameters without a value (SYMORO+)")
+    command.set_defaults(run=run)
+    return command
+
+
+def add_measured(command: argparse.ArgumentParser) -> None:
+    """Flags of what is measured."""
+    command.add_argument("--batch", type=_positive, default=4096, metavar="N", help="states in a batch; default 4096")
+    command.add_argument("--verbs", nargs="+", metavar="VERB", help="what to measure; default: the common quantities")
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive whole number, got {text!r}")
+    return number
+
+
+def load_robot(chosen: Any) -> Subject:
+    """The robot that the command is about."""
+    options = {key: getattr(chosen, key) for key in ("mimic", "missing") if getattr(chosen, key) is not None}
+    if chosen.floating not in (None, "base"):
+        options["floating"] = chosen.floating
+    values = dict(pair for path in chosen.values for pair in _values(path))
+    values.update(_value(text) for text in chosen.value)
+    if values:
+        options["values"] = values
+    found = _named(chosen.robot, options)
+    return _freed(found) if chosen.floating == "base" else found
+
+
+def _named(name: str, options: dict[str, Any]) -> Subject:
+    if os.path.exists(name):
+        return formats.load(name, **options)
+    looks_like_file = os.sep in name or bool(os.path.splitext(name)[1])
+    if looks_like_file:
+        raise InputError(f"there is no file {name!r}; the catalogue has: {', '.join(robots.names())}")
+    if name not in robots.names():
+        raise InputError(
+            f"there is neither a file nor a robot of the catalogue named {name!r}; "
+            f"the catalogue has: {', '.join(robots.names())}"
+        )
+    if options:
+        option = {"values": "value or --values"}.get(next(iter(options)), next(iter(options)))
+        raise InputError(f"--{option} is for robot files; {name!r} is a robot of the catalogue")
+    return robots.get(name)
+
+
+def _freed(found: Subject) -> Subject:
+    """With its base free to move, under a name for the ground that is not taken."""
+    if isinstance(found, ParallelRobot):
+        raise InputError(
+            f"--floating: the legs of the parallel robot {found.name!r} stand on the ground; it stays there"
+        )
+    tree = found if isinstance(found, Robot) else found.tree
+    world = "world"
+    while world in tree.link_names:
+        world += "_"
+    free = tree.with_free_base(world=world)
+    if isinstance(found, Robot):
+        return free
+    reference = None if found.reference is None else (*free.neutral()[:7], *found.reference)
+    return found.replace(tree=free, reference=reference)
+
+
+def _value(text: str) -> tuple[str, float]:
+    key, equals, value = text.partition("=")
+    try:
+        if not equals or not key.strip():
+            raise ValueError
+        return key.strip(), float(value)
+    except ValueError:
+        raise InputError(f"--value expects SYMBOL=NUMBER, for example D3=0.45, got {text!r}") from None
+
+
+def _values(path: str) -> list[tuple[str, float]]:
+    """Symbols from a file of lines D3 = 0.45 (TOML), or from a JSON object."""
+    import tomllib
+
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        text = data.decode("utf-8-sig")
+        found = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # also not UTF-8, not JSON, not TOML
+        raise InputError(f"--values {path}: expected lines such as D3 = 0.45, or a JSON object: {error}") from None
+    for name, value in found.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > sys.float_info.max:
+            raise InputError(f"--values {path}: {name!r} must be a finite number, got {str(value)[:60]}")
+    return [(name, float(value)) for name, value in found.items()]
+
+
+@contextlib.contextmanager
+def progress_bar(total: int, title: str, unit: str = "step") -> Iterator[Callable[[int], Any]]:
+    """A progress bar on stderr where that is a terminal and tqdm is there; else nothing."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        yield lambda _: None
+        return
+    scale = unit == "B"
+    off = not sys.stderr.isatty()
+    with tqdm(total=total, desc=title, unit=unit, unit_scale=scale, file=sys.stderr, disable=off, leave=False) as bar:
+        yield bar.update
+
+
+def steps(title: str) -> Callable[[Sequence[Any]], Iterable[Any]]:
+    """Items as they are worked through, under a progress bar."""
+
+    def walk(items: Sequence[Any]) -> Iterator[Any]:
+        with progress_bar(len(items), title) as step:
+            for item in items:
+                yield item
+                step(1)
+
+    return walk
+
+
+def print_json(data: object) -> None:
+    """On standard output."""
+    print(json.dumps(data, indent=2, allow_nan=False))

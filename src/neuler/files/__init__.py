@@ -1,0 +1,1 @@
+"""States and trajectories on disk: tables, the names of their columns, and what makes a state valid."""
