@@ -20,8 +20,11 @@ from pinocchio_model import columns, from_robot, positions, velocities  # noqa: 
 TOLERANCE = 1e-10
 STATES = 10
 WITHOUT_MOTION = {"quadrotor_base", "iris_simple"}
-SLOW = {"romeo", "tiago", "tiago_dual"}
-"""More than 45 coordinates: they compile for long."""
+SLOW = {
+    "alex_psyonic_hands", "alex_sake_hands", "g1_29dof_with_hand_rev_1_0", "romeo", "talos_full_v2", "tiago",
+    "tiago_dual", "tiago_pro",
+}  # fmt: skip
+"""About 40 coordinates and more: they compile for long."""
 COMPILED = 24
 """Coordinates up to which the inverse kernel is compiled in the quick tests; beyond, it runs on plain floats."""
 
