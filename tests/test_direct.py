@@ -170,6 +170,17 @@ def test_kernels_are_still_objects():
         bound(np.zeros(6))
 
 
+def test_kernels_are_called_without_a_tuple():
+    """The flag of Python's vectorcall; a class that is derived and defines a call of its own has that."""
+    assert neuler.Kernel.__flags__ & (1 << 11)
+
+    class Told(neuler.Kernel):
+        def __call__(self, *arrays):
+            return "told"
+
+    assert Told(ROBOT, "gravity_force")(np.zeros(6)) == "told"
+
+
 def test_a_bound_kernel_keeps_its_code():
     robot = neuler.robots.general_chain(20).with_gravity((0, 0, 0.77))
     bound = robot.forward_dynamics.bind()

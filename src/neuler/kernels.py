@@ -120,6 +120,7 @@ def plain_options(quantity: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
+@direct.vectorcalled
 class Kernel(Direct):  # type: ignore[misc]
     """A compiled quantity of one robot.
 

@@ -346,6 +346,8 @@ class _Member(ctypes.Structure):
 
 _TP_CALL, _TP_DOC, _TP_MEMBERS = 50, 56, 72
 _WHOLE_NUMBER, _READ_ONLY = 19, 1
+_TP_FLAGS = HEADER + 152
+"""Bytes to the flags of a type."""
 _DEFAULT, _BASETYPE, _VECTORCALL = 1 << 18, 1 << 10, 1 << 11
 _FUNCTION, _FRAME, _DICT = HEADER, HEADER + 8, HEADER + 16
 """Words behind the header: the function that is called, its frame, and attributes where there are any."""
@@ -377,6 +379,19 @@ Direct: Any = callable_type(
     "neuler.compiler.direct.Direct", "Base of objects that are called through @call; see the module.", attributes=False
 )
 """A subclass has a method ``_general`` for all that the emitted code does not take."""
+
+
+def vectorcalled(kind: Any) -> Any:
+    """Let a class derived from ``Direct`` be called as quickly as the type itself.
+
+    Python 3.11 does not hand the flag down, since a class may define ``__call__`` later; this one does not.
+    """
+    if not kind.__flags__ & _VECTORCALL:
+        flags = ctypes.c_ulong.from_address(id(kind) + _TP_FLAGS)
+        if flags.value == kind.__flags__:  # else the type is laid out in another way, and stays as it is
+            flags.value |= _VECTORCALL
+            ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+    return kind
 
 
 def ready(instance: Any, words: np.ndarray | None, function: str = "call") -> None:
