@@ -219,3 +219,4 @@ def test_an_unknown_layout_of_arrays_goes_the_general_way(monkeypatch):
     monkeypatch.setattr(direct, "_known_layout", lambda: False)
     kernel = neuler.Kernel(ROBOT, "gravity_force")
     np.testing.assert_array_equal(kernel(np.zeros(6)), ROBOT.gravity_force(np.zeros(6)))
+    np.testing.assert_array_equal(kernel.bind()(), ROBOT.gravity_force(np.zeros(6)))

@@ -397,7 +397,8 @@ def vectorcalled(kind: Any) -> Any:
 def ready(instance: Any, words: np.ndarray | None, function: str = "call") -> None:
     """Let an instance be called, by its frame; without one always the general way."""
     cells = (ctypes.c_void_p * 2).from_address(id(instance) + _FUNCTION)
-    cells[1] = words.ctypes.data if words is not None and _known_layout() else None
+    seen = function != "call" or _known_layout()  # a bound call looks at no array
+    cells[1] = words.ctypes.data if words is not None and seen else None
     cells[0] = _functions()[0][function]
 
 
