@@ -242,7 +242,7 @@ def test_a_changed_recipe_is_compiled_again(tmp_path):
     line = 'trace = lambda values: whole.trace({**values, "qd": list(still), "qdd": list(still)})'
     assert line in text
     path.write_text(
-        text.replace(line, line.replace("whole.trace(", "doubled(whole.trace, ").replace("})", "})"))
+        text.replace(line, line.replace("whole.trace(", "doubled(whole.trace, "))
         + "\n\ndef doubled(trace, values):\n    return [[2.0 * x for x in row] for row in trace(values)]\n"
     )
     changed = run(tmp_path)

@@ -137,7 +137,7 @@ def test_what_is_not_finite_is_told_as_ever():
 
 
 def test_references_are_counted():
-    """A million calls: nothing leaks, nothing is freed too early."""
+    """Many calls of every kind: nothing leaks, nothing is freed too early."""
     kernel, out = ROBOT.gravity_force, np.zeros(6)
     q = np.zeros(6)
     bound = kernel.bind()

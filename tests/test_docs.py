@@ -72,8 +72,13 @@ def test_every_test_that_the_errata_name_exists():
 
 def test_files_that_the_equation_map_names_exist():
     text = (ROOT / "docs" / "equations.md").read_text()
-    for file in re.findall(r"`((?:algebra|formats|passes|recipes|recursions|robot)/\w+\.py)", text):
-        assert (ROOT / "src" / "neuler" / file).exists(), file
+    rooms = "algebra|compiler|formats|passes|recipes|recursions|robot|trace"
+    found = re.findall(rf"`((?:{rooms})/\w+\.py)(?:: ([\w, ]+))?`", text)
+    assert len(found) > 30
+    for file, names in found:
+        source = (ROOT / "src" / "neuler" / file).read_text()
+        for name in filter(None, (part.strip() for part in names.split(","))):
+            assert re.search(rf"(?:def|class) {name}\b|^{name}\b", source, re.MULTILINE), f"{file}: {name}"
 
 
 def test_imports_point_downwards():

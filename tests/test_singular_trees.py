@@ -151,30 +151,36 @@ def test_only_robots_that_can_need_it_carry_a_guard():
     assert weightless(two_slides()) == {"x"}
     for name in neuler.robots.names():
         robot = neuler.robots.get(name)
-        if isinstance(robot, Robot) and name not in ("eel",):
+        if isinstance(robot, Robot):
             assert not weightless(robot), name
+    seen = 0
     for seed in range(20):
         robot = random_robot(seed)
         physical = all(link.mass > 0 and np.linalg.eigvalsh(link.inertia_about_com)[0] > 0 for link in robot.links[1:])
         if physical:
             assert not grouped_tree(robot).usual
+            seen += 1
+    assert seen >= 3
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_a_guard_changes_no_number(seed):
-    """A massless link in the middle of a random chain: forward after inverse is the identity."""
-    robot = random_robot(seed)
-    light = [Link(link.name) if k == 1 else link for k, link in enumerate(robot.links)]
-    robot = robot.replace(links=light).without_motors()
-    if not weightless(robot):
-        pytest.skip("that link is carried by no moving joint")
-    try:
-        kernel = robot.forward_dynamics
-    except RobotError:
-        return  # nothing behind it
-    q, qd, qdd = random_states(robot, 50, seed)
-    condition = np.linalg.cond(robot.mass_matrix(q)).max()
-    close(kernel(q, qd, robot.inverse_dynamics(q, qd, qdd)), qdd, 1e-14 * condition + 1e-11)
+def test_a_guard_changes_no_number():
+    """A massless link in the middle of random trees: forward after inverse is the identity."""
+    compared = 0
+    for seed in range(16):
+        robot = random_robot(seed)
+        light = [Link(link.name) if k == 1 else link for k, link in enumerate(robot.links)]
+        robot = robot.replace(links=light).without_motors()
+        if not weightless(robot):
+            continue  # that link is carried by no moving joint
+        try:
+            kernel = robot.forward_dynamics
+        except RobotError:
+            continue  # nothing behind it
+        q, qd, qdd = random_states(robot, 50, seed)
+        condition = np.linalg.cond(robot.mass_matrix(q)).max()
+        close(kernel(q, qd, robot.inverse_dynamics(q, qd, qdd)), qdd, 1e-14 * condition + 1e-11)
+        compared += 1
+    assert compared >= 3
 
 
 def test_unphysical_links_keep_their_numbers():

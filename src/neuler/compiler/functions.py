@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from neuler.compiler.trig import MAGIC, _bits, literal
+from neuler.compiler.trig import MAGIC, MAGNITUDE, bits_of, literal
 
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
@@ -37,7 +37,7 @@ _TWO_THIRDS_LOW, _LN2_REST = 3.7007434154171886e-17, 2.3190468138462996e-17
 """Two thirds and the logarithm of two, less their nearest doubles."""
 _PI_LOW = 1.2246467991473531772e-16
 """pi less its nearest double."""
-_MAGNITUDE, _INFINITY = 0x7FFFFFFFFFFFFFFF, 0x7FF << 52
+_INFINITY = 0x7FF << 52
 _SQRT_HALF = 0x3FE6A09E667F3BCD
 _ONE = 0x3FF0000000000000
 
@@ -134,11 +134,11 @@ class Writer:
 
     def absolute(self, a: str) -> str:
         """|a|."""
-        return self.value(self.integer("and", self.bits(a), _MAGNITUDE))
+        return self.value(self.integer("and", self.bits(a), MAGNITUDE))
 
     def signed_like(self, a: str, sign: str) -> str:
         """|a| with another number's sign."""
-        size = self.integer("and", self.bits(a), _MAGNITUDE)
+        size = self.integer("and", self.bits(a), MAGNITUDE)
         return self.value(self.integer("or", size, self.integer("and", self.bits(sign), -(1 << 63))))
 
     def ordered(self, a: str) -> str:
@@ -161,8 +161,8 @@ def _scaled(w: Writer, x: str, k: str) -> str:
 
 def _exp(w: Writer, x: str, low: str | None = None) -> str:
     """e^(x + low) with low a small correction of x."""
-    bits = w.integer("and", w.bits(x), _MAGNITUDE)
-    far, endless = w.compare("ugt", bits, _bits(800.0)), w.compare("uge", bits, _INFINITY)
+    bits = w.integer("and", w.bits(x), MAGNITUDE)
+    far, endless = w.compare("ugt", bits, bits_of(800.0)), w.compare("uge", bits, _INFINITY)
     near = w.choose(endless, 0.0, w.choose(far, w.signed_like(w.number(800.0), x), x))
     big = w.fused(near, 1.0 / math.log(2.0), MAGIC)
     k = w.sub(big, MAGIC)
@@ -186,7 +186,7 @@ class _Logarithm:
     def __init__(self, w: Writer, x: str) -> None:
         bits = w.bits(x)
         self.w, self.x = w, x
-        self.zero = w.compare("eq", w.integer("and", bits, _MAGNITUDE), 0)
+        self.zero = w.compare("eq", w.integer("and", bits, MAGNITUDE), 0)
         self.endless = w.compare("eq", bits, _INFINITY)
         below = w.compare("ugt", bits, 1 << 63)  # not -0
         self.negative = w.new(f"and {w.m} {below}, {w.new(f'fcmp ord {w.v} {x}, {x}')}")
@@ -226,12 +226,12 @@ def _log(w: Writer, x: str) -> str:
 
 def _tanh(w: Writer, x: str) -> str:
     size = w.absolute(x)
-    near = w.compare("slt", w.bits(size), _bits(0.625))
+    near = w.compare("slt", w.bits(size), bits_of(0.625))
     small = w.choose(near, x, 0.0)
     z = w.mul(small, small)
     ratio = w.div(w.polynomial(z, _TANH[0]), w.polynomial(z, _TANH[1]))
     small = w.fused(w.mul(small, z), ratio, small)
-    grown = _exp(w, w.mul(2.0, w.choose(w.compare("ugt", w.bits(size), _bits(22.0)), 22.0, size)))
+    grown = _exp(w, w.mul(2.0, w.choose(w.compare("ugt", w.bits(size), bits_of(22.0)), 22.0, size)))
     large = w.sub(1.0, w.div(2.0, w.add(grown, 1.0)))
     return w.choose(w.nan(x), x, w.signed_like(w.choose(near, small, large), x))
 
@@ -240,8 +240,8 @@ def _atan2(w: Writer, y: str, x: str) -> str:
     ay, ax = w.absolute(y), w.absolute(x)
     steep = w.compare("ugt", w.bits(ay), w.bits(ax))
     a, b = w.choose(steep, ax, ay), w.choose(steep, ay, ax)
-    huge = w.compare("ugt", w.bits(b), _bits(2.0**1000))
-    little = w.compare("ult", w.bits(b), _bits(2.0**-900))
+    huge = w.compare("ugt", w.bits(b), bits_of(2.0**1000))
+    little = w.compare("ult", w.bits(b), bits_of(2.0**-900))
     scale = w.choose(huge, 2.0**-100, w.choose(little, 2.0**200, 1.0))
     endless = w.compare("eq", w.bits(a), _INFINITY)  # both
     a, b = w.mul(w.choose(endless, 1.0, a), scale), w.mul(w.choose(endless, 1.0, b), scale)

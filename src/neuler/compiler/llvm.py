@@ -116,7 +116,7 @@ class Emitter:
             writer = Writer(self.lanes, self.target.fma, f"{name}x")
             found = FUNCTIONS[op][1](writer, *arguments)
             lines.extend(writer.lines)
-            text = f"select <{self.lanes} x i1> splat (i1 true), {wide} {found}, {wide} {found}"
+            text = f"select <{self.lanes} x i1> splat (i1 true), {wide} {found}, {wide} {found}"  # another name for it
         else:
             self.functions.add(op)
             text = f"call {wide} @neuler_{op}({', '.join(f'{wide} {x}' for x in arguments)})"

@@ -22,16 +22,18 @@ COSINE = (
     -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
 )  # fmt: skip
 MAGIC = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer and leaves its low bits in the mantissa
-_MAGNITUDE = 0x7FFFFFFFFFFFFFFF
+MAGNITUDE = 0x7FFFFFFFFFFFFFFF
+"""The bits of a double but its sign."""
 
 
-def _bits(x: float) -> int:
+def bits_of(x: float) -> int:
+    """Of a double, as a whole number."""
     return int(struct.unpack("<Q", struct.pack("<d", x))[0])
 
 
 def literal(x: float) -> str:
     """A double as LLVM writes it, exactly."""
-    return f"0x{_bits(x):016X}"
+    return f"0x{bits_of(x):016X}"
 
 
 @functools.cache
@@ -110,8 +112,8 @@ class _Writer:
         self.lines += [
             f"  %v = load {v}, ptr %px, align 8",
             f"  %vi = bitcast {v} %v to {i}",  # as integers: a comparison of NaNs would raise a flag
-            f"  %a = and {i} %vi, splat (i64 {_MAGNITUDE})",
-            f"  %far = icmp sgt {i} %a, splat (i64 {_bits(limit(self.fma))})",
+            f"  %a = and {i} %vi, splat (i64 {MAGNITUDE})",
+            f"  %far = icmp sgt {i} %a, splat (i64 {bits_of(limit(self.fma))})",
             f"  %bits = bitcast <{lanes} x i1> %far to i{lanes}",
             f"  %any = icmp ne i{lanes} %bits, 0",
             "  br i1 %any, label %beyond, label %near, !prof !0",
@@ -142,8 +144,8 @@ class _Writer:
             f"  %pn = alloca {i}, align 64",
             f"  %w = load {v}, ptr %px, align 8",
             f"  %wi = bitcast {v} %w to {i}",
-            f"  %a = and {i} %wi, splat (i64 {_MAGNITUDE})",
-            f"  %far = icmp sgt {i} %a, splat (i64 {_bits(limit(self.fma))})",
+            f"  %a = and {i} %wi, splat (i64 {MAGNITUDE})",
+            f"  %far = icmp sgt {i} %a, splat (i64 {bits_of(limit(self.fma))})",
             f"  %v = select <{self.lanes} x i1> %far, {v} zeroinitializer, {v} %w",
         ]
         r, n, lost = self.reduce()
@@ -156,8 +158,8 @@ class _Writer:
             "  %qx = getelementptr double, ptr %px, i64 %j",
             "  %lx = load double, ptr %qx",
             "  %li = bitcast double %lx to i64",
-            f"  %la = and i64 %li, {_MAGNITUDE}",
-            f"  %lf = icmp sgt i64 %la, {_bits(limit(self.fma))}",
+            f"  %la = and i64 %li, {MAGNITUDE}",
+            f"  %lf = icmp sgt i64 %la, {bits_of(limit(self.fma))}",
             "  br i1 %lf, label %one, label %next",
             "one:",
             "  %qr = getelementptr double, ptr %pr, i64 %j",

@@ -145,7 +145,7 @@ def power(x: Scalar, p: float) -> Scalar:
     if p == round(p) and p <= 16:
         return _whole_power(x, int(p))
     if 2.0 * p == round(2.0 * p) and p <= 16:
-        return _times(_whole_power(x, int(p)) if p > 1 else 1.0, sqrt(x))
+        return sqrt(x) if p < 1.0 else _whole_power(x, int(p)) * sqrt(x)
     if isinstance(x, Node):
         return x.graph.node(POW, x, p)
     if isinstance(x, complex):
@@ -154,14 +154,8 @@ def power(x: Scalar, p: float) -> Scalar:
         return math.nan
     try:
         return x**p
-    except OverflowError:
+    except (OverflowError, ZeroDivisionError):
         return math.inf
-    except ZeroDivisionError:
-        return math.inf
-
-
-def _times(a: Scalar, b: Scalar) -> Scalar:
-    return a * b
 
 
 def _whole_power(x: Scalar, n: int) -> Scalar:
