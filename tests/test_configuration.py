@@ -14,6 +14,7 @@ from free_robots import floating, several
 from neuler import InputError, Joint, Limits, Link, Robot, robots
 from neuler.algebra import pose
 from neuler.robot import configuration
+from neuler.robot.kinds.quaternions import rotated
 from neuler.watch import Watch
 from random_robots import close, random_robot
 
@@ -25,9 +26,9 @@ quietly = pytest.mark.filterwarnings("ignore:(invalid value|divide by zero) enco
 def aligned(robot, q, like):
     """q with every quaternion on the side of the one in ``like``: both signs are one rotation."""
     q = np.array(q)
-    for _, first, _ in configuration.free_joints(robot):
-        turn = q[..., first + 3 : first + 7]
-        turn *= np.where((turn * like[..., first + 3 : first + 7]).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
+    for _, first in configuration.quaternions(robot):
+        turn = q[..., first : first + 4]
+        turn *= np.where((turn * like[..., first : first + 4]).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
     return q
 
 
@@ -68,7 +69,7 @@ def test_random_configurations_are_within_the_limits_and_seeded():
 def test_random_rotations_are_uniform():
     """Of a uniform rotation every column has mean zero and second moment 1/3, and w^2 the mean 1/4."""
     q = random_robot(1).with_free_base().random_configuration(0, 200_000)
-    x = configuration.rotated(q[:, 3:7], np.array([1.0, 0.0, 0.0]))
+    x = rotated(q[:, 3:7], np.array([1.0, 0.0, 0.0]))
     assert np.abs(x.mean(axis=0)).max() < 0.01
     assert np.abs(x.T @ x / len(x) - np.eye(3) / 3).max() < 0.01
     assert np.abs(np.square(q[:, 3:7]).mean(axis=0) - 0.25).max() < 0.005
@@ -85,8 +86,9 @@ def test_there_and_back(robot, angle):
     rng = np.random.default_rng(1)
     q0 = robot.random_configuration(rng, 200)
     v = rng.uniform(-2, 2, (200, robot.nv))
-    for _, _, first in configuration.free_joints(robot):
-        w = v[:, first + 3 : first + 6]
+    for k, turn in enumerate(configuration.quaternions(robot)):
+        first = turn[1] - k  # a free joint has a velocity less than it has positions
+        w = v[:, first : first + 3]
         w *= angle / np.linalg.norm(w, axis=1, keepdims=True)
     q1 = robot.integrate(q0, v, 1.0)
     found = robot.difference(q0, q1)
@@ -356,7 +358,10 @@ def test_rounding_of_the_length_is_taken_out():
 
 
 def test_methods_that_know_no_free_joints_say_so():
-    with pytest.raises(InputError, match="'nasser' knows no free joints, and robot 'puma560' has 'root_joint'; use"):
+    with pytest.raises(
+        InputError,
+        match="'nasser' knows revolute and prismatic joints, and robot 'puma560' has 'root_joint', which is free; use",
+    ):
         PUMA.compile("forward_dynamics", method="nasser")
     with pytest.raises(InputError, match="free joint"):
         PUMA.compile("inverse_dynamics_hessian")

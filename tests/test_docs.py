@@ -84,7 +84,7 @@ def test_files_that_the_equation_map_names_exist():
 def test_imports_point_downwards():
     """Rooms from the ground up; none may import from a room above it."""
     order = [
-        "version", "errors", "naming", "tolerances", "robot", "formats", "robots", "trace", "compiler", "algebra",
+        "version", "errors", "naming", "tolerances", "trace", "algebra", "robot", "formats", "robots", "compiler",
         "passes", "recursions", "recipes", "watch", "kernels",
     ]  # fmt: skip
     source = ROOT / "src" / "neuler"

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
 from neuler.robot import Joint, Robot, Transform
-from neuler.robot.configuration import conjugate, quaternion_product, rotated
+from neuler.robot.kinds.quaternions import conjugate, product, rotated
 from neuler.robot.transform import quaternion
 
 Array = NDArray[np.float64]
@@ -75,6 +75,8 @@ class Layout:
             part, into = ours[..., mine.q : mine.q + mine.nq], theirs[..., slot.q : slot.q + slot.nq]
             if joint.kind == "free":
                 into[...] = self._pose_there(self._seat(joint), part)
+            elif joint.type.quaternion is not None:
+                into[...] = np.roll(part, 1, axis=-1) if self.scalar_first else part
             elif slot.nq == 2:
                 into[..., 0], into[..., 1] = np.cos(part[..., 0]), np.sin(part[..., 0])
             else:
@@ -104,6 +106,8 @@ class Layout:
             part, into = theirs[..., slot.q : slot.q + slot.nq], ours[..., mine.q : mine.q + mine.nq]
             if joint.kind == "free":
                 into[...] = self._pose_back(self._seat(joint), part)
+            elif joint.type.quaternion is not None:
+                into[...] = np.roll(part, -1, axis=-1) if self.scalar_first else part
             elif slot.nq == 2:
                 into[..., 0] = np.arctan2(part[..., 1], part[..., 0])
             else:
@@ -152,7 +156,7 @@ class Layout:
         if seat is not None:
             mount = quaternion(seat.rotation)
             position = np.array(seat.translation) + position @ np.array(seat.rotation).T
-            turn = quaternion_product(np.broadcast_to(mount, turn.shape), turn)
+            turn = product(np.broadcast_to(mount, turn.shape), turn)
         return np.concatenate([position, np.roll(turn, 1, axis=-1) if self.scalar_first else turn], axis=-1)
 
     def _pose_back(self, seat: Transform | None, pose: Array) -> Array:
@@ -161,7 +165,7 @@ class Layout:
         if seat is not None:
             back = conjugate(quaternion(seat.rotation))
             position = (position - np.array(seat.translation)) @ np.array(seat.rotation)
-            turn = quaternion_product(np.broadcast_to(back, turn.shape), turn)
+            turn = product(np.broadcast_to(back, turn.shape), turn)
         return np.concatenate([position, turn], axis=-1)
 
     def _carried(self, v: Array) -> Array:
@@ -196,7 +200,7 @@ class Layout:
                 part, turn = found[..., mine.v : mine.v + 3], q[..., mine.q + 3 : mine.q + 7]
                 seat = self._seat(joint)
                 if seat is not None:
-                    turn = quaternion_product(np.broadcast_to(quaternion(seat.rotation), turn.shape), turn)
+                    turn = product(np.broadcast_to(quaternion(seat.rotation), turn.shape), turn)
                 part[...] = rotated(conjugate(turn) if back else turn, part)
         return found
 
@@ -279,7 +283,7 @@ def _matched(robot: Robot, library: str, slots: dict[str, Slot]) -> tuple[Slot, 
         raise InputError(f"layouts.{library}: {' and '.join(parts)}; both need the same joints by the same names")
     for joint in robot.moving_joints:
         slot = slots[joint.name]
-        known = [(7, 6)] if joint.kind == "free" else [(1, 1), (2, 1)] if joint.kind == "revolute" else [(1, 1)]
+        known = [(joint.nq, joint.nv), *([(2, 1)] if joint.kind == "revolute" else [])]
         if (slot.nq, slot.nv) not in known:
             raise InputError(
                 f"layouts.{library}: joint {joint.name!r} is {joint.kind} here, and has {slot.nq} positions and "

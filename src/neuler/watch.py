@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError, RobotError
 from neuler.robot import Mechanism, ParallelRobot, Robot
-from neuler.robot.configuration import free_joints, length_instead_of_one, listed, no_rotation
+from neuler.robot.configuration import length_instead_of_one, listed, no_rotation, quaternions
 from neuler.tolerances import OPEN
 from neuler.trace.recipe import Operand
 
@@ -98,9 +98,9 @@ class Watch:
         spots = []
         with np.errstate(all="ignore"):
             well = _results(ufunc(*arrays))
-            for name, first, _ in free_joints(self.robot):
+            for name, first in quaternions(self.robot):
                 turned = neutral.copy()
-                turned[first + 3 : first + 7] = 1.0
+                turned[first : first + 4] = 1.0
                 arrays[self.position] = turned
                 ill = _results(ufunc(*arrays))
                 for k, (before, after) in enumerate(zip(well, ill, strict=True)):
@@ -108,7 +108,7 @@ class Watch:
                     if len(places):
                         place = int(places[0])
                         index = tuple(int(i) for i in np.unravel_index(place, self.outputs[k].shape))
-                        spots.append(Spot(name, first + 3, k, index, place))
+                        spots.append(Spot(name, first, k, index, place))
                         break
         self.spots = tuple(spots)
         self.places = tuple({spot.place for spot in spots})
@@ -187,8 +187,8 @@ class MachineWatch:
     def _no_rotation(self, q: np.ndarray) -> Rows:
         """Rows with a quaternion that is none."""
         bad = np.zeros(q.shape[:-1], dtype=bool)
-        for _, first, _ in free_joints(self._mechanism.tree):
-            bad |= no_rotation(q[..., first + 3 : first + 7], EDGE)
+        for _, first in quaternions(self._mechanism.tree):
+            bad |= no_rotation(q[..., first : first + 4], EDGE)
         return bad
 
     def _open(self, q: np.ndarray) -> Rows:

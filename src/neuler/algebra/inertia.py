@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from neuler.algebra import turns
 from neuler.algebra import vector as vec
+from neuler.algebra.screw import Column
 from neuler.algebra.turns import Angle
 from neuler.algebra.vector import Matrix, Symmetric, Vector
 from neuler.trace.graph import Scalar
@@ -40,6 +41,10 @@ class Inertia:
         force = vec.add(vec.apply_symmetric(self.a, v), vec.apply(self.b, w))
         moment = vec.add(vec.apply_transposed(self.b, v), vec.apply_symmetric(self.c, w))
         return force, moment
+
+    def along(self, column: Column) -> tuple[Vector, Vector]:
+        """Wrench of a unit acceleration by a column."""
+        return self @ (column.linear, column.angular) if column.unit is None else self.column(column.unit)
 
     def column(self, k: int) -> tuple[Vector, Vector]:
         """Wrench of a unit acceleration along coordinate k of (vx, vy, vz, wx, wy, wz)."""

@@ -17,7 +17,7 @@ from neuler.errors import FormatError, InputError, RobotError
 from neuler.files.columns import mechanism_of, slots, tree_of
 from neuler.kernels import Kernel
 from neuler.robot import Mechanism, ParallelRobot
-from neuler.robot.configuration import free_joints, length_instead_of_one, no_rotation
+from neuler.robot.configuration import length_instead_of_one, no_rotation, quaternions
 from neuler.robot.parallel import PLATFORM
 from neuler.tolerances import OPEN
 
@@ -95,8 +95,8 @@ def ready(kernel: Kernel, arrays: Sequence[Array], where: Where, closing: Closin
         q = whole
     if q.ndim == 0 or q.shape[-1] != tree.nq or q.dtype.kind not in "fiu":
         return found  # the kernel says what is wrong
-    for name, first, _ in free_joints(tree):
-        turn = q[..., first + 3 : first + 7]
+    for name, first in quaternions(tree):
+        turn = q[..., first : first + 4]
         bad = no_rotation(turn)
         if bad.any():
             spot = tuple(np.argwhere(bad)[0].tolist())

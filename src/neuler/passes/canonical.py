@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.algebra.turns import Angle
-from neuler.passes.tree import FIXED, FREE, PRISMATIC, REVOLUTE, Body, Tree
+from neuler.passes.tree import Body, Tree
 from neuler.robot import Joint, Robot, Transform
 
 Array = NDArray[np.float64]
@@ -24,8 +24,6 @@ _EXACT = 1e-14
 """Below it a cosine, sine or length is rounding noise of a zero."""
 _OBLIQUE = 0.1
 """Below this sine two axes are nearly parallel: their common normal lies far away and is not used."""
-
-_SIGMA = {"revolute": REVOLUTE, "prismatic": PRISMATIC, "fixed": FIXED, "free": FREE}
 
 
 def canonical(robot: Robot) -> Tree:
@@ -61,7 +59,7 @@ class _Chooser:
         velocities = positions = 0
         for number in range(1, len(robot.links)):
             joint = self.joint(number)
-            body = self._free(number) if joint.kind == "free" else self._body(number)
+            body = self._body(number) if joint.type.has_axis or not joint.moves else self._seated(number)
             if joint.moves:
                 body = dataclasses.replace(body, coordinate=velocities, position=positions)
             velocities, positions = velocities + joint.nv, positions + joint.nq
@@ -86,7 +84,7 @@ class _Chooser:
         """z along the first axis, x along gravity's horizontal part where there is one."""
         first = self._main_child(0)
         z, origin = np.array([0.0, 0.0, 1.0]), np.zeros(3)
-        if first is not None and self.joint(first).kind == "free":
+        if first is not None and not self.joint(first).type.has_axis:
             return self._described(Body(self.robot.links[0].name, antecedent=0), 0)  # the user's own frame
         if first is not None:
             direction, origin = self._axis_of(first)
@@ -98,28 +96,27 @@ class _Chooser:
         self.axes[0], self.origin[0] = _axes(z, across), origin
         return self._described(Body(self.robot.links[0].name, antecedent=0), 0)
 
-    def _free(self, number: int) -> Body:
-        """A free link keeps the user's frame."""
+    def _seated(self, number: int) -> Body:
+        """A link whose joint has no axis keeps the user's frame."""
         joint, parent = self.joint(number), self.above[number - 1]
         mount = self._user_frame(parent) @ joint.placement
-        body = Body(self.robot.links[number].name, parent, FREE, mount=mount, joint=joint)
+        body = Body(self.robot.links[number].name, parent, joint.type, mount=mount, joint=joint)
         return self._described(body, number)
 
     def _body(self, number: int) -> Body:
         joint, parent = self.joint(number), self.above[number - 1]
-        sigma = _SIGMA[joint.kind]
         name = self.robot.links[number].name
         rotation = np.array(joint.placement.rotation)
         position = np.array(joint.placement.translation)
-        if sigma == FIXED:  # the canonical frame of the carrier, seen from here
+        if not joint.moves:  # the canonical frame of the carrier, seen from here
             self.axes[number] = _clean(rotation.T @ self.axes[parent])
             self.origin[number] = rotation.T @ (self.origin[parent] - position)
-            return self._described(Body(name, parent, FIXED, joint=joint), number)
+            return self._described(Body(name, parent, joint.type, joint=joint), number)
         axes, origin = self.axes[parent], self.origin[parent]
         z = np.array(joint.axis)
         direction = _clean(axes.T @ rotation @ z)  # of the new axis, in the parent's canonical frame
         point = _clean(axes.T @ (position - origin))
-        p, node, alpha = _common_normal(direction, point, slides=sigma == PRISMATIC)
+        p, node, alpha = _common_normal(direction, point, slides=joint.type.any_line)
         gamma = _angle(node[0], node[1])
         place = rotation.T @ (axes @ _turn_z(gamma) @ p + origin - position)
         self.origin[number] = place
@@ -128,7 +125,7 @@ class _Chooser:
         self.axes[number] = _axes(z, x)
         rest = before.T @ self.axes[number]
         quarters, offset = _offset(math.atan2(rest[1, 0], rest[0, 0]))
-        body = Body(name, parent, sigma, gamma, tuple(p.tolist()), alpha, quarters, offset, joint=joint)
+        body = Body(name, parent, joint.type, gamma, tuple(p.tolist()), alpha, quarters, offset, joint=joint)
         return self._described(body, number)
 
     def _described(self, body: Body, number: int) -> Body:
@@ -158,8 +155,8 @@ class _Chooser:
         direction, point = self._axis_of(child, number)
         node = np.cross(z, direction)
         size = float(np.linalg.norm(node))
-        if size < _EXACT:
-            if self.joint(child).kind == "prismatic":
+        if size < _EXACT or not self.joint(child).type.has_axis:
+            if self.joint(child).type.any_line:
                 return default
             across = point - origin
             across = across - (across @ z) * z

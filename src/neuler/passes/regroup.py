@@ -3,12 +3,11 @@
 What a link carries that its own joint cannot show is moved to its antecedent, exactly, after
 Gautier and Khalil (1990):
 
-- across a revolute joint: a body that does not change when it is turned about the axis and has
-  no inertia about it: the mass (put on the axis), the first moment along z, and equal xx and yy;
-- across a prismatic joint: the whole inertia tensor, since both links turn alike.
+across a revolute joint, for instance, a body that does not change when it is turned about the axis and has no
+inertia about it; every kind of joint says by ``split`` what it lets pass.
 
-Afterwards a revolute link has M = MZ = YY = 0 and a prismatic one J = 0; a free link keeps all it
-has. Joint forces, the inertia matrix and all that follows from them are unchanged; the reaction
+Afterwards a revolute link has M = MZ = YY = 0, a prismatic one J = 0, a spherical one M = 0; a free link keeps all
+it has. Joint forces, the inertia matrix and all that follows from them are unchanged; the reaction
 wrenches, the potential energy and the momentum are not, and are computed from the parameters as
 they were.
 """
@@ -19,7 +18,7 @@ import dataclasses
 
 import numpy as np
 
-from neuler.passes.tree import FREE, PRISMATIC, REVOLUTE, Body, Tree
+from neuler.passes.tree import REVOLUTE, Body, Tree
 from neuler.robot import Link, Transform
 
 
@@ -28,30 +27,19 @@ def regroup(tree: Tree) -> Tree:
     bodies = list(tree.bodies)
     for number in range(len(bodies) - 1, 0, -1):
         body = bodies[number]
-        if body.sigma == FREE:
-            continue  # it shows all ten
-        kept, moved = _split(body)
-        bodies[number] = kept
+        assert body.joint is not None
+        kept, moved = body.kind.split(_link(body), body.joint)
+        bodies[number] = _with(body, kept)
         parent = bodies[body.antecedent]
         bodies[body.antecedent] = _with(parent, _link(parent).merged(moved.seen_from(_zero_pose(body))))
     bodies = [_rotor_on_link(tree, body) for body in bodies]
     return dataclasses.replace(tree, bodies=tuple(bodies))
 
 
-def _split(body: Body) -> tuple[Body, Link]:
-    """What stays on the link, and what its antecedent takes over."""
-    xx, yy, zz, xy, xz, yz = body.inertia
-    mx, my, mz = body.first_moment
-    if body.sigma == REVOLUTE:
-        kept = Link("kept", 0.0, (mx, my, 0.0), (xx - yy, 0.0, zz, xy, xz, yz))
-        return _with(body, kept), Link("moved", body.mass, (0.0, 0.0, mz), (yy, yy, 0.0, 0.0, 0.0, 0.0))
-    if body.sigma == PRISMATIC:
-        return _with(body, Link("kept", body.mass, body.first_moment)), Link("moved", inertia=body.inertia)
-    return _with(body, Link("kept")), _link(body)
-
-
 def _zero_pose(body: Body) -> Transform:
     """The body's frame in its antecedent's at position zero (what moves across is the same at any position)."""
+    if not body.kind.has_axis:
+        return body.mount
     (cg, sg), (ca, sa) = body.gamma, body.alpha
     theta = Transform.rot_z(body.quarters * np.pi / 2 + body.offset)
     turn = np.array([[cg, -sg, 0], [sg, cg, 0], [0, 0, 1]], dtype=float)

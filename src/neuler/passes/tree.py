@@ -7,15 +7,19 @@ from dataclasses import dataclass, field
 
 from neuler.algebra import vector as vec
 from neuler.algebra.placement import STRAIGHT, Placement
-from neuler.algebra.pose import Pose, rotation
+from neuler.algebra.pose import Pose
+from neuler.algebra.screw import Column, Wrench
 from neuler.algebra.turns import Angle
 from neuler.robot import Joint, Transform
+from neuler.robot.kinds import KINDS, Kind
 from neuler.robot.link import Inertia6
 from neuler.robot.transform import Vec3, exact_cos_sin
+from neuler.robot.value import kept
 from neuler.trace.graph import Scalar, cos, sin
 
-REVOLUTE, PRISMATIC, FIXED, FREE = 0, 1, 2, 3
-"""Khalil's sigma, and a base that moves."""
+REVOLUTE, PRISMATIC, FIXED = 0, 1, 2
+"""Khalil's sigma."""
+_STILL = KINDS["fixed"]
 
 Place = Placement | Pose
 """Where a frame is in its antecedent's."""
@@ -27,12 +31,13 @@ class Body:
 
     ``antecedent`` is the number of its parent, Khalil's a(j). The frame's place in the parent's
     is Rot(z, gamma) Tran(p) Rot(x, alpha) Rot(z, theta) Tran(z, r) with theta = q + offset
-    (revolute) or r = q (prismatic). A free link keeps the user's frame; its seat on the base is ``mount``.
+    (revolute) or r = q (prismatic), or both. A link whose joint has no axis, a free or spherical one, keeps the
+    user's frame; its seat on the antecedent is ``mount``.
     """
 
     name: str
     antecedent: int
-    sigma: int = FIXED
+    kind: Kind = _STILL
     gamma: Angle = STRAIGHT
     p: Vec3 = (0.0, 0.0, 0.0)
     alpha: Angle = STRAIGHT
@@ -49,34 +54,55 @@ class Body:
     mount: Transform = field(default_factory=Transform)
 
     @property
-    def columns(self) -> tuple[int, ...]:
-        """Where the joint moves among (vx, vy, vz, wx, wy, wz): Khalil's a_j, (16)."""
-        return {REVOLUTE: (5,), PRISMATIC: (2,), FIXED: (), FREE: (0, 1, 2, 3, 4, 5)}[self.sigma]
+    def sigma(self) -> int | None:
+        """Khalil's, of the kinds of joints that the papers have; None for others."""
+        return self.kind.sigma
 
     @property
-    def freedoms(self) -> tuple[tuple[int, int], ...]:
+    @kept
+    def columns(self) -> tuple[Column, ...]:
+        """How the joint moves, a column a velocity: Khalil's a_j, (16)."""
+        return self.kind.columns(self.joint, (0.0, 0.0, 1.0)) if self.joint else ()
+
+    @property
+    def freedoms(self) -> tuple[tuple[int, Column], ...]:
         """(number of the velocity, column) of each."""
         first = self.coordinate or 0
         return tuple((first + k, column) for k, column in enumerate(self.columns))
 
+    def relative(self, values: Sequence[Scalar]) -> Wrench:
+        """The screw of the body relative to its antecedent, from the robot's velocities (or accelerations)."""
+        linear, angular = vec.ZERO, vec.ZERO
+        for index, column in self.freedoms:
+            v, w = column.times(values[index])
+            linear, angular = vec.add(linear, v), vec.add(angular, w)
+        return linear, angular
+
+    def positions(self, q: Sequence[Scalar]) -> Sequence[Scalar]:
+        """The joint's own part of the robot's positions."""
+        return q[self.position : self.position + self.kind.nq]
+
     def place(self, q: Sequence[Scalar]) -> Place:
         """The body's frame in its antecedent's, at the robot's positions q."""
-        if self.sigma == FREE:
-            x, y, z, *turn = q[self.position : self.position + 7]
-            seat, at = self.mount.rotation, self.mount.translation
-            free = rotation((turn[0], turn[1], turn[2], turn[3]))
-            return Pose(vec.product(seat, free), vec.add(at, vec.apply(seat, (x, y, z))))
-        return self.placement(0.0 if self.coordinate is None else q[self.position])
+        if self.kind.has_axis:
+            assert self.joint is not None
+            return self.placement(*self.kind.travel(self.joint, q[self.position]))
+        if not self.columns:
+            return self.placement(0.0, 0.0)
+        turned, moved = self.kind.pose(self.positions(q))
+        seat, at = self.mount.rotation, self.mount.translation
+        return Pose(vec.product(seat, turned), vec.add(at, vec.apply(seat, moved)))
 
-    def placement(self, q: Scalar) -> Placement:
-        """The frame behind a joint with one coordinate or none, at position q."""
-        if self.sigma == REVOLUTE:
-            angle = q + self.offset if self.offset else q
-            c, s = cos(angle), sin(angle)
+    def placement(self, turn: Scalar, slide: Scalar) -> Placement:
+        """The frame behind a joint that has turned about its axis and slid along it."""
+        if isinstance(turn, float) and turn == 0.0:
+            turned: Angle = exact_cos_sin(self.offset)
         else:
-            c, s = exact_cos_sin(self.offset)
+            angle = turn + self.offset if self.offset else turn
+            turned = cos(angle), sin(angle)
+        c, s = turned
         theta = ((c, s), (-s, c), (-c, -s), (s, -c))[self.quarters]
-        return Placement(self.gamma, self.p, self.alpha, theta, q if self.sigma == PRISMATIC else 0.0)
+        return Placement(self.gamma, self.p, self.alpha, theta, slide)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.algebra.screw import flat
 from neuler.passes.fuse import fuse
 from neuler.robot import Joint, Link, Robot
+from neuler.robot.inertia_matrix import spatial
 
 Array = NDArray[np.float64]
 
@@ -35,14 +37,17 @@ def weightless(robot: Robot) -> frozenset[str]:
 
 def _carries(joint: Joint, link: Link, floor: float) -> bool:
     """Whether a link has inertia along every motion of its joint."""
-    about = link.inertia_matrix
-    if joint.kind == "prismatic":
-        return link.mass > floor
-    if joint.kind == "revolute":
-        axis = np.array(joint.axis)
-        return float(axis @ about @ axis) > _NONE * float(np.abs(about).max())
-    own = np.linalg.eigvalsh(link.inertia_about_com)
-    return link.mass > floor and bool(own[0] > _NONE * float(np.abs(about).max()))
+    columns = [np.array(flat((each.linear, each.angular))) for each in joint.type.columns(joint, joint.axis)]
+    motions = np.array(columns, dtype=float).T
+    felt = motions.T @ spatial(link, np.eye(4)) @ motions
+    least = np.where(motions[3:].any(axis=0), _NONE * float(np.abs(link.inertia_matrix).max()), floor)
+    own = np.diag(felt)
+    if not (own > least).all():
+        return False
+    if len(own) == 1:
+        return True
+    root = np.sqrt(own)
+    return bool(np.linalg.eigvalsh(felt / root / root[:, None])[0] > _NONE)
 
 
 def _physical(link: Link) -> bool:

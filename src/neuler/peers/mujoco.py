@@ -63,7 +63,9 @@ def mjcf(robot: Robot) -> str:
 def _mjcf_joint(number: int, joint: Joint) -> str:
     if joint.kind == "free":
         return f'<freejoint name="joint{number}"/>'
-    kind = "hinge" if joint.kind == "revolute" else "slide"
+    if joint.kind == "spherical":
+        return f'<joint name="joint{number}" type="ball"/>'
+    kind = {"revolute": "hinge", "prismatic": "slide"}[joint.kind]
     rotor = _attribute("armature", [joint.rotor_inertia])
     return f'<joint name="joint{number}" type="{kind}" {_attribute("axis", joint.axis)} {rotor}/>'
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from neuler import layouts
 from neuler.peers.base import LOOPED, Array, States, Task, first_output, has_centre, library, looped
-from neuler.robot import Link, Robot
+from neuler.robot import Joint, Link, Robot
+from neuler.robot.expand import expand
 from neuler.robot.transform import Transform
 
 
@@ -20,6 +21,7 @@ def pinocchio_model(robot: Robot) -> Any:
     Joints about or along x, y, z become Pinocchio's aligned (faster) joints. Friction is left out.
     """
     pin = library("pinocchio")
+    robot = expand(robot)
     model = pin.Model()
     model.name = robot.name
     model.gravity.linear = np.array(robot.gravity)
@@ -30,7 +32,7 @@ def pinocchio_model(robot: Robot) -> Any:
         number, placement = placed[joint.parent]
         placement = placement @ joint.placement
         if joint.moves:
-            kind = _pinocchio_joint(pin, joint.kind, joint.axis)
+            kind = _pinocchio_joint(pin, joint)
             number = model.addJoint(number, kind, _se3(pin, placement), joint.name)
             armature.extend([joint.rotor_inertia] * joint.nv)
             placement = Transform()
@@ -40,15 +42,15 @@ def pinocchio_model(robot: Robot) -> Any:
     return model
 
 
-def _pinocchio_joint(pin: Any, kind: str, axis: tuple[float, float, float]) -> Any:
-    if kind == "free":
-        return pin.JointModelFreeFlyer()
-    name = "JointModelR" if kind == "revolute" else "JointModelP"
+def _pinocchio_joint(pin: Any, joint: Joint) -> Any:
+    if not joint.type.has_axis:
+        return {"free": pin.JointModelFreeFlyer, "spherical": pin.JointModelSpherical}[joint.kind]()
+    more = (joint.pitch,) if joint.type.has_pitch else ()
+    name = {"revolute": "Revolute", "prismatic": "Prismatic", "helical": "Helical"}[joint.kind]
     for letter, unit in zip("XYZ", np.eye(3), strict=True):
-        if np.array_equal(unit, axis):
-            return getattr(pin, name + letter)()
-    unaligned = {"revolute": pin.JointModelRevoluteUnaligned, "prismatic": pin.JointModelPrismaticUnaligned}
-    return unaligned[kind](np.array(axis))
+        if np.array_equal(unit, joint.axis):
+            return getattr(pin, f"JointModel{name[0]}{letter}")(*more)
+    return getattr(pin, f"JointModel{name}Unaligned")(np.array(joint.axis), *more)
 
 
 def _add_body(pin: Any, model: Any, link: Link, number: int, placement: Transform) -> None:

@@ -50,7 +50,7 @@ def related(tree: Tree) -> list[tuple[int, int]]:
 
 
 def touched(tree: Tree) -> list[tuple[int, int]]:
-    """(body, coordinate): whose reaction wrench a coordinate can change, row by row."""
+    """(link, coordinate): whose reaction wrench a coordinate can change, row by row."""
     carried: dict[int, set[int]] = {}
     for number, body in enumerate(tree.bodies):
         below = set(carried[body.antecedent]) if number else set()
@@ -60,7 +60,7 @@ def touched(tree: Tree) -> list[tuple[int, int]]:
         body = tree.bodies[number]
         behind = reach[number] - carried[number]
         reach[body.antecedent] |= behind | {index for index, _ in body.freedoms}
-    return sorted((number, k) for number, mine in reach.items() for k in mine)
+    return [(link, k) for link, name in enumerate(tree.link_names) for k in sorted(reach[tree.frames[name][0]])]
 
 
 def _outputs(robot: Robot, names: Sequence[str], sparse: bool) -> tuple[tuple[Operand, ...], Structure]:
@@ -213,11 +213,13 @@ def reaction_sensitivities_of(
     if method not in REACTION_METHODS:
         known = ", ".join(REACTION_METHODS)
         raise InputError(f"reaction_sensitivities: method must be one of {known}, got {method!r}")
-    if method == "barman" and robot.nq != robot.nv:
-        raise InputError("reaction_sensitivities: Barman's recursion has no free joints; use method='composite'")
     outside = External.of(robot, external, loads)
     names = ("dreaction_dq", "dreaction_dqd", "dreaction_dqdd")
     tree = whole_tree(robot)
+    if method == "barman" and not _sigmas(tree):
+        raise InputError(
+            "reaction_sensitivities: Barman's recursion has revolute and prismatic joints alone; use method='composite'"
+        )
     pattern = touched(tree) if sparse else []
     shape = (len(pattern), 6) if sparse else (len(robot.links), 6, robot.nv)
     axes = tuple(zip(*pattern, strict=True))
@@ -230,13 +232,18 @@ def reaction_sensitivities_of(
         if method != "barman":
             found = reaction_sensitivities(tree, *state, fixed, outside.turned(tree, values))
             ways.append(_seen_by_user(robot, tree, found, pattern))
-        if method != "composite" and robot.nq == robot.nv:
+        if method != "composite" and _sigmas(tree):
             found = _as_entries(barman.sensitivities(tree, *state, fixed, outside.still(tree, values)))
             ways.append(_seen_by_user(robot, tree, found, pattern))
         return min(ways, key=_work) if len(ways) > 1 and isinstance(values["q"][0], Node) else ways[0]
 
     inputs = coordinates(robot, "q", "qd", "qdd") + outside.inputs()
     return RobotRecipe(inputs, tuple(Operand(name, shape) for name in names), trace, structure)
+
+
+def _sigmas(tree: Tree) -> bool:
+    """Whether all joints are of the kinds that the papers have."""
+    return all(body.sigma is not None for body in tree.bodies)
 
 
 def _as_entries(found: barman.Sensitivities) -> ReactionSensitivities:
@@ -258,9 +265,12 @@ def _seen_by_user(
     results = []
     for entries in (found.dq, found.dqd, found.dqdd):
         seen: dict[tuple[int, int], tuple[Scalar, ...]] = {}
+        links = {tree.frames[name][0]: (link, tree.frames[name][1]) for link, name in enumerate(tree.link_names)}
         for (number, column), wrench in entries.items():
-            f, m = frames.wrench_at(tree.frames[tree.link_names[number]][1], wrench)
-            seen[number, column] = (*f, *m)
+            if number in links:
+                link, placement = links[number]
+                f, m = frames.wrench_at(placement, wrench)
+                seen[link, column] = (*f, *m)
         nothing: tuple[Scalar, ...] = (0.0,) * 6
         if pattern:
             results.append([x for pair in pattern for x in seen.get(pair, nothing)])

@@ -185,20 +185,10 @@ def reduced_inertias(mechanism: Mechanism, independent: Sequence[int], names: Se
         if chosen.shape[0] != chosen.shape[1] or np.linalg.cond(chosen) > _SHAKY:
             continue
         g = motions @ np.linalg.inv(chosen)
-        tree = inertia_matrix(mechanism.tree, _one_a_velocity(mechanism, q))
+        tree = inertia_matrix(mechanism.tree, q)
         matrices.append(g.T @ tree @ g)
         most.append(np.abs(np.diag(tree)) @ np.square(g))
     return Samples(matrices, np.max(most, axis=0), tuple(names)) if matrices else None
-
-
-def _one_a_velocity(mechanism: Mechanism, q: Array) -> Array:
-    """Positions without those of free joints, on which no inertia depends: zeros stand for them."""
-    found: list[float] = []
-    at = 0
-    for joint in mechanism.tree.moving_joints:
-        found += q[at : at + joint.nq].tolist() if joint.nq == joint.nv else [0.0] * joint.nv
-        at += joint.nq
-    return np.array(found)
 
 
 def usual_reduced(

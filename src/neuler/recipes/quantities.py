@@ -40,6 +40,7 @@ from neuler.recursions import composite, coriolis, energy, frames, nasser, walke
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.kinematics import placements, velocities
 from neuler.robot import Mechanism, ParallelRobot, Robot
+from neuler.robot.expand import expand
 from neuler.trace.graph import Scalar
 from neuler.trace.recipe import Operand
 
@@ -106,12 +107,13 @@ def forward_dynamics(
     outside = External.of(robot, external, loads)
     if method == "articulated":
         return _hybrid_recipe(robot, "forward_dynamics", [False] * robot.nv, outside, reactions)
-    if method == "nasser" and robot.nq != robot.nv:
-        free = next(joint.name for joint in robot.moving_joints if joint.kind == "free")
-        raise InputError(
-            f"forward_dynamics: method 'nasser' knows no free joints, and robot {robot.name!r} has {free!r}; "
-            "use 'articulated' or 'walker_orin'"
-        )
+    if method == "nasser":
+        other = next((joint for joint in expand(robot).joints if joint.type.sigma is None), None)
+        if other is not None:
+            raise InputError(
+                f"forward_dynamics: method 'nasser' knows revolute and prismatic joints, and robot {robot.name!r} has "
+                f"{other.name!r}, which is {other.kind}; use 'articulated' or 'walker_orin'"
+            )
     if method == "walker_orin" and reactions:
         raise InputError("forward_dynamics: method 'walker_orin' has no reactions; use 'articulated' or 'nasser'")
 

@@ -21,6 +21,7 @@ from neuler.recursions import frames
 from neuler.recursions.kinematics import placements
 from neuler.recursions.loads import GlobalLoad, in_link_axes, together
 from neuler.robot import Robot
+from neuler.robot.expand import expand
 from neuler.robot.inertia_matrix import Samples, owners, sampled, without_inertia
 from neuler.robot.value import kept
 from neuler.trace.graph import Scalar
@@ -44,13 +45,18 @@ class RobotRecipe(Recipe):
 @kept
 def whole_tree(robot: Robot) -> Tree:
     """Canonical frames, every link a body of its own."""
-    return dataclasses.replace(canonical(robot), usual=usual_inertias(robot))
+    return _named(canonical(expand(robot)), robot)
+
+
+def _named(tree: Tree, robot: Robot) -> Tree:
+    """With the robot's own links, and what its joints usually feel."""
+    return dataclasses.replace(tree, link_names=robot.link_names, usual=usual_inertias(robot))
 
 
 @kept
 def fused_tree(robot: Robot) -> Tree:
     """Canonical frames, fixed links fused."""
-    return dataclasses.replace(canonical(fuse(robot)), usual=usual_inertias(robot))
+    return _named(canonical(fuse(expand(robot))), robot)
 
 
 @kept
@@ -62,7 +68,7 @@ def grouped_tree(robot: Robot) -> Tree:
 @kept
 def usual_inertias(robot: Robot) -> dict[int, float]:
     """By velocity, for joints that may feel no inertia in some pose: what they feel in others."""
-    names = weightless(robot)
+    names = weightless(expand(robot))
     if not names:
         return {}
     usual = sampled(robot).usual

@@ -219,7 +219,7 @@ def _tables(tree: Tree, wrenches: Sequence[Mapping[int, Wrenches]]) -> Sensitivi
                     reaction[kind][number][k][i] = x
                 for column in body.columns:
                     assert row is not None
-                    torque[kind][row][i] = flat(wrench)[column]
+                    torque[kind][row][i] = column.dot(wrench)
         if row is not None and body.joint is not None:
             torque[0][row][row] = torque[0][row][row] + body.joint.stiffness
             torque[1][row][row] = torque[1][row][row] + body.joint.viscous

@@ -132,7 +132,7 @@ def matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
     columns: list[Wrench] = [(vec.ZERO, vec.ZERO)] * tree.dof
     for number, (body, stand) in enumerate(zip(tree.bodies, _stands(tree, places), strict=True)):
         for index, k in body.freedoms:
-            p, spin = (vec.apply(stand.rotation, x) for x in composite[number].column(k))
+            p, spin = (vec.apply(stand.rotation, x) for x in composite[number].along(k))
             columns[index] = (p, vec.add(spin, vec.cross(stand.origin, p)))
     return [[(*p, *spin)[row] for p, spin in columns] for row in range(6)]
 
@@ -147,7 +147,6 @@ def mass_centre_jacobian(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
     for number, (body, place) in enumerate(zip(tree.bodies[1:], places[1:], strict=True), start=1):
         turns.append(place.rows_across(turns[body.antecedent]))
         for index, k in body.freedoms:
-            axis = vec.ONE[k % 3]
-            along = vec.scale(mass[number], axis) if k < 3 else vec.cross(axis, moment[number])
+            along = vec.add(vec.scale(mass[number], k.linear), vec.cross(k.angular, moment[number]))
             columns[index] = vec.apply(turns[number], vec.scale(share, along))
     return [[column[row] for column in columns] for row in range(3)]

@@ -32,9 +32,9 @@ def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
     matrix: list[list[Scalar]] = [[0.0] * tree.dof for _ in range(tree.dof)]
     for number, body in enumerate(tree.bodies):
         for row, column in body.freedoms:
-            f, m = composite[number].column(column)
+            f, m = composite[number].along(column)
             for other, k in body.freedoms:
-                matrix[row][other] = (*f, *m)[k]
+                matrix[row][other] = k.dot((f, m))
             matrix[row][row] = matrix[row][row] + rotor(body)
             at = number
             while tree.bodies[at].antecedent:
@@ -42,5 +42,5 @@ def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
                 at = tree.bodies[at].antecedent
                 above = tree.bodies[at]
                 for other, k in above.freedoms:
-                    matrix[row][other] = matrix[other][row] = (*f, *m)[k]
+                    matrix[row][other] = matrix[other][row] = k.dot((f, m))
     return matrix

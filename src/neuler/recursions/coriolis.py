@@ -14,14 +14,12 @@ from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
-from neuler.algebra.screw import Wrench, flat
+from neuler.algebra.screw import Column, Wrench
 from neuler.algebra.vector import Matrix, Vector
-from neuler.passes.tree import PRISMATIC, Body, Place, Tree
+from neuler.passes.tree import Body, Place, Tree
 from neuler.recursions.composite import composite_inertias
-from neuler.recursions.kinematics import angular_velocities, coordinate, placements
+from neuler.recursions.kinematics import angular_velocities, placements
 from neuler.trace.graph import Scalar
-
-Z: Vector = (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -59,14 +57,18 @@ class Flow:
         trace = self.w[0][0] + self.w[1][1] + self.w[2][2]
         return vec.cross(omega, self.p), vec.subtract(vec.scale(trace, omega), vec.apply_transposed(self.w, omega))
 
-    def row(self, k: int) -> Vector:
-        """g with g . omega = e_k . wrench(omega) for every omega."""
-        axis = vec.ONE[k % 3]
-        if k < 3:
-            return vec.cross(self.p, axis)
+    def row(self, k: Column) -> Vector:
+        """g with g . omega = a_k . wrench(omega) for every omega."""
+        found = vec.cross(self.p, k.linear)
+        for axis, share in enumerate(k.angular):
+            found = vec.add(found, vec.scale(share, self._about(axis)))
+        return found
+
+    def _about(self, axis: int) -> Vector:
+        """(tr W - W^T) of a unit axis."""
         w = self.w
-        others = {3: w[1][1] + w[2][2], 4: w[0][0] + w[2][2], 5: w[0][0] + w[1][1]}[k]
-        x, y, z = (others if i == k - 3 else -w[i][k - 3] for i in range(3))
+        others = (w[1][1] + w[2][2], w[0][0] + w[2][2], w[0][0] + w[1][1])[axis]
+        x, y, z = (others if i == axis else -w[i][axis] for i in range(3))
         return (x, y, z)
 
 
@@ -93,8 +95,8 @@ def composite(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Composit
     speed = [vec.ZERO]
     for number, body in enumerate(tree.bodies[1:], start=1):
         turned = vec.cross(w[body.antecedent], places[number].position)
-        if body.sigma == PRISMATIC:
-            turned = vec.add(turned, vec.scale(coordinate(body, qd), places[number].up(Z)))
+        for index, column in body.freedoms:
+            turned = vec.add(turned, vec.scale(qd[index], places[number].up(column.linear)))
         speed.append(turned)
     for number in range(len(tree.bodies) - 1, 0, -1):
         parent = tree.bodies[number].antecedent
@@ -104,45 +106,32 @@ def composite(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Composit
     return Composite(places, w, speed, inertia, flow)
 
 
-def axis_rate(k: int, w: Vector) -> Vector:
-    """The inertial rate of the axis of column k: w x e_k."""
-    return vec.cross(w, vec.ONE[k % 3])
-
-
-def along(k: int, direction: Vector) -> Wrench:
-    """A motion of column k's kind, sliding or turning, along a direction."""
-    return (direction, vec.ZERO) if k < 3 else (vec.ZERO, direction)
-
-
 def coriolis_matrix(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[list[Scalar]]:
     """C of A qdd + C qd + ...; rotor inertia is constant and adds nothing."""
     whole = composite(tree, q, qd)
     matrix: list[list[Scalar]] = [[0.0] * tree.dof for _ in range(tree.dof)]
     for number, body in enumerate(tree.bodies):
         for here, k in body.freedoms:
-            push = column(k, whole, number)
-            mass, bent = whole.inertia[number].column(k), whole.flow[number].row(k)
+            push = wrench_of(k, whole, number)
+            mass, bent = whole.inertia[number].along(k), whole.flow[number].row(k)
             for own, j in body.freedoms:
-                matrix[own][here] = flat(push)[j]
+                matrix[own][here] = j.dot(push)
             at = number
             while tree.bodies[at].antecedent:
                 push = whole.places[at].wrench_up(*push)
                 mass, bent = row_up(whole, at, mass, bent)
                 at = tree.bodies[at].antecedent
                 for there, j in tree.bodies[at].freedoms:
-                    matrix[there][here] = flat(push)[j]
+                    matrix[there][here] = j.dot(push)
                     matrix[here][there] = row_entry(j, whole.w[at], mass, bent)
     return matrix
 
 
-def column(k: int, whole: Composite, number: int) -> Wrench:
+def wrench_of(k: Column, whole: Composite, number: int) -> Wrench:
     """The wrench on all that the joint carries behind the column of C of its column k."""
-    rate = axis_rate(k, whole.w[number])
-    f, m = whole.inertia[number] @ along(k, rate)
-    if k >= 3:
-        bend, twist = whole.flow[number].wrench(vec.ONE[k - 3])
-        f, m = vec.add(f, bend), vec.add(m, twist)
-    return f, m
+    f, m = whole.inertia[number] @ k.turned(whole.w[number])
+    bend, twist = whole.flow[number].wrench(k.angular)
+    return vec.add(f, bend), vec.add(m, twist)
 
 
 def row_up(whole: Composite, number: int, mass: Wrench, bent: Vector, times: float = 1.0) -> tuple[Wrench, Vector]:
@@ -155,9 +144,7 @@ def row_up(whole: Composite, number: int, mass: Wrench, bent: Vector, times: flo
     return moved, vec.add(whole.places[number].up(bent), vec.cross(speed, moved[0]))
 
 
-def row_entry(k: int, w: Vector, mass: Wrench, bent: Vector) -> Scalar:
+def row_entry(k: Column, w: Vector, mass: Wrench, bent: Vector) -> Scalar:
     """mass . d/dt(a_i) + bent . z_i for column k of an antecedent joint i."""
-    rate = axis_rate(k, w)
-    if k < 3:
-        return vec.dot(mass[0], rate)
-    return vec.dot(mass[1], rate) + bent[k - 3]
+    linear, angular = k.turned(w)
+    return vec.dot(mass[0], linear) + vec.dot(mass[1], angular) + vec.dot(bent, k.angular)

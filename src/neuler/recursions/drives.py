@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from neuler.passes.tree import PRISMATIC, REVOLUTE, Body
-from neuler.recursions.kinematics import coordinate
+from neuler.passes.tree import Body
 from neuler.trace.graph import Scalar, sign
 
 
 def friction(body: Body, rate: Scalar) -> Scalar:
     """F_s sign(qd) + F_v qd, Khalil (31); the Coulomb part may differ between the two directions."""
     joint = body.joint
-    if joint is None or body.sigma not in (REVOLUTE, PRISMATIC):
+    if joint is None or not body.columns:
         return 0.0
     forward = joint.coulomb
     reverse = forward if joint.coulomb_reverse is None else joint.coulomb_reverse
@@ -31,9 +30,9 @@ def spring(body: Body, q: Sequence[Scalar]) -> Scalar:
     return joint.stiffness * (q[body.position] - joint.rest)
 
 
-def passive(body: Body, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Scalar:
-    """What friction and spring take of the joint's force."""
-    return friction(body, coordinate(body, qd)) + spring(body, q)
+def passive(body: Body, q: Sequence[Scalar], rate: Scalar) -> Scalar:
+    """What friction and spring take of the joint's force along a velocity of its."""
+    return friction(body, rate) + spring(body, q)
 
 
 def rotor(body: Body) -> float:

@@ -8,7 +8,7 @@ from neuler.algebra import vector as vec
 from neuler.algebra.vector import Vector
 from neuler.passes.tree import Body, Tree
 from neuler.recursions.drives import rotor, spring
-from neuler.recursions.kinematics import coordinate, placements, velocities
+from neuler.recursions.kinematics import placements, velocities
 from neuler.trace.graph import Scalar
 
 
@@ -26,8 +26,9 @@ def kinetic_energy(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Sca
     twice: Scalar = 0.0
     for body, screw in zip(tree.bodies, screws, strict=True):
         linear, angular = link_momentum(body, screw)
-        rate = coordinate(body, qd)
-        twice = twice + vec.dot(linear, screw[0]) + vec.dot(angular, screw[1]) + rotor(body) * (rate * rate)
+        twice = twice + vec.dot(linear, screw[0]) + vec.dot(angular, screw[1])
+        for index, _ in body.freedoms:
+            twice = twice + rotor(body) * (qd[index] * qd[index])
     return 0.5 * twice
 
 

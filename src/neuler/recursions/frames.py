@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuler.algebra import vector as vec
-from neuler.algebra.screw import Wrench
+from neuler.algebra.screw import Column, Wrench
 from neuler.algebra.vector import Matrix, Vector
 from neuler.passes.tree import Tree
 from neuler.recursions.kinematics import placements, world_poses
@@ -85,9 +85,7 @@ def jacobian(tree: Tree, q: Sequence[Scalar], frame: str, *, world: bool) -> lis
     return [[(*v, *w)[row] for v, w in columns] for row in range(6)]
 
 
-def column(k: int, rotation: Matrix, position: Vector) -> Wrench:
-    """R^T (e_k x P) and R^T e_k for a turn about an axis, R^T e_k for a slide along it."""
-    axis = rotation[k % 3]
-    if k < 3:
-        return axis, vec.ZERO
-    return vec.apply_transposed(rotation, vec.cross(vec.ONE[k % 3], position)), axis
+def column(k: Column, rotation: Matrix, position: Vector) -> Wrench:
+    """R^T (l + z x P) and R^T z of a frame at R, P on a body that slides by l and turns by z."""
+    moved = vec.add(k.linear, vec.cross(k.angular, position))
+    return vec.apply_transposed(rotation, moved), vec.apply_transposed(rotation, k.angular)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
-from neuler.algebra.screw import Wrench, flat, pair
+from neuler.algebra.screw import Column, Wrench, flat, pair
 from neuler.algebra.vector import Vector
 from neuler.errors import RobotError
 from neuler.passes.tree import Body, Place, Tree
@@ -42,13 +42,13 @@ class Elimination:
 
     index: int
     """Of the coordinate."""
-    column: int
+    column: Column
     nominal: Scalar
     """H^-1 (tau - a^T p): its acceleration if the antecedent moves as nominal."""
     share: tuple[Scalar, ...]
     """H^-1 a^T J*: what it loses for a unit acceleration of the antecedent."""
     exact: bool
-    """No rotor: then the entry of ``share`` along the joint is one."""
+    """No rotor, and a motion along one axis: then the entry of ``share`` along the joint is one."""
 
 
 def reciprocal(inertia: Scalar, name: str, usual: float = 0.0) -> Scalar:
@@ -103,7 +103,7 @@ def hybrid(
         total[number], plain[number] = wrench[number], inertia[number]
         for index, column in body.freedoms:
             if not motion_given[index]:
-                force = given[index] - passive(body, q, qd)  # (44), (69)
+                force = given[index] - passive(body, q, qd[index])  # (44), (69)
                 usual = tree.usual.get(index, 0.0)
                 steps[number].append(_eliminate(body, number, index, column, force, usual, wrench, inertia))
         f, m = places[number].wrench_up(*wrench[number])  # (39), (77); (28)-(30)
@@ -136,7 +136,7 @@ def _eliminate(
     body: Body,
     number: int,
     index: int,
-    column: int,
+    column: Column,
     force: Scalar,
     usual: float,
     wrench: list[Wrench],
@@ -145,19 +145,19 @@ def _eliminate(
     """Khalil (36)-(38): solve for the joint's acceleration and take it out of the link's equations."""
     j = inertia[number]
     assert j is not None
-    u = j.column(column)  # J* a
+    u = j.along(column)  # J* a
     ia = rotor(body)
-    inverse = reciprocal(flat(u)[column] + ia, joint_name(body), usual)  # (36)
-    exact = ia == 0.0
-    share = tuple(1.0 if exact and k == column else x * inverse for k, x in enumerate(flat(u)))
+    inverse = reciprocal(column.dot(u) + ia, joint_name(body), usual)  # (36)
+    exact = column.unit if ia == 0.0 else None
+    share = tuple(1.0 if k == exact else x * inverse for k, x in enumerate(flat(u)))
     p = flat(wrench[number])
-    nominal = (force - p[column]) * inverse
-    inertia[number] = j.without(u, pair(share), column if exact else None)  # (37)
+    nominal = (force - column.dot(wrench[number])) * inverse
+    inertia[number] = j.without(u, pair(share), exact)  # (37)
     alpha = [x + y * nominal for x, y in zip(p, flat(u), strict=True)]  # (38)
-    if exact:
-        alpha[column] = force
+    if exact is not None:
+        alpha[exact] = force
     wrench[number] = pair(alpha)
-    return Elimination(index, column, nominal, share, exact)
+    return Elimination(index, column, nominal, share, exact is not None)
 
 
 def _outward(
@@ -183,16 +183,17 @@ def _outward(
         else:
             delta = list(flat(places[number].motion_down(*change[body.antecedent])))
             for step in reversed(steps[number]):
-                k = step.column
+                k = step.column.unit
                 others = [(s, x) for i, (s, x) in enumerate(zip(step.share, delta, strict=True)) if i != k]
                 after = step.nominal
                 for s, x in others:
                     after = after - s * x
-                if step.exact:
+                if step.exact and k is not None:
                     found[step.index], delta[k] = after - delta[k], after
-                else:
-                    push = after - step.share[k] * delta[k]  # (41), (80)
-                    found[step.index], delta[k] = push, delta[k] + push  # (43), (81)
+                    continue
+                push = after if k is None else after - step.share[k] * delta[k]  # (41), (80)
+                found[step.index] = push
+                delta = [x + y for x, y in zip(delta, flat(step.column.times(push)), strict=True)]  # (43), (81)
             change.append(pair(delta))
         reaction = total[number]
         if not settled[number]:
@@ -203,5 +204,5 @@ def _outward(
         felt.append(reaction)
         for k, column in body.freedoms:
             if motion_given[k]:  # (31), (82)
-                found[k] = flat(reaction)[column] + rotor(body) * given[k] + passive(body, q, qd)
+                found[k] = column.dot(reaction) + rotor(body) * given[k] + passive(body, q, qd[k])
     return Found(found, felt)

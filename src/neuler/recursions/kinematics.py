@@ -6,23 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
+from neuler.algebra.screw import Wrench, plus
 from neuler.algebra.vector import Matrix, Vector
-from neuler.passes.tree import FREE, PRISMATIC, REVOLUTE, Body, Place, Tree
+from neuler.passes.tree import Body, Place, Tree
 from neuler.trace.graph import Scalar
 
 
 def coordinate(body: Body, values: Sequence[Scalar]) -> Scalar:
-    """The body's own entry of a vector of velocities or forces; zero behind a fixed joint."""
+    """The entry of a body whose joint has one velocity in a vector of them; zero behind a fixed joint."""
     return 0.0 if body.coordinate is None else values[body.coordinate]
-
-
-def screw(body: Body, values: Sequence[Scalar]) -> tuple[Vector, Vector]:
-    """A free body's six entries of a vector of velocities, (linear; angular)."""
-    first = body.coordinate or 0
-    return (
-        (values[first], values[first + 1], values[first + 2]),
-        (values[first + 3], values[first + 4], values[first + 5]),
-    )
 
 
 def placements(tree: Tree, q: Sequence[Scalar]) -> list[Place]:
@@ -34,33 +26,16 @@ def angular_velocities(tree: Tree, places: Sequence[Place], qd: Sequence[Scalar]
     """Khalil (18), (19)."""
     w: list[Vector] = [vec.ZERO]
     for body, place in zip(tree.bodies[1:], places[1:], strict=True):
-        if body.sigma == FREE:
-            w.append(screw(body, qd)[1])
-            continue
-        x, y, z = place.down(w[body.antecedent])  # (18)
-        w.append((x, y, z + coordinate(body, qd) if body.sigma == REVOLUTE else z))  # (19)
+        w.append(vec.add(place.down(w[body.antecedent]), body.relative(qd)[1]))  # (18), (19)
     return w
 
 
-def velocities(tree: Tree, places: Sequence[Place], qd: Sequence[Scalar]) -> list[tuple[Vector, Vector]]:
+def velocities(tree: Tree, places: Sequence[Place], qd: Sequence[Scalar]) -> list[Wrench]:
     """Screws (linear; angular) of all canonical frames, Khalil (13)."""
-    screws: list[tuple[Vector, Vector]] = [(vec.ZERO, vec.ZERO)]
+    screws: list[Wrench] = [(vec.ZERO, vec.ZERO)]
     for body, place in zip(tree.bodies[1:], places[1:], strict=True):
-        if body.sigma == FREE:
-            screws.append(screw(body, qd))
-            continue
-        screws.append(add_along(body, place.motion_down(*screws[body.antecedent]), coordinate(body, qd)))
+        screws.append(plus(place.motion_down(*screws[body.antecedent]), body.relative(qd)))
     return screws
-
-
-def add_along(body: Body, screw: tuple[Vector, Vector], rate: Scalar) -> tuple[Vector, Vector]:
-    """screw + rate a_j, Khalil (16)."""
-    v, w = screw
-    if body.sigma == REVOLUTE:
-        w = (w[0], w[1], w[2] + rate)
-    elif body.sigma == PRISMATIC:
-        v = (v[0], v[1], v[2] + rate)
-    return v, w
 
 
 @dataclass(frozen=True)
@@ -101,32 +76,29 @@ def motions(
     """Khalil (18)-(21), started with the base accelerating by -g."""
     found = [Motion(vec.negate(gravity), Turning.of(vec.ZERO, vec.ZERO))]
     for body, place in zip(tree.bodies[1:], places[1:], strict=True):
-        above = found[body.antecedent]
-        if body.sigma == FREE:
-            found.append(free_motion(place.down(above.vd), screw(body, qd), screw(body, qdd)))
-            continue
-        rate, push = coordinate(body, qd), coordinate(body, qdd)
-        w_above = place.down(above.turning.w)  # (18)
-        wd = place.down(above.turning.wd)
-        vd = place.down(vec.add(above.vd, vec.apply(above.turning.u, place.position)))
-        w = w_above
-        if body.sigma == REVOLUTE:
-            w = (w[0], w[1], w[2] + rate)  # (19)
-            wd = (wd[0] + w_above[1] * rate, wd[1] - w_above[0] * rate, wd[2] + push)  # (20)
-        elif body.sigma == PRISMATIC:
-            twice = rate + rate
-            vd = (vd[0] + w_above[1] * twice, vd[1] - w_above[0] * twice, vd[2] + push)  # (21)
-        found.append(Motion(vd, Turning.of(w, wd)))
+        seat = seat_of(place, found[body.antecedent])
+        (v, w), (vd, wd) = body.relative(qd), body.relative(qdd)
+        spin = vec.add(seat.w, w)  # (19)
+        spin_rate = vec.add(vec.add(seat.wd, vec.cross(seat.w, w)), wd)  # (20)
+        pull = vec.add(seat.vd, vec.cross(seat.w, vec.add(v, v)))  # (21)
+        pull = vec.add(vec.add(pull, vec.cross(w, v)), vd)
+        found.append(Motion(pull, Turning.of(spin, spin_rate)))
     return found
 
 
-def free_motion(fall: Vector, velocity: tuple[Vector, Vector], change: tuple[Vector, Vector]) -> Motion:
-    """Of a free link whose velocity has the components ``velocity`` in its own frame, changing by ``change``.
+@dataclass(frozen=True)
+class Seat:
+    """The motion of the antecedent at the origin of a frame that it carries, in the axes of that frame."""
 
-    The inertial acceleration of its origin is v' + w x v; ``fall`` is minus gravity in its frame.
-    """
-    (v, w), (vd, wd) = velocity, change
-    return Motion(vec.add(fall, vec.add(vd, vec.cross(w, v))), Turning.of(w, wd))
+    vd: Vector
+    w: Vector
+    wd: Vector
+
+
+def seat_of(place: Place, above: Motion) -> Seat:
+    """Khalil (18) and the first terms of (20), (21)."""
+    vd = place.down(vec.add(above.vd, vec.apply(above.turning.u, place.position)))
+    return Seat(vd, place.down(above.turning.w), place.down(above.turning.wd))
 
 
 def newton_euler(body: Body, motion: Motion) -> tuple[Vector, Vector]:

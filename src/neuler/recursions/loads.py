@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
-from neuler.algebra.screw import Wrench
+from neuler.algebra.screw import Column, Wrench
 from neuler.algebra.vector import Matrix, Vector
 from neuler.passes.tree import Place, Tree
 from neuler.recursions.kinematics import angular_velocities, placements
@@ -129,17 +129,13 @@ class Pull:
         force, a = place.up(self.force), place.matrix_up(self.lever)
         return Pull(force, place.up(self.moment), vec.add_matrix(a, vec.hats(force, place.position)))
 
-    def passed(self, k: int) -> Vector:
-        """What a unit of the joint's column k adds to their moment, seen from below: A z or z x F."""
-        if k < 3:
-            return vec.cross(vec.ONE[k], self.force)
-        return (self.lever[0][k - 3], self.lever[1][k - 3], self.lever[2][k - 3])
+    def passed(self, k: Column) -> Vector:
+        """What a unit of the joint's column k adds to their moment, seen from below: A z + l x F."""
+        return vec.add(vec.apply(self.lever, k.angular), vec.cross(k.linear, self.force))
 
-    def row(self, k: int) -> Vector:
-        """g with g . z = a_j . turned(z) for every z: A z_j + z_j x M, or z_j x F."""
-        if k < 3:
-            return self.passed(k)
-        return vec.add(self.passed(k), vec.cross(vec.ONE[k - 3], self.moment))
+    def row(self, k: Column) -> Vector:
+        """g with g . z = a_j . turned(z) for every z: A z_j + z_j x M + l_j x F."""
+        return vec.add(self.passed(k), vec.cross(k.angular, self.moment))
 
     def turned(self, z: Vector) -> Wrench:
         """What a unit turn of the link about z adds to their wrench, in its frame: F x z, A^T z + M x z."""

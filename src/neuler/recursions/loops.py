@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench, flat
 from neuler.algebra.vector import Matrix, Vector
-from neuler.passes.tree import FIXED, Body, Place, Tree
+from neuler.passes.tree import Body, Place, Tree
 from neuler.recursions.frames import column, continued
 from neuler.recursions.kinematics import Motion, motions, placements, velocities, world_poses
 from neuler.robot import Coupling, Loop, Transform
@@ -65,7 +65,7 @@ class Closure:
         shared = max(set(one) & set(two), key=one.index)
         kept = [k for k in sorted({*one, *two}) if k not in one[: one.index(shared)]]
         number = {k: i for i, k in enumerate(kept)}
-        bodies = [Body(tree.bodies[shared].name, 0, FIXED)]
+        bodies = [Body(tree.bodies[shared].name, 0)]
         for k in kept[1:]:
             bodies.append(dataclasses.replace(tree.bodies[k], antecedent=number[tree.bodies[k].antecedent]))
         branches = Tree(tree.name, tuple(bodies), (0.0, 0.0, 0.0), {}, ())

@@ -54,17 +54,17 @@ def nasser(
     w = angular_velocities(tree, places, qd)
     a = [Inertia.rigid(body.mass, body.first_moment, body.inertia) for body in tree.bodies]
     b = [_bias(body, w[k], (external or {}).get(k, ())) for k, body in enumerate(tree.bodies)]
-    drives = [coordinate(body, tau) - passive(body, q, qd) for body in tree.bodies]
+    drives = [coordinate(body, tau) - passive(body, q, coordinate(body, qd)) for body in tree.bodies]
     equations: list[Equations | None] = [None] * len(tree.bodies)
     for number in range(len(tree.bodies) - 1, 0, -1):
         body, parent = tree.bodies[number], tree.bodies[number].antecedent
         rate = coordinate(body, qd)
         place = places[number]
-        assert isinstance(place, Placement)  # the paper knows no free links
+        assert isinstance(place, Placement)  # the paper knows joints with one axis alone
         one = _equations(body, place, w[parent], w[number], rate, a[number], b[number])
         equations[number] = one
         passed, through = one.a, one.b
-        for k in body.columns:
+        for k in _along(body):
             z = one.a.column(k)  # A* Z
             inverse, exact = _inverse(tree, body, flat(z)[k]), rotor(body) == 0.0
             share = [1.0 if exact and i == k else x * inverse for i, x in enumerate(flat(z))]
@@ -78,6 +78,11 @@ def nasser(
             a[parent] = a[parent] + one.stand.inertia_up(passed)  # (2.1.19.4), (2.3.3)
             b[parent] = plus(b[parent], one.stand.wrench_up(*through))  # (2.1.19.7), (2.3.4)
     return _outbound(tree, equations, drives, b[0])
+
+
+def _along(body: Body) -> list[int]:
+    """Where the joint moves among (vx, vy, vz, wx, wy, wz)."""
+    return [column.unit for column in body.columns if column.unit is not None]
 
 
 def _inverse(tree: Tree, body: Body, inertia: Scalar) -> Scalar:
@@ -131,7 +136,7 @@ def _outbound(
         q = one.stand.motion_down(*acceleration[body.antecedent])
         load = list(flat(plus(one.a @ q, one.b)))  # F_j = A* q + B*, (2.1.19.2)
         move = list(flat(plus(q, one.sigma)))
-        for k in body.columns:
+        for k in _along(body):
             assert body.coordinate is not None
             z = flat(one.a.column(k))
             push = drives[number] - load[k]  # Z^T G_j F_j

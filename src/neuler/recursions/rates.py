@@ -17,18 +17,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
-from neuler.algebra.screw import Wrench, flat, plus
+from neuler.algebra.screw import Wrench, plus
 from neuler.algebra.vector import Vector
-from neuler.passes.tree import FREE, PRISMATIC, REVOLUTE, Body, Place, Tree
+from neuler.passes.tree import Body, Place, Tree
 from neuler.recursions.drives import passive, rotor
 from neuler.recursions.kinematics import (
     Motion,
     Turning,
-    coordinate,
     motions,
     newton_euler,
     placements,
-    screw,
+    seat_of,
     velocities,
 )
 from neuler.robot import Transform
@@ -120,8 +119,8 @@ def torque_rates(
     for i in range(len(tree.bodies) - 1, 0, -1):
         body, place, j = tree.bodies[i], places[i], tree.bodies[i].antecedent
         for k, column in body.freedoms:
-            own = flat(wrench[i])[column], flat(rate[i])[column]
-            tau[k] = own[0] + rotor(body) * qdd[k] + passive(body, q, qd)  # (18), (19)
+            own = column.dot(wrench[i]), column.dot(rate[i])
+            tau[k] = own[0] + rotor(body) * qdd[k] + passive(body, q, qd[k])  # (18), (19)
             tau_rate[k] = own[1] + rotor(body) * qddd[k] + _viscous(body) * qdd[k] + _stiffness(body) * qd[k]  # (20)
         wrench[j] = plus(wrench[j], place.wrench_up(*wrench[i]))  # (14), (15)
         rate[j] = plus(rate[j], place.wrench_up(*_carried(body, qd, wrench[i], rate[i])))  # (16), (17)
@@ -138,37 +137,24 @@ def motion_rates(
 ) -> list[Motion]:
     """The rate of every entry of ``moving``, Guarino (5) and (8) less omega x gamma and omega x a.
 
-    v x z = (vy, -vx, 0) throughout.
+    With V', w, wd of the joint's seat on the antecedent and (v; r) its own velocity, in the link's axes, a vector of
+    the antecedent changes by its own rate and by v x r: the terms beside (5) and (8).
     """
     found = [Motion(vec.ZERO, Turning.of(vec.ZERO, vec.ZERO))]
     for body, place, motion in zip(tree.bodies[1:], places[1:], moving[1:], strict=True):
-        above, change = moving[body.antecedent].turning, found[body.antecedent]
-        if body.sigma == FREE:
-            fall = place.down(moving[body.antecedent].vd)
-            found.append(_free_rate(fall, motion, *(screw(body, x) for x in (qd, qdd, qddd))))
-            continue
-        speed, push, jerk = (coordinate(body, x) for x in (qd, qdd, qddd))
-        w, wd = place.down(above.w), place.down(above.wd)  # i+1Ri omega_i, i+1Ri gamma_i
+        above, change = moving[body.antecedent], found[body.antecedent]
+        seat = seat_of(place, above)
+        (v, r), (vd, rd), (vdd, rdd) = (body.relative(x) for x in (qd, qdd, qddd))
         wdd = place.down(change.turning.wd)
-        vdd = place.down(vec.add(change.vd, vec.apply(change.turning.u, place.position)))
-        if body.sigma == REVOLUTE:
-            x, y = wd[0] + motion.turning.wd[0], wd[1] + motion.turning.wd[1]
-            wdd = (wdd[0] + speed * y + push * w[1], wdd[1] - speed * x - push * w[0], wdd[2] + jerk)  # (5)
-            vdd = (vdd[0] + speed * motion.vd[1], vdd[1] - speed * motion.vd[0], vdd[2])  # (8)
-        elif body.sigma == PRISMATIC:
-            u, twice = motion.turning.u, push + push
-            x, y = u[0][2] + (wd[1] + wd[1]), u[1][2] - (wd[0] + wd[0])
-            vdd = (vdd[0] + speed * x + twice * w[1], vdd[1] + speed * y - twice * w[0], vdd[2])
-            vdd = (vdd[0], vdd[1], vdd[2] + speed * u[2][2] + jerk)  # (8)
-        found.append(Motion(vdd, turning_rate(motion.turning, wdd)))
+        spin = vec.add(seat.wd, vec.subtract(motion.turning.wd, rd))
+        wdd = vec.add(vec.add(wdd, vec.cross(spin, r)), vec.add(vec.cross(seat.w, rd), rdd))  # (5)
+        jerk = place.down(vec.add(change.vd, vec.apply(change.turning.u, place.position)))
+        jerk = vec.add(jerk, vec.cross(vec.subtract(seat.vd, vd), r))  # (8)
+        turned = vec.add(seat.wd, vec.cross(seat.w, r))
+        bend = vec.add_matrix(Turning.of(seat.w, seat.wd).u, vec.hat(vec.add(vec.add(turned, turned), rd)))
+        jerk = vec.add(jerk, vec.add(vec.apply(bend, v), vec.cross(seat.w, vec.add(vd, vd))))
+        found.append(Motion(vec.add(jerk, vdd), turning_rate(motion.turning, wdd)))
     return found
-
-
-def _free_rate(fall: Vector, motion: Motion, velocity: Wrench, change: Wrench, jerk: Wrench) -> Motion:
-    """The rate of ``free_motion``: v'' + w' x v + w x v', and gravity turns back in the link's frame."""
-    (v, w), (vd, wd), (vdd, wdd) = velocity, change, jerk
-    linear = vec.add(vdd, vec.add(vec.cross(wd, v), vec.cross(w, vec.subtract(vd, fall))))
-    return Motion(linear, turning_rate(motion.turning, wdd))
 
 
 def turning_rate(turning: Turning, wdd: Vector) -> Turning:
@@ -222,19 +208,11 @@ def _relieve(wrench: list[Wrench], external: Loads | None) -> None:
 def _carried(body: Body, qd: Sequence[Scalar], wrench: Wrench, rate: Wrench) -> Wrench:
     """The rate of a link's wrench as seen from its joint's seat on the antecedent.
 
-    A revolute joint turns force and moment, a prismatic one moves the force: dd z x f of (17). A free one does both.
+    What turns, turns force and moment; what slides moves the force: dd z x f of (17).
     """
     (f, n), (fd, nd) = wrench, rate
-    if body.sigma == FREE:
-        v, w = screw(body, qd)
-        return vec.add(fd, vec.cross(w, f)), vec.add(nd, vec.add(vec.cross(w, n), vec.cross(v, f)))
-    speed = coordinate(body, qd)
-    if body.sigma == REVOLUTE:
-        fd = (fd[0] - speed * f[1], fd[1] + speed * f[0], fd[2])
-        nd = (nd[0] - speed * n[1], nd[1] + speed * n[0], nd[2])
-    elif body.sigma == PRISMATIC:
-        nd = (nd[0] - speed * f[1], nd[1] + speed * f[0], nd[2])
-    return fd, nd
+    v, w = body.relative(qd)
+    return vec.add(fd, vec.cross(w, f)), vec.add(nd, vec.add(vec.cross(w, n), vec.cross(v, f)))
 
 
 def _viscous(body: Body) -> float:

@@ -8,11 +8,11 @@ link below, as it is seen from there. With w, wd, V' of the antecedent at the jo
     lam_i = V' x z                       change of its origin's acceleration, gravity included
 
 a particle at x with relative velocity u gains lam + e x x + 2 nu x u (a revolute joint), or e
-alone (a prismatic one). Summed over composite links these are the columns of d(tau)/dq; a row of
-it contracts the same sums with the joint's own axis. d(tau)/d(qd) is twice the Coriolis matrix,
-d(tau)/d(qdd) the inertia matrix. Only joints on one path to the base act on each other: the work
-grows with the number of such pairs. Loads that keep their direction in the base do not turn with
-the joint; their share, of d(tau)/dq alone, is a sum of its own: see loads.py.
+alone (a prismatic one); ``gains_of`` has all kinds of joints. Summed over composite links these are
+the columns of d(tau)/dq; a row of it contracts the same sums with the joint's own axis. d(tau)/d(qd)
+is twice the Coriolis matrix, d(tau)/d(qdd) the inertia matrix. Only joints on one path to the base
+act on each other: the work grows with the number of such pairs. Loads that keep their direction in
+the base do not turn with the joint; their share, of d(tau)/dq alone, is a sum of its own: see loads.py.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
-from neuler.algebra.screw import Wrench, flat
+from neuler.algebra.screw import Column, Wrench
 from neuler.algebra.vector import Vector
-from neuler.passes.tree import FREE, PRISMATIC, Body, Tree
+from neuler.passes.tree import Body, Tree
 from neuler.recursions.coriolis import Composite, composite, row_up
 from neuler.recursions.drives import rotor
 from neuler.recursions.hybrid import hybrid
-from neuler.recursions.kinematics import Motion, coordinate, motions, screw
+from neuler.recursions.kinematics import Motion, Seat, Turning, motions, seat_of
 from neuler.recursions.loads import Loads, Pull, pulls
 from neuler.trace.graph import Scalar
 
@@ -54,7 +54,7 @@ class Gain:
     def wrench(self, whole: Composite, number: int) -> Wrench:
         """The force that the composite link asks for it."""
         f, m = whole.inertia[number] @ (self.lam, self.e)
-        bend, twist = whole.flow[number].wrench(vec.scale(2.0, self.nu))
+        bend, twist = whole.flow[number].wrench(vec.add(self.nu, self.nu))
         return vec.add(f, bend), vec.add(m, twist)
 
     def felt(self, mass: Wrench, bent: Vector) -> Scalar:
@@ -65,7 +65,7 @@ class Gain:
         """The same gain, about the origin and in the axes of a link further out."""
         place = whole.places[number]
         lam = vec.add(self.lam, vec.cross(self.e, place.position))
-        lam = vec.add(lam, vec.cross(vec.scale(2.0, self.nu), whole.speed[number]))
+        lam = vec.add(lam, vec.cross(vec.add(self.nu, self.nu), whole.speed[number]))
         return Gain(place.down(lam), place.down(self.e), place.down(self.nu))
 
 
@@ -78,46 +78,41 @@ class Gains:
     dqdd: Gain
 
 
-def gains_of(body: Body, motion: Motion, qd: Sequence[Scalar], fall: Vector) -> list[Gains]:
-    """Of every column of the joint, from the motion of its link; ``fall`` is minus gravity in its frame.
+def gains_of(body: Body, seat: Seat, motion: Motion, qd: Sequence[Scalar]) -> list[Gains]:
+    """Of every column (l; z) of the joint, from the motion of its seat on the antecedent and of its link.
 
-    Below a free link nothing moves: a turn of it changes the direction of gravity alone.
+    With w, wd, V' of the seat and (v; r) the joint's own velocity, all in the axes of the link:
+
+        to q:    nu = w x z    e = U z                     lam = V' x z + U l + 2 nu x v
+        to qd:   nu = z        e = (w + w_j) x z           lam = (w + w_j) x l + z x v
+        to qdd:                e = z                       lam = l
+
+    and U z = wd x z + w x (w x z).
     """
-    w = motion.turning.w
     found = []
-    for _, k in body.freedoms:
-        axis = vec.ONE[k % 3]
-        rate = vec.cross(w, axis)
-        if body.sigma == FREE:
-            v, _ = screw(body, qd)
-            dq = Gain(vec.cross(fall, axis), vec.ZERO, vec.ZERO) if k >= 3 else Gain(vec.ZERO, vec.ZERO, vec.ZERO)
-            dqd = Gain(vec.cross(axis, v), rate, axis) if k >= 3 else Gain(rate, vec.ZERO, vec.ZERO)
-        else:
-            dq = _gain(body, motion, coordinate(body, qd))
-            rate = vec.scale(2.0, rate)
-            dqd = Gain(vec.ZERO, rate, axis) if k >= 3 else Gain(rate, vec.ZERO, vec.ZERO)
-        dqdd = Gain(vec.ZERO, axis, vec.ZERO) if k >= 3 else Gain(axis, vec.ZERO, vec.ZERO)
-        found.append(Gains(dq, dqd, dqdd))
+    v, _ = body.relative(qd)
+    u = Turning.of(seat.w, seat.wd).u
+    for _, column in body.freedoms:
+        slide, turn = column.linear, column.angular
+        nu = vec.cross(seat.w, turn)
+        lam = vec.add(vec.add(vec.cross(seat.vd, turn), vec.apply(u, slide)), vec.cross(vec.add(nu, nu), v))
+        across, spun = column.turned(motion.turning.w)
+        carried = vec.add(vec.cross(seat.w, slide), across)
+        found.append(
+            Gains(
+                Gain(lam, vec.apply(u, turn), nu),
+                Gain(vec.add(carried, vec.cross(turn, v)), vec.add(nu, spun), turn),
+                Gain(slide, turn, vec.ZERO),
+            )
+        )
     return found
 
 
-def _gain(body: Body, motion: Motion, rate: Scalar) -> Gain:
-    """nu, e and lam of the joint, from the motion of its own link (whose x and y are the antecedent's, turned)."""
-    w, wd = motion.turning.w, motion.turning.wd
-    if body.sigma == PRISMATIC:
-        u = motion.turning.u  # both links turn alike
-        return Gain((u[0][2], u[1][2], u[2][2]), vec.ZERO, vec.ZERO)
-    x, y, z = w[0], w[1], w[2] - rate
-    dx, dy = wd[0] - y * rate, wd[1] + x * rate  # without the joint's own share, Khalil (20)
-    e = (dy + z * x, z * y - dx, -(x * x + y * y))
-    return Gain((motion.vd[1], -motion.vd[0], 0.0), e, (y, -x, 0.0))
-
-
 def _all_gains(tree: Tree, whole: Composite, moving: Sequence[Motion], qd: Sequence[Scalar]) -> list[list[Gains]]:
-    found = []
-    for body, place, motion in zip(tree.bodies, whole.places, moving, strict=True):
-        fall = place.down(vec.negate(tree.gravity)) if body.sigma == FREE else vec.ZERO
-        found.append(gains_of(body, motion, qd, fall))
+    found: list[list[Gains]] = [[]]
+    for number, body in enumerate(tree.bodies[1:], start=1):
+        seat = seat_of(whole.places[number], moving[body.antecedent])
+        found.append(gains_of(body, seat, moving[number], qd))
     return found
 
 
@@ -162,18 +157,18 @@ def _path(
     found: Sensitivities,
     number: int,
     here: int,
-    k: int,
+    k: Column,
 ) -> None:
     """One column of a joint against all its columns and every joint between it and the base."""
     body = tree.bodies[number]
     mine = gains[number][body.columns.index(k)]
     shift, bias = mine.dq.wrench(whole, number), mine.dqd.wrench(whole, number)
-    mass, bent = whole.inertia[number].column(k), vec.scale(2.0, whole.flow[number].row(k))
-    turn = flat(pulled[number].turned(vec.ONE[k - 3])) if k >= 3 else flat((vec.ZERO, vec.ZERO))
+    mass, bent = whole.inertia[number].along(k), vec.scale(2.0, whole.flow[number].row(k))
+    turn = pulled[number].turned(k.angular)
     for own, j in body.freedoms:
-        found.dq[own][here] = flat(shift)[j] - turn[j]
-        found.dqd[own][here] = flat(bias)[j]
-        found.dqdd[own][here] = flat(mass)[j]
+        found.dq[own][here] = j.dot(shift) - j.dot(turn)
+        found.dqd[own][here] = j.dot(bias)
+        found.dqdd[own][here] = j.dot(mass)
     row = pulled[number].row(k)
     shift = _turned(k, felt[number], shift, pulled[number].passed(k))
     at = number
@@ -183,11 +178,10 @@ def _path(
         row = whole.places[at].up(row)
         at = tree.bodies[at].antecedent
         for (there, j), theirs in zip(tree.bodies[at].freedoms, gains[at], strict=True):
-            found.dq[there][here] = flat(shift)[j]
-            found.dqd[there][here] = flat(bias)[j]
-            found.dqdd[there][here] = found.dqdd[here][there] = flat(mass)[j]
-            moved = theirs.dq.felt(mass, bent)
-            found.dq[here][there] = moved - row[j - 3] if j >= 3 else moved
+            found.dq[there][here] = j.dot(shift)
+            found.dqd[there][here] = j.dot(bias)
+            found.dqdd[there][here] = found.dqdd[here][there] = j.dot(mass)
+            found.dq[here][there] = theirs.dq.felt(mass, bent) - vec.dot(row, j.angular)
             found.dqd[here][there] = theirs.dqd.felt(mass, bent)
 
 
@@ -195,15 +189,14 @@ def _zeros(n: int) -> Matrix:
     return [[0.0] * n for _ in range(n)]
 
 
-def _turned(k: int, wrench: Wrench, shift: Wrench, push: Vector) -> Wrench:
+def _turned(k: Column, wrench: Wrench, shift: Wrench, push: Vector) -> Wrench:
     """Seen from below, the wrench that the joint passes on moves along with what it carries.
 
     Loads that keep their direction are not in ``wrench``: their moment grows by ``push``.
     """
-    (f, m), moment, axis = wrench, vec.subtract(shift[1], push), vec.ONE[k % 3]
-    if k < 3:
-        return shift[0], vec.add(moment, vec.cross(axis, f))
-    return vec.add(shift[0], vec.cross(axis, f)), vec.add(moment, vec.cross(axis, m))
+    (f, m), moment = wrench, vec.subtract(shift[1], push)
+    across = vec.add(vec.cross(k.angular, m), vec.cross(k.linear, f))
+    return vec.add(shift[0], vec.cross(k.angular, f)), vec.add(moment, across)
 
 
 @dataclass(frozen=True)
@@ -247,8 +240,8 @@ def reaction_sensitivities(
                     passed = whole.places[at].wrench_up(*passed)
                     at = tree.bodies[at].antecedent
                     entries[at, here] = passed
-            if k >= 3:
-                _turn_loads(tree, whole, pulled, found.dq, number, here, vec.ONE[k - 3])
+            if k.angular != vec.ZERO:
+                _turn_loads(tree, whole, pulled, found.dq, number, here, k.angular)
     return found
 
 

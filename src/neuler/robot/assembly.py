@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, RobotError
-from neuler.robot.configuration import free_joints, length_instead_of_one, listed, no_rotation
+from neuler.robot.configuration import length_instead_of_one, listed, no_rotation, quaternions
 
 if TYPE_CHECKING:
     from neuler.kernels import Kernel
@@ -103,8 +103,9 @@ def _rotations(joints: Sequence[Any], given: Array) -> Array:
     """The same, with NaN in the place of quaternions that are no rotation; one alone is an error."""
     at = 0
     for joint in joints:
-        if joint.kind == "free":
-            turn = given[..., at + 3 : at + 7]
+        if joint.type.quaternion is not None:
+            first = at + joint.type.quaternion
+            turn = given[..., first : first + 4]
             bad = no_rotation(turn)
             if bad.any():
                 what, remedy = length_instead_of_one(turn, bad)
@@ -291,11 +292,12 @@ class _Solver:
         """The way to a goal, or to one that is the same rotation: less whole turns, with a quaternion's other sign."""
         way, at = goal - here, 0
         for joint in self.joints:
-            if joint.kind == "free":
-                turn = slice(at + 3, at + 7)
+            if joint.type.quaternion is not None:
+                first = at + joint.type.quaternion
+                turn = slice(first, first + 4)
                 opposite = (here[:, turn] * goal[:, turn]).sum(axis=-1) < 0
                 way[opposite, turn] = -goal[opposite, turn] - here[opposite, turn]
-            elif joint.kind == "revolute" and not self.mechanism.couplings:
+            elif joint.type.turns == (True,) and not joint.pitch and not self.mechanism.couplings:
                 turns = way[:, at] / (2 * np.pi)
                 way[:, at] -= 2 * np.pi * np.where(np.abs(turns) >= 1.0, np.rint(turns), 0.0)
             at += joint.nq
@@ -303,8 +305,8 @@ class _Solver:
 
     def unit(self, q: Array) -> Array:
         """With quaternions of length one again."""
-        for _, first, _ in free_joints(self.mechanism.tree):
-            turn = q[:, first + 3 : first + 7]
+        for _, first in quaternions(self.mechanism.tree):
+            turn = q[:, first : first + 4]
             turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
         return q
 

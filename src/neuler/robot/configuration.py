@@ -1,4 +1,4 @@
-"""Positions of a robot: where to start, and the way from one to another. Free joints turn by quaternions."""
+"""Positions of a robot: where to start, and the way from one to another. Some joints turn by quaternions."""
 
 from __future__ import annotations
 
@@ -18,26 +18,19 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-def free_joints(robot: Robot) -> list[tuple[str, int, int]]:
-    """Of every free joint its name, and the numbers of its first position and velocity."""
-    found, position, velocity = [], 0, 0
+def quaternions(robot: Robot) -> list[tuple[str, int]]:
+    """Of every joint that turns by a quaternion its name, and the number of the quaternion's first position."""
+    found, position = [], 0
     for joint in robot.moving_joints:
-        if joint.kind == "free":
-            found.append((joint.name, position, velocity))
-        position, velocity = position + joint.nq, velocity + joint.nv
+        if joint.type.quaternion is not None:
+            found.append((joint.name, position + joint.type.quaternion))
+        position += joint.nq
     return found
 
 
 def ranges(robot: Robot) -> tuple[Array, Array]:
     """Lower and upper bounds for random positions: half a turn or 1 m either way, within the limits."""
-    found: list[tuple[float, float]] = []
-    for joint in robot.moving_joints:
-        if joint.kind == "free":
-            found.extend([(-1.0, 1.0)] * joint.nq)
-            continue
-        span = np.pi if joint.kind == "revolute" else 1.0
-        lower, upper = max(joint.limits.lower, -span), min(joint.limits.upper, span)
-        found.append((lower, upper) if lower < upper else (-span, span))
+    found = [span for joint in robot.moving_joints for span in joint.type.spans(joint.limits)]
     low, high = np.array(found).reshape(-1, 2).T
     return low, high
 
@@ -84,9 +77,7 @@ class Configurations:
         """
         found: list[float] = []
         for joint in cast("Robot", self).moving_joints:
-            lower, upper = joint.limits.lower, joint.limits.upper
-            nearest = min(max(0.0, lower), upper) if lower <= upper else 0.0
-            found.extend((0.0,) * 6 + (1.0,) if joint.kind == "free" else (nearest,))
+            found.extend(joint.type.neutral(joint.limits))
         return np.array(found)
 
     def random_configuration(self, seed: Any = None, shape: int | Sequence[int] = ()) -> Array:
@@ -105,9 +96,9 @@ class Configurations:
             found = rng.uniform(*ranges(robot), (*batch, robot.nq))
         except (TypeError, ValueError) as error:
             raise InputError(f"random_configuration: {error}") from None
-        for _, first, _ in free_joints(robot):
+        for _, first in quaternions(robot):
             turn = rng.normal(size=(*batch, 4))
-            found[..., first + 3 : first + 7] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
+            found[..., first : first + 4] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
         return found
 
     def normalize(self, q: ArrayLike) -> Array:
@@ -119,8 +110,8 @@ class Configurations:
         """
         robot = cast("Robot", self)
         found = positions(robot, "normalize", "q", q).copy()
-        for name, first, _ in free_joints(robot):
-            turn = found[..., first + 3 : first + 7]
+        for name, first in quaternions(robot):
+            turn = found[..., first : first + 4]
             largest = np.abs(turn).max(axis=-1, keepdims=True)
             if not largest.all():
                 raise InputError(
@@ -134,8 +125,9 @@ class Configurations:
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The velocity that leads from q0 to q1 in one second: ``integrate(q0, difference(q0, q1), 1) == q1``.
 
-        q1 - q0 for revolute and prismatic joints; for a free link the constant screw in its own frame, the
-        shorter way round (a quaternion and its negative are one rotation). All leading axes broadcast.
+        q1 - q0 where positions are plain numbers; for a free link the constant screw in its own frame, the
+        shorter way round (a quaternion and its negative are one rotation); for a spherical joint its turn.
+        All leading axes broadcast.
 
         >>> import neuler
         >>> robot = neuler.robots.two_link().with_free_base()
@@ -156,7 +148,7 @@ class Configurations:
         position = velocity = 0
         for joint in robot.moving_joints:
             a, b = (q[..., position : position + joint.nq] for q in (start, end))
-            found[..., velocity : velocity + joint.nv] = _screw(a, b) if joint.kind == "free" else b - a
+            found[..., velocity : velocity + joint.nv] = joint.type.difference(a, b)
             position, velocity = position + joint.nq, velocity + joint.nv
         return found
 
@@ -179,49 +171,9 @@ def positions(robot: Robot, verb: str, name: str, q: ArrayLike) -> Array:
 
 
 def _unit(robot: Robot, verb: str, name: str, q: Array) -> None:
-    for joint, first, _ in free_joints(robot):
-        turn = q[..., first + 3 : first + 7]
+    for joint, first in quaternions(robot):
+        turn = q[..., first : first + 4]
         bad = no_rotation(turn)
         if bad.any():
             what, remedy = length_instead_of_one(turn, bad)
             raise InputError(f"{verb}: {name}: the quaternion of joint {joint!r} {what}{listed(bad)}; {remedy}")
-
-
-def _screw(start: Array, end: Array) -> Array:
-    """The logarithm of a displacement: (v; w) in the frame of ``start`` with exp(v; w) = start^-1 end."""
-    turn = quaternion_product(conjugate(start[..., 3:]), end[..., 3:])
-    turn = np.where(turn[..., 3:] < 0, -turn, turn)  # the shorter way
-    axis, c = turn[..., :3], turn[..., 3:]
-    s = np.linalg.norm(axis, axis=-1, keepdims=True)
-    angle = 2 * np.arctan2(s, c)
-    turns = s > 1e-8  # below, the limits are exact
-    safe = np.where(turns, s, 1.0)
-    w = np.where(turns, angle / safe, 2.0) * axis
-    bend = np.where(turns, (1 - angle / 2 * (c / safe)) / np.where(turns, angle, 1.0) ** 2, 1 / 12)
-    d = rotated(conjugate(start[..., 3:]), end[..., :3] - start[..., :3])
-    v = d - 0.5 * np.cross(w, d) + bend * np.cross(w, np.cross(w, d))
-    return np.concatenate([v, np.broadcast_to(w, v.shape)], axis=-1)
-
-
-# ---- quaternions (x, y, z, w) ----------------------------------------------------------------------
-
-
-def conjugate(quaternion: Array) -> Array:
-    """The inverse rotation."""
-    return quaternion * np.array([-1.0, -1.0, -1.0, 1.0])
-
-
-def quaternion_product(a: Array, b: Array) -> Array:
-    """First b, then a: the rotation a b."""
-    va, wa, vb, wb = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
-    vector = wa * vb + wb * va + np.cross(va, vb)
-    scalar = wa * wb - (va * vb).sum(axis=-1, keepdims=True)
-    return np.concatenate([vector, scalar], axis=-1)
-
-
-def rotated(quaternion: Array, x: Array) -> Array:
-    """R x; rounding of the quaternion's length is taken out."""
-    axis, c = quaternion[..., :3], quaternion[..., 3:]
-    twice = 2 / np.square(quaternion).sum(axis=-1, keepdims=True)
-    side = np.cross(axis, x)
-    return x + twice * (c * side + np.cross(axis, side))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.robot.configuration import ranges
+from neuler.robot.expand import expand
 from neuler.robot.value import kept
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Inertialess:
 
 def owners(robot: Robot) -> list[str]:
     """The joint behind every velocity."""
-    return [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
+    return [joint.name for joint in expand(robot).moving_joints for _ in range(joint.nv)]
 
 
 @dataclass(frozen=True)
@@ -71,21 +71,10 @@ class Samples:
 def sampled(robot: Robot) -> Samples:
     """At zero and at some poses within the limits."""
     rng = np.random.default_rng(0)
-    poses = [np.zeros(robot.nv), *(_pose(robot, rng) for _ in range(_POSES))]
+    poses = [robot.neutral(), *robot.random_configuration(rng, _POSES)]
     found = [_Pose(robot, q) for q in poses]
     most = np.max([pose.most for pose in found], axis=0)
     return Samples([pose.matrix for pose in found], most, tuple(owners(robot)))
-
-
-def _pose(robot: Robot, rng: np.random.Generator) -> Array:
-    """A random number for every velocity, within the limits of its joint."""
-    low, high = ranges(robot)
-    position, found = 0, []
-    for joint in robot.moving_joints:
-        here = slice(position, position + joint.nq)
-        found.append(rng.uniform(low[here], high[here])[: joint.nv])
-        position += joint.nq
-    return np.concatenate(found) if found else np.zeros(0)
 
 
 def without_inertia(samples: Samples) -> Inertialess | None:
@@ -115,7 +104,10 @@ def _named(names: Sequence[str], chosen: NDArray[np.bool_]) -> tuple[str, ...]:
 def inertia_matrix(robot: Robot, q: Array) -> Array:
     """The joint-space inertia matrix (kg m^2, kg m, kg) by composite bodies, rotor inertia on its diagonal.
 
-    ``q`` has a number for every velocity; those of a free joint are not read, since nothing depends on its pose.
+    >>> import neuler
+    >>> robot = neuler.robots.two_link()
+    >>> np.allclose(inertia_matrix(robot, np.array([0.1, 0.2])), robot.mass_matrix([0.1, 0.2]))
+    True
     """
     return _Pose(robot, q).matrix
 
@@ -124,22 +116,26 @@ class _Pose:
     """A robot at one position: the screws of its velocities, and what they move."""
 
     def __init__(self, robot: Robot, q: Array) -> None:
+        robot = expand(robot)
         self.screws: list[Array] = []  # (linear; angular) of each velocity in the base frame, at its origin
         self.origins: list[Array] = []  # a point on each axis
         poses = [np.eye(4)]
         above: list[list[int]] = [[]]  # velocities between the base and each link
         index = {name: k for k, name in enumerate(robot.link_names)}
+        position = 0
         for joint in robot.joints:
             parent = index[joint.parent]
             first = len(self.screws)
-            poses.append(self._moved(joint, poses[parent] @ joint.placement.matrix, q))
+            here = q[position : position + joint.nq]
+            poses.append(self._moved(joint, poses[parent] @ joint.placement.matrix, here))
+            position += joint.nq
             above.append([*above[parent], *range(first, len(self.screws))])
         rotors = [joint.rotor_inertia for joint in robot.moving_joints for _ in range(joint.nv)]
         self.matrix, self.most = np.diag(rotors), np.abs(np.array(rotors, dtype=float))
         """The inertia matrix; and by velocity all that a joint carries, turned any way about its origin."""
         for link, pose, path in zip(robot.links, poses, above, strict=True):
             if path:
-                inertia = _spatial(link, pose)
+                inertia = spatial(link, pose)
                 columns = np.array([self.screws[k] for k in path]).T
                 self.matrix[np.ix_(path, path)] += columns.T @ inertia @ columns
                 for k in path:
@@ -147,22 +143,14 @@ class _Pose:
 
     def _moved(self, joint: Joint, pose: Array, q: Array) -> Array:
         """The child's pose; the joint's screws are noted."""
+        if not joint.moves:
+            return pose
+        pose = pose @ _displacement(joint, q)
         turn, at = pose[:3, :3], pose[:3, 3]
-        if joint.kind == "free":
-            self.screws += [np.concatenate([z, np.zeros(3)]) for z in turn.T]
-            self.screws += [np.concatenate([np.cross(at, z), z]) for z in turn.T]
-            self.origins += [at] * 6
-        elif joint.moves:
-            axis, moved, x = np.asarray(joint.axis), np.eye(4), float(q[len(self.screws)])
-            z = turn @ axis
+        for column in joint.type.columns(joint, joint.axis):
+            z = turn @ np.array(column.angular, dtype=float)
+            self.screws.append(np.concatenate([turn @ np.array(column.linear, dtype=float) + np.cross(at, z), z]))
             self.origins.append(at)
-            if joint.kind == "revolute":
-                moved[:3, :3] = _rotation(axis, x)
-                self.screws.append(np.concatenate([np.cross(at, z), z]))
-            else:
-                moved[:3, 3] = axis * x
-                self.screws.append(np.concatenate([z, np.zeros(3)]))
-            pose = pose @ moved
         return pose
 
     def _most(self, k: int, link: Link, pose: Array, inertia: Array) -> float:
@@ -173,7 +161,7 @@ class _Pose:
         return abs(float(np.trace(inertia[3:, 3:]) + 2 * link.mass * (p @ p) - 4 * (s @ p)))
 
 
-def _spatial(link: Link, pose: Array) -> Array:
+def spatial(link: Link, pose: Array) -> Array:
     """The 6x6 inertia of a link in the base frame, at its origin."""
     r, p = pose[:3, :3], pose[:3, 3]
     s = r @ np.asarray(link.first_moment)
@@ -186,6 +174,17 @@ def _spatial(link: Link, pose: Array) -> Array:
 def _cross(v: Array) -> Array:
     x, y, z = v.tolist()
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def _displacement(joint: Joint, q: Array) -> Array:
+    """Of the child from its seat, at the joint's own position."""
+    found = np.eye(4)
+    if joint.type.has_axis:
+        axis, (turn, slide) = np.asarray(joint.axis), joint.type.travel(joint, float(q[0]))
+        found[:3, :3], found[:3, 3] = _rotation(axis, float(turn)), axis * float(slide)
+    else:
+        found[:3, :3], found[:3, 3] = joint.type.pose(q.tolist())
+    return found
 
 
 def _rotation(axis: Array, angle: float) -> Array:

@@ -9,13 +9,11 @@ import numpy as np
 
 from neuler.errors import RobotError
 from neuler.naming import closest
+from neuler.robot.kinds import DRIVES, KINDS, Kind
 from neuler.robot.numbers import finite, vector
 from neuler.robot.transform import Transform, Vec3
 
-KINDS = ("revolute", "prismatic", "fixed", "free")
 ROLES = ("driven", "passive", "elastic")
-_COORDINATES = {"revolute": (1, 1), "prismatic": (1, 1), "fixed": (0, 0), "free": (7, 6)}
-"""Of each kind: how many positions, how many velocities."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +40,27 @@ class Limits:
 class Joint:
     """A joint between two links.
 
-    The child's frame at position zero has ``placement`` in the parent link's frame; the joint
-    then turns about (revolute) or slides along (prismatic) ``axis``, a unit vector of the
-    child's frame. A ``free`` joint lets its child move anywhere; its parent is the base. Its position is
-    (x, y, z, quaternion x, y, z, w), its velocity the child's screw (linear; angular) in the child's frame.
+    The child's frame at position zero has ``placement`` in the parent link's frame. From there it moves by ``kind``:
+
+    =============  ===================================================  ==========================================
+    kind           position                                             velocity
+    =============  ===================================================  ==========================================
+    revolute       angle about ``axis``, a unit vector of the child     its rate
+    prismatic      way along ``axis``                                   its rate
+    helical        angle about ``axis``; it slides by ``pitch`` m/rad   its rate
+    spherical      quaternion x, y, z, w                                angular velocity in the child's axes
+    planar         x, y, angle about z, in the axes of its seat         their rates
+    translation    x, y, z, in the axes of its seat                     their rates
+    free           x, y, z, quaternion x, y, z, w                       screw (linear; angular) in the child's frame
+    fixed          none                                                 none
+    =============  ===================================================  ==========================================
 
     Loss, drive and spring, all on the joint's side of the gear:
 
     ``tau = ... + rotor_inertia * qdd + viscous * qd + coulomb * sign(qd) + stiffness * (q - rest)``
 
-    Khalil (31), (69), (70). ``coulomb_reverse`` is the magnitude for negative velocity where it differs.
+    Khalil (31), (69), (70); of several velocities each has the same ``viscous``. ``coulomb_reverse`` is the magnitude
+    for negative velocity where it differs.
     ``gear_ratio`` (motor turns per joint turn) is kept for information. ``role`` says who moves the joint: a
     motor (``driven``), nobody (``passive``), or its spring (``elastic``: the default where there is stiffness).
     """
@@ -71,6 +80,7 @@ class Joint:
     stiffness: float = 0.0
     rest: float = 0.0
     role: str = ""
+    pitch: float = 0.0
 
     def __post_init__(self) -> None:
         owner = f"joint {self.name!r}"
@@ -80,7 +90,7 @@ class Joint:
             if not isinstance(getattr(self, name), kind):
                 raise RobotError(f"{owner}: {name} must be a {kind.__name__}, got {getattr(self, name)!r}")
         axis = np.array(vector(owner, "axis", self.axis, 3))
-        if self.kind in ("revolute", "prismatic"):
+        if self.type.has_axis:
             largest = float(np.abs(axis).max())
             axis = axis / largest if largest > 1e100 else axis
             norm = float(np.linalg.norm(axis))
@@ -88,7 +98,7 @@ class Joint:
                 raise RobotError(f"{owner}: the axis has no direction, got {axis.tolist()}; give a unit vector")
             axis = axis / norm if abs(norm - 1.0) > 1e-15 else axis
         object.__setattr__(self, "axis", tuple((axis + 0.0).tolist()))
-        for name in ("viscous", "coulomb", "rotor_inertia", "gear_ratio", "stiffness", "rest"):
+        for name in ("viscous", "coulomb", "rotor_inertia", "gear_ratio", "stiffness", "rest", "pitch"):
             object.__setattr__(self, name, finite(owner, name, getattr(self, name)))
         if self.stiffness < 0:
             raise RobotError(f"{owner}: the stiffness must not be negative, got {self.stiffness}")
@@ -97,33 +107,39 @@ class Joint:
             object.__setattr__(self, "coulomb_reverse", finite(owner, "coulomb_reverse", self.coulomb_reverse))
 
     def _check_role(self, owner: str) -> None:
-        role = self.role or ("passive" if self.kind == "free" else "elastic" if self.stiffness else "driven")
+        role = self.role or ("passive" if self.type.always_passive else "elastic" if self.stiffness else "driven")
         if role not in ROLES:
             raise RobotError(f"{owner}: role must be one of {', '.join(ROLES)}, got {self.role!r}")
+        for name in DRIVES:
+            if getattr(self, name) and name not in self.type.drives:
+                raise RobotError(f"{owner}: a {self.kind} joint has no {name.replace('_', ' ')}; use external wrenches")
         if role == "elastic" and not self.stiffness:
             raise RobotError(f"{owner}: an elastic joint needs a stiffness; a joint that nobody moves is passive")
         object.__setattr__(self, "role", role)
-        if self.kind == "free":
-            for name in ("viscous", "coulomb", "coulomb_reverse", "rotor_inertia", "stiffness"):
-                if getattr(self, name):
-                    raise RobotError(f"{owner}: a free joint has no {name.replace('_', ' ')}; use external wrenches")
-            if role != "passive":
-                raise RobotError(f"{owner}: a free joint is passive, it cannot be {role}")
+        if self.type.always_passive and role != "passive":
+            raise RobotError(f"{owner}: a {self.kind} joint is passive, it cannot be {role}")
+        if self.pitch and not self.type.has_pitch:
+            raise RobotError(f"{owner}: a {self.kind} joint has no pitch; a helical one has")
+
+    @property
+    def type(self) -> Kind:
+        """What its kind is: how it moves, and what may drive it."""
+        return KINDS[self.kind]
 
     @property
     def moves(self) -> bool:
         """Whether the joint has a coordinate."""
-        return self.kind != "fixed"
+        return self.type.nv > 0
 
     @property
     def nq(self) -> int:
         """Number of position coordinates."""
-        return _COORDINATES[self.kind][0]
+        return self.type.nq
 
     @property
     def nv(self) -> int:
         """Number of velocity coordinates."""
-        return _COORDINATES[self.kind][1]
+        return self.type.nv
 
 
 _OTHER_NAMES = {
@@ -139,9 +155,9 @@ _OTHER_NAMES = {
     "freeflyer": "a 'free' joint",
     "weld": "a 'fixed' joint",
     "rigid": "a 'fixed' joint",
-    "planar": "two 'prismatic' joints and a 'revolute' one; robot.with_planar_base() makes them of a base",
-    "spherical": "three 'revolute' joints whose axes meet in a point",
-    "ball": "three 'revolute' joints whose axes meet in a point",
+    "ball": "a 'spherical' joint",
+    "screw": "a 'helical' joint",
+    "cartesian": "a 'translation' joint",
     "universal": "two 'revolute' joints whose axes meet in a point",
     "cylindrical": "a 'revolute' and a 'prismatic' joint on one axis",
 }

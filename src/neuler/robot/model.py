@@ -72,7 +72,6 @@ class Robot(Value, Verbs, Configurations):
             object.__setattr__(self, key, value)
         if isinstance(notes, str) or not all(isinstance(note, str) for note in self.notes):
             raise RobotError(f"{owner}: notes must be a list of texts, got {notes!r}")
-        self._check_free(owner)
         names = set(self.link_names)
         for frame in self.frames:
             if not isinstance(frame, Frame) or not isinstance(frame.name, str) or not frame.name:
@@ -84,17 +83,6 @@ class Robot(Value, Verbs, Configurations):
             if frame.name in names:
                 raise RobotError(f"frame {frame.name!r}: another frame or link of {owner} has this name")
             names.add(frame.name)
-
-    def _check_free(self, owner: str) -> None:
-        still = {self.links[0].name}
-        for joint in self.joints:
-            if joint.kind == "free" and joint.parent not in still:
-                raise RobotError(
-                    f"joint {joint.name!r}: a free joint starts at the base {self.links[0].name!r} of {owner}, "
-                    f"not at {joint.parent!r}, which moves; give the free link's pose in the base frame"
-                )
-            if joint.kind == "fixed" and joint.parent in still:
-                still.add(joint.child)
 
     # ---- what it has -------------------------------------------------------------------
 

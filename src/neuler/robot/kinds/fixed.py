@@ -1,0 +1,30 @@
+"""No motion at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuler.algebra.screw import Column
+from neuler.robot.kinds.kind import DRIVES, Kind
+from neuler.robot.link import Link
+from neuler.robot.transform import Vec3
+
+if TYPE_CHECKING:
+    from neuler.robot.joint import Joint
+
+
+class Fixed(Kind):
+    """A weld."""
+
+    name = "fixed"
+    sigma = 2
+    nq = nv = 0
+    drives = frozenset(DRIVES)  # kept as they were given, without effect: a joint may be fixed for a while
+
+    def columns(self, joint: Joint, axis: Vec3) -> tuple[Column, ...]:
+        """None."""
+        return ()
+
+    def split(self, link: Link, joint: Joint) -> tuple[Link, Link]:
+        """All of it is a part of the parent."""
+        return Link("kept"), link

@@ -1,0 +1,33 @@
+"""A turn about an axis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuler.robot.kinds.kind import Axial
+from neuler.robot.link import Link
+
+if TYPE_CHECKING:
+    from neuler.robot.joint import Joint
+
+
+class Revolute(Axial):
+    """One angle (rad)."""
+
+    name = "revolute"
+    sigma = 0
+    turns = (True,)
+
+    def unit(self, joint: Joint) -> tuple[float, float]:
+        """A radian."""
+        return 1.0, 0.0
+
+    def split(self, link: Link, joint: Joint) -> tuple[Link, Link]:
+        """Moved: what a turn about z does not change and what has no inertia about it.
+
+        That is the mass, put on the axis, the first moment along z, and equal xx and yy.
+        """
+        xx, yy, zz, xy, xz, yz = link.inertia
+        mx, my, mz = link.first_moment
+        kept = Link("kept", 0.0, (mx, my, 0.0), (xx - yy, 0.0, zz, xy, xz, yz))
+        return kept, Link("moved", link.mass, (0.0, 0.0, mz), (yy, yy, 0.0, 0.0, 0.0, 0.0))

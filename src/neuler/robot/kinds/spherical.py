@@ -1,0 +1,68 @@
+"""A ball: any rotation about a point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from neuler.algebra import vector as vec
+from neuler.algebra.pose import Quaternion, rotation, turning
+from neuler.algebra.screw import Column
+from neuler.algebra.vector import Matrix, Vector
+from neuler.robot.kinds.kind import Array, Kind
+from neuler.robot.kinds.quaternions import Turn, logarithm
+from neuler.robot.link import Link
+from neuler.robot.transform import Vec3
+from neuler.trace.graph import Scalar
+
+if TYPE_CHECKING:
+    from neuler.robot.joint import Joint, Limits
+
+
+class Spherical(Kind):
+    """Position: quaternion (x, y, z, w). Velocity: the angular velocity in the child's axes (rad/s)."""
+
+    name = "spherical"
+    nq, nv = 4, 3
+    drives = frozenset({"viscous"})
+    turns = (True, True, True)
+    quaternion = 0
+    parts = ("qx", "qy", "qz", "qw")
+    velocity_parts = ("wx", "wy", "wz")
+
+    def columns(self, joint: Joint, axis: Vec3) -> tuple[Column, ...]:
+        """A turn about each axis of the child."""
+        return tuple(Column(vec.ZERO, unit) for unit in vec.ONE)
+
+    def pose(self, q: Sequence[Scalar]) -> tuple[Matrix, Vector]:
+        """The rotation of the quaternion."""
+        return rotation(_quaternion(q)), vec.ZERO
+
+    def rates(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
+        """Half quaternion w."""
+        return list(turning(_quaternion(q), (qd[0], qd[1], qd[2])))
+
+    def integrate(self, q: Sequence[Scalar], qd: Sequence[Scalar], dt: Scalar) -> list[Scalar]:
+        """Turned about w by |w| dt, exactly."""
+        return Turn(vec.scale(dt, (qd[0], qd[1], qd[2]))).after(_quaternion(q))
+
+    def difference(self, start: Array, end: Array) -> Array:
+        """The shorter way round."""
+        return logarithm(start, end)[0]
+
+    def neutral(self, limits: Limits) -> tuple[float, ...]:
+        """No turn."""
+        return (0.0, 0.0, 0.0, 1.0)
+
+    def spans(self, limits: Limits) -> list[tuple[float, float]]:
+        """Of a quaternion that is yet to be normalised."""
+        return [(-1.0, 1.0)] * self.nq
+
+    def split(self, link: Link, joint: Joint) -> tuple[Link, Link]:
+        """Moved: the mass, put at the point about which the link turns."""
+        return Link("kept", 0.0, link.first_moment, link.inertia), Link("moved", link.mass)
+
+
+def _quaternion(q: Sequence[Scalar]) -> Quaternion:
+    x, y, z, w = q
+    return (x, y, z, w)
