@@ -5,7 +5,8 @@ import pytest
 
 import neuler
 from cli_runs import read, refused, run, write_csv
-from neuler.files import tables
+from neuler.files.match import Chosen
+from neuler.files.read import read_csv
 
 
 @pytest.fixture
@@ -37,11 +38,10 @@ def test_csv_to_csv(capsys, tmp_path, states, spelling):
     np.testing.assert_array_equal(found, robot.inverse_dynamics(*np.split(states, 3, axis=1)))
 
 
-def test_matrices_are_flattened_and_other_columns_ignored_on_request(capsys, tmp_path):
-    write_csv(tmp_path / "in.csv", ["t", "q1", "q2"], [[0, 0.1, 0.2], [1, 0.3, 0.4]])
+def test_matrices_are_flattened(capsys, tmp_path):
+    write_csv(tmp_path / "in.csv", ["q1", "q2"], [[0.1, 0.2], [0.3, 0.4]])
     arguments = ["eval", "mass_matrix", "two_link", "--in", tmp_path / "in.csv", "--out", tmp_path / "out.csv"]
-    assert "column 1, 't'" in refused(capsys, *arguments)
-    assert run(capsys, *arguments, "--ignore", "t")[0] == 0
+    assert run(capsys, *arguments)[0] == 0
     head, found = read(tmp_path / "out.csv")
     assert head == [f"mass_matrix[{i},{j}]" for i in range(2) for j in range(2)]
     expected = neuler.robots.two_link().mass_matrix([[0.1, 0.2], [0.3, 0.4]])
@@ -82,7 +82,7 @@ def test_large_files_go_in_chunks(tmp_path):
     write_csv(tmp_path / "in.csv", ["q1", "q2"], values.tolist())
     kernel = neuler.robots.two_link().gravity_force
     seen = []
-    chunks = list(tables.read_csv(str(tmp_path / "in.csv"), kernel, report=seen.append, chunk=300))
+    chunks = [part.inputs for part in read_csv(str(tmp_path / "in.csv"), kernel, Chosen(), seen.append, chunk=300)]
     assert [len(q) for (q,) in chunks] == [300, 300, 300, 100]
     np.testing.assert_array_equal(np.concatenate([q for (q,) in chunks]), values)
     assert sum(seen) == (tmp_path / "in.csv").stat().st_size
@@ -130,7 +130,7 @@ def test_bytes_that_are_no_text_are_refused(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"x": [0.0]}, "array 'x' is no input"),
+        ({"x": [0.0]}, "has no array 'q' of gravity_force(q); it has 'x'"),
         ({}, "has no array 'q'"),
         ({"q": [[0.0, np.nan]]}, "'q' is not finite at [0, 1]"),
         ({"q": [[0.0, 0.0, 0.0]]}, "expected q with last axis 2"),

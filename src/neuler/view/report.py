@@ -144,7 +144,7 @@ def report(
 
 def write_report(robot: Subject, path: Any, **options: Any) -> None:
     """Write the report to a file, whole or not at all. The options are those of :func:`report`."""
-    from neuler.files.tables import written
+    from neuler.files.ends import written
 
     content = report(robot, **options)
     with written(path) as file:
