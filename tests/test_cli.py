@@ -29,6 +29,22 @@ def test_info_shows_the_tree_the_parameters_and_the_findings(capsys):
     assert "dh6" in out
 
 
+def test_info_can_be_strict(capsys, tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(HOSTILE)
+    assert run(capsys, "info", path, "--strict")[0] == 0
+    assert run(capsys, "info", "puma560", "--strict")[0] == 0  # warnings do not count
+    path.write_text(HOSTILE.replace('mass value="1"', 'mass value="-1"'))
+    code, lenient, _ = run(capsys, "info", path)
+    assert code == 0
+    code, out, err = run(capsys, "info", path, "--strict")
+    assert (code, out, err) == (1, lenient, "")
+    assert "error: link" in out
+    code, out, _ = run(capsys, "info", path, "--strict", "--json")
+    assert code == 1
+    assert json.loads(out)["findings"][0]["severity"] == "error"
+
+
 def test_info_draws_branches(capsys, tmp_path):
     robot = "<robot name='y'><link name='base'/>" + "".join(f"<link name='{n}'/>" for n in "abc")
     for name, parent, child in (("one", "base", "a"), ("two", "a", "b"), ("three", "base", "c")):

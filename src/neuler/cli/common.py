@@ -19,7 +19,7 @@ from neuler.robot import ParallelRobot, Robot
 def robot_command(
     commands: Any,
     name: str,
-    run: Callable[[Any], None],
+    run: Callable[[Any], int | None],
     help: str,
     epilog: str | None = None,
     quantity: str | None = None,
