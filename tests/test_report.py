@@ -1,8 +1,12 @@
 """The report: whole, self-contained, and nothing in a file gets out of its text."""
 
 import base64
+import os
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -156,9 +160,39 @@ def test_draw_gives_equal_scales_and_takes_axes():
         draw(robot, np.full(6, np.nan))
 
 
-def test_without_matplotlib_the_remedy_is_named(monkeypatch, capsys, tmp_path):
-    import sys
+def alone(code):
+    source = str(Path(neuler.__file__).parents[1])
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": source}, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
+
+def test_view_needs_no_import_of_its_own_and_costs_nothing_before():
+    found = alone(
+        "import neuler, sys\n"
+        "print('neuler.view' in sys.modules, 'view' in dir(neuler), hasattr(neuler, 'vieww'))\n"
+        "neuler.view\n"
+        "print('matplotlib' in sys.modules)\n"
+        "print(type(neuler.view.draw(neuler.robots.two_link())).__name__)"
+    )
+    assert found.split() == ["False", "True", "False", "False", "Axes3D"]
+
+
+def test_view_without_matplotlib_names_the_extra():
+    found = alone(
+        "import sys\n"
+        "sys.modules['matplotlib'] = sys.modules['matplotlib.figure'] = None\n"
+        "import neuler\n"
+        "for make in (neuler.view.draw, lambda robot: neuler.view.write_report(robot, 'no.html')):\n"
+        "    try: make(neuler.robots.two_link())\n"
+        "    except neuler.NeulerError as error: print(error)\n"
+    )
+    assert found.count("drawing needs matplotlib, which is not installed") == 2
+    assert found.count("pip install neuler[view]") == 2
+
+
+def test_without_matplotlib_the_remedy_is_named(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert main(["report", "two_link", "-o", str(tmp_path / "r.html")]) == 2
     assert "pip install neuler[view]" in capsys.readouterr().err
