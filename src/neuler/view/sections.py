@@ -101,7 +101,7 @@ def forces(title: str, told: str, times: Array, found: Sequence[Force], still: s
         for one in (found[k] for k in drawn.tolist())
     ]  # fmt: skip
     if any(shows(found[k].still, found[k].force) for k in drawn):
-        against = "gravity alone asks for" if still == "gravity" else "standing still asks for, by gravity and springs"
+        against = "gravity alone asks for" if still == "gravity" else "standing still asks for"
         marks.append((MASS, f"dashed: what {against}"))
     if any(near_limit(found[k].force, found[k].limit) for k in drawn):
         marks.append((LIMIT, f"dotted: the effort limit, where the force comes to {NEAR:.0%} of it"))
