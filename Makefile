@@ -1,7 +1,12 @@
 # Everything below makes its own environment in .venv; only Python >= 3.11, make and the package registry are needed.
-PYTHON ?= python3
 VENV ?= .venv
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+BIN = $(VENV)/Scripts
+else
+PYTHON ?= python3
 BIN = $(VENV)/bin
+endif
 JOBS ?= 2
 
 .PHONY: demo test lint types tests test-slow bench operations pictures clean
@@ -41,7 +46,7 @@ pictures: $(VENV)/.installed-view
 
 $(VENV)/.installed-%: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "neuler needs Python 3.11 or newer; set PYTHON=...")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -d $(BIN) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]'
 	touch $@
 

@@ -42,6 +42,41 @@ def rot(axis, angle, shift=0.0):
     return m
 
 
+@pytest.mark.parametrize("convention", ["standard", "khalil"])
+def test_tables_of_numbers(convention):
+    table = np.random.default_rng(5).normal(size=(5, 4))
+    columns = {"standard": ("theta", "d", "a", "alpha"), "khalil": ("alpha", "d", "theta", "r")}[convention]
+    expected = from_dh([dict(zip(columns, row, strict=True)) for row in table.tolist()], convention=convention)
+    for given in (table, table.tolist(), [tuple(row) for row in table], list(table), np.asfortranarray(table)):
+        assert from_dh(given, convention=convention) == expected
+    assert expected.nv == 5
+    assert from_dh(np.zeros((2, 4), dtype=int)).nv == 2
+
+
+def test_tables_of_numbers_are_checked():
+    good = [0.0, 0.1, 0.2, 0.3]
+    for table, message in (
+        (np.zeros((3, 5)), r"shape \(N, 4\), its columns theta, d, a, alpha; got \(3, 5\)"),
+        (np.zeros(4), r"got \(4,\)"),
+        (np.zeros((2, 2, 4)), r"got \(2, 2, 4\)"),
+        (np.zeros((0, 4)), "the table has no rows"),
+        ([good, [0.0, 0.1, 0.2]], "row 2: expected four numbers, theta, d, a, alpha; got 3"),
+        ([[0.0, [1.0, 2.0], 0.2, 0.3]], r"row 1: d must be a number, got \[1.0, 2.0\]"),
+        (good, "row 1: expected a mapping, a DHRow or four numbers, got float"),
+        ([[good]], "row 1: expected four numbers, theta, d, a, alpha; got 1"),
+        (np.array([good, [0.0, np.nan, 0.2, 0.3]]), "row 2: d must be finite, got nan"),
+        ([good, [0.0, 0.1, math.inf, 0.3]], "row 2: a must be finite, got inf"),
+        ([good, [0.0, 0.1, "x", 0.3]], "row 2: a must be a number, got 'x'"),
+        (np.array([["a"] * 4]), "row 1: theta must be a number, got 'a'"),
+        (np.array([good]) * 1j, "row 1: theta must be a number"),
+        ("abcd", "got str"),
+    ):
+        with pytest.raises(FormatError, match=message):
+            from_dh(table)
+    with pytest.raises(FormatError, match="its columns alpha, d, theta, r; got"):
+        from_dh(np.zeros((3, 6)), convention="khalil")
+
+
 def random_rows(rng, n=6):
     rows = []
     for k in range(n):
@@ -158,8 +193,8 @@ def test_quarter_turns_are_exact():
         ([], {}, "no rows"),
         ({"a": 1}, {}, "rows must be a sequence"),
         (5, {}, "rows must be a sequence"),
-        ([3], {}, "row 1: expected a mapping or a DHRow, got int"),
-        ([KhalilRow()], {}, "row 1: expected a mapping or a DHRow"),
+        ([3], {}, "row 1: expected a mapping, a DHRow or four numbers, got int"),
+        ([KhalilRow()], {}, "row 1: expected a mapping, a DHRow or four numbers, got KhalilRow"),
         ([{"a": 1}], {"convention": "modified"}, "convention must be one of standard, khalil, got 'modified'"),
         ([{}, {"alhpa": 1}], {}, "row 2: unknown key 'alhpa'; did you mean 'alpha'"),
         ([{"Mass": 1}], {}, "unknown key 'Mass'; did you mean 'mass'"),

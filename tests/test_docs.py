@@ -64,6 +64,10 @@ def test_public_names():
         assert getattr(neuler, name).__doc__, f"{name} has no docstring"
 
 
+def test_the_citation_has_the_version():
+    assert f"\nversion: {neuler.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
 def test_every_test_that_the_errata_name_exists():
     text = (ROOT / "docs" / "errata.md").read_text()
     for file, function in re.findall(r"`(test_\w+\.py)::(\w+)`", text):

@@ -183,6 +183,8 @@ def test_info_shows_what_does_not_close_and_the_report_refuses_it(capsys, monkey
     assert "unknown: its loops cannot be closed" in text
     assert "error: mechanism" in text
     assert data_of(capsys, path)["mobility"] is None
+    assert main(["info", str(path), "--strict"]) == 1
+    assert capsys.readouterr().out == text
     for command in (("report", path, "-o", target), ("bench", path)):
         assert main([*map(str, command)]) == 2
         error = capsys.readouterr().err

@@ -1,8 +1,14 @@
 """The report: whole, self-contained, and nothing in a file gets out of its text."""
 
 import base64
+import dataclasses
+import itertools
+import os
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,8 +17,10 @@ import pytest
 import neuler
 from neuler.cli import main
 from neuler.files.columns import slots
-from neuler.robot import Joint, Limits, Link, Robot
+from neuler.robot import Joint, Limits, Link, Robot, Transform
 from neuler.view import draw
+from neuler.view.charts import force_figure, matrix_figure, short_names
+from neuler.view.draw import pose_pictures
 from neuler.view.report import bent_pose, quintic, report, start_pose
 
 HOSTILE = "<script>alert(1)</script>"
@@ -156,9 +164,190 @@ def test_draw_gives_equal_scales_and_takes_axes():
         draw(robot, np.full(6, np.nan))
 
 
-def test_without_matplotlib_the_remedy_is_named(monkeypatch, capsys, tmp_path):
-    import sys
+# ---- pictures ------------------------------------------------------------------------------------
 
+
+def legged(shift):
+    """A floating trunk with two legs, high over the ground."""
+    joints = [
+        Joint(f"{side}_hip", "revolute", "trunk", f"{side}_leg", Transform(translation=(0, y, 0)), axis=(0, 1, 0))
+        for side, y in (("left", 0.1), ("right", -0.1))
+    ]
+    legs = [
+        Link.from_com(f"{side}_leg", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01)) for side in ("left", "right")
+    ]
+    trunk = Link.from_com("trunk", mass=5.0, com=(0, 0, 0.3), inertia=(0.1, 0.1, 0.1))
+    robot = Robot("legged", [trunk, *legs], joints).with_free_base()
+    return robot, robot.neutral() + [*shift, *[0.0] * 6]
+
+
+def test_a_floating_robot_is_drawn_as_large_wherever_it_is():
+    sizes, squares = [], []
+    for shift in ((0, 0, 0), (30, -40, 20)):
+        robot, q = legged(shift)
+        ax = draw(robot, q)
+        spans = np.array([np.ptp(getattr(ax, f"get_{x}lim")()) for x in "xyz"])
+        sizes.append(spans)
+        assert spans.max() < 1.2
+        ends = np.array([point for line in ax.lines for point in np.array(line.get_data_3d()).T])
+        assert np.abs(ends - shift).max() < 1.5  # nothing reaches for the ground far away
+        squares.append(sum(np.ravel(c._offsets3d[2]).tolist() == [0.0] for c in ax.collections))
+    np.testing.assert_allclose(*sizes, rtol=1e-9)
+    assert squares[0] > squares[1] == 0
+
+
+def test_each_pose_has_limits_of_its_own():
+    robot = neuler.robots.puma560()
+    near, far = (
+        pose_pictures(robot, states)[0] for states in ([start_pose(robot)], [start_pose(robot), bent_pose(robot)])
+    )
+    assert near == far
+
+
+def test_the_key_names_what_is_there():
+    def key(page):
+        return re.search(r'Poses</h2>.*?<div class="key">(.*?)</div>', page, re.DOTALL)[1]
+
+    block = key(report(Robot("block", [Link("base", mass=1.0)])))
+    assert "base" in block
+    assert "mass centre" in block
+    assert not any(word in block for word in ("link", "revolute", "prismatic", "spring"))
+    hinge = key(report(hostile_robot(), verbs=[]))
+    assert "revolute axis" in hinge
+    assert "prismatic" not in hinge
+    joints = [Joint("j1", "prismatic", "base", "a"), Joint("j2", "prismatic", "a", "b")]
+    slide = Robot("slide", [Link("base"), Link("a"), Link("b")], joints)
+    assert not any(word in key(report(slide, verbs=[])) for word in ("revolute", "mass centre"))
+
+
+# ---- forces and limits ---------------------------------------------------------------------------
+
+
+def limited(effort):
+    robot = hostile_robot()
+    joint = dataclasses.replace(robot.joints[0], name="hinge", limits=Limits(0.5, 1.0, 2.0, effort))
+    return robot.replace(joints=[joint], name="arm")
+
+
+@pytest.mark.parametrize("effort", [0.0, -1.0])
+def test_an_effort_limit_of_zero_is_told_and_not_used(effort):
+    with np.errstate(all="raise"):
+        page = report(limited(effort), verbs=[])
+    self_contained(page)
+    assert "The effort limit of hinge is given as zero or less" in page
+    assert "(not used)" in page
+    assert "dotted" not in page
+    assert page.count("%</td>") == 0
+
+
+def test_limits_are_drawn_where_they_are_near():
+    assert "dotted: the effort limit" in report(limited(3.0), verbs=[])
+    far = report(limited(300.0), verbs=[])
+    assert "dotted" not in far
+    assert "is not used" not in far
+    times, force = np.linspace(0, 1, 5), np.array([0.0, 1.0, 2.0, 1.0, 0.0])
+
+    def heights(limit):
+        ax = force_figure(times, force, 0 * force, "N", limit).axes[0]
+        return {float(np.asarray(line.get_ydata())[0]) for line in ax.lines if len(line.get_ydata()) == 2}
+
+    assert heights(3.0) == {0.0, 3.0}  # above alone: the force does not come near on the other side
+    assert heights(5.0) == heights(0.0) == heights(np.inf) == {0.0}
+
+
+def test_nothing_held_is_not_in_the_key():
+    weightless = limited(300.0).with_gravity((0, 0, 0))
+    assert "dashed" not in report(weightless, verbs=[])
+    assert "dashed: what gravity alone asks for" in report(limited(300.0), verbs=[])
+
+
+# ---- maps ----------------------------------------------------------------------------------------
+
+
+def colours(matrix):
+    figure = matrix_figure(np.array(matrix), ["a", "b"], "rows", "columns")
+    figure.draw_without_rendering()
+    image = figure.axes[0].images[0]
+    return figure, image.norm(image.get_array()), image.to_rgba(image.get_array())
+
+
+def test_small_entries_of_a_map_are_seen_and_zero_is_white():
+    figure, shades, paint = colours([[1000.0, -1.0], [0.0, 1e-15]])
+    assert shades[0, 0] == 1.0
+    assert shades[0, 1] < 0.4  # far from the middle
+    assert np.ma.getmaskarray(shades).tolist() == [[False, False], [True, True]]  # zero, and rounding
+    assert (paint[1, :, 3] == 0).all()
+    bar = figure.axes[1]
+    labels = [text.get_text() for text in bar.get_yticklabels()]
+    assert "1000" in labels
+    assert "0" in labels
+    assert "\N{MINUS SIGN}1" in labels
+    assert bar.get_ylabel().startswith("logarithmic beyond")
+
+
+def test_entries_of_one_size_keep_an_even_scale():
+    figure, shades, _ = colours([[2.0, -1.0], [0.5, 0.0]])
+    assert shades[0, 1] == pytest.approx(0.25)
+    assert figure.axes[1].get_ylabel() == ""
+
+
+def test_ticks_of_long_names_stay_short_and_different():
+    names = [f"left_front_leg_{k:02d}_of_the_second_robot_joint" for k in range(12)]
+    short = short_names(names)
+    assert len(set(short)) == 12
+    assert max(map(len, short)) < 40
+    figure = matrix_figure(np.eye(12), names, "rows", "columns")
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in figure.axes[0].get_yticklabels()]
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+    assert figure.axes[0].get_xticklabels()[0].get_rotation() == 90.0
+    assert short_names([]) == []
+    assert short_names(["a" * 50, "a" * 50]) == short_names(["a" * 50]) * 2
+
+
+def test_wide_tables_scroll_and_print():
+    page = report(neuler.robots.puma560(), verbs=[])
+    assert page.count('class="scroll wide" tabindex="0"') >= 2
+    assert ".scroll { overflow-x: auto;" in page
+    assert ".wide table { font-size: 6pt; }" in page
+
+
+# ---- without matplotlib --------------------------------------------------------------------------
+
+
+def alone(code):
+    source = str(Path(neuler.__file__).parents[1])
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": source}, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_view_needs_no_import_of_its_own_and_costs_nothing_before():
+    found = alone(
+        "import neuler, sys\n"
+        "print('neuler.view' in sys.modules, 'view' in dir(neuler), hasattr(neuler, 'vieww'))\n"
+        "neuler.view\n"
+        "print('matplotlib' in sys.modules)\n"
+        "print(type(neuler.view.draw(neuler.robots.two_link())).__name__)"
+    )
+    assert found.split() == ["False", "True", "False", "False", "Axes3D"]
+
+
+def test_view_without_matplotlib_names_the_extra():
+    found = alone(
+        "import sys\n"
+        "sys.modules['matplotlib'] = sys.modules['matplotlib.figure'] = None\n"
+        "import neuler\n"
+        "for make in (neuler.view.draw, lambda robot: neuler.view.write_report(robot, 'no.html')):\n"
+        "    try: make(neuler.robots.two_link())\n"
+        "    except neuler.NeulerError as error: print(error)\n"
+    )
+    assert found.count("drawing needs matplotlib, which is not installed") == 2
+    assert found.count("pip install neuler[view]") == 2
+
+
+def test_without_matplotlib_the_remedy_is_named(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert main(["report", "two_link", "-o", str(tmp_path / "r.html")]) == 2
     assert "pip install neuler[view]" in capsys.readouterr().err

@@ -1,5 +1,7 @@
 """neuler: a robot in, compiled dynamics out."""
 
+from typing import TYPE_CHECKING
+
 from neuler import layouts, robots
 from neuler.errors import CompileError, FormatError, InputError, NeulerError, RobotError
 from neuler.formats import load
@@ -26,3 +28,18 @@ __all__ = [
     "Loop", "Mechanism", "NeulerError", "ParallelRobot", "Robot", "RobotError", "Transform", "from_dh", "layouts",
     "load", "robots", "stack", "threads",
 ]  # fmt: skip
+
+if TYPE_CHECKING:
+    from neuler import view as view
+else:
+
+    def __getattr__(name: str) -> object:
+        """``neuler.view`` is imported when it is asked for: pictures are not what most programs start for."""
+        if name == "view":
+            import importlib
+
+            return importlib.import_module("neuler.view")
+        raise AttributeError(f"module 'neuler' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), "view"})

@@ -17,13 +17,16 @@ COMMANDS = (info, report, bench, evaluate, cache)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; 0 for success, 2 for what the user can mend, 1 for a broken pipe, 130 when interrupted."""
+    """Run a command; 0 for success, 2 for what the user can mend, 130 when interrupted.
+
+    1 for a broken pipe, and for errors that ``info --strict`` found.
+    """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     chosen = parser().parse_args(arguments)
     try:
-        chosen.run(chosen)
+        code = chosen.run(chosen) or 0
         sys.stdout.flush()
     except BrokenPipeError:
         # Python flushes stdout once more as it ends: give it somewhere to go.
@@ -36,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("neuler: interrupted", file=sys.stderr)
         return 130
-    return 0
+    return int(code)
 
 
 def _message(error: Exception) -> str:

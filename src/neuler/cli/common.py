@@ -19,7 +19,7 @@ from neuler.robot import ParallelRobot, Robot
 def robot_command(
     commands: Any,
     name: str,
-    run: Callable[[Any], None],
+    run: Callable[[Any], int | None],
     help: str,
     epilog: str | None = None,
     quantity: str | None = None,
@@ -143,7 +143,7 @@ def _values(path: str) -> list[tuple[str, float]]:
 
 
 @contextlib.contextmanager
-def progress_bar(total: int, title: str, unit: str = "step") -> Iterator[Callable[[int], Any]]:
+def progress_bar(total: int | None, title: str, unit: str = "step") -> Iterator[Callable[[int], Any]]:
     """A progress bar on stderr where that is a terminal and tqdm is there; else nothing."""
     try:
         from tqdm import tqdm

@@ -8,16 +8,21 @@ from typing import Any
 
 from neuler.cli.common import load_robot, progress_bar, robot_command
 from neuler.errors import InputError
+from neuler.files.ends import FORMATS, STANDARD, name_of
 from neuler.recipes.closed_loops import CLOSED_LOOPS
 from neuler.recipes.parallel_robots import PARALLEL
 from neuler.recipes.quantities import QUANTITIES
 
+LISTED = 8
+"""Columns that a message names."""
 HELP = """\
 CSV: one state a row under a header. The vector q of a robot with the joints shoulder and elbow is
 spelled q_shoulder,q_elbow or q1,q2 or q[0],q[1]; likewise qd, qdd, tau. Results are named alike:
 tau_shoulder; matrices are flattened to mass_matrix[0,0],mass_matrix[0,1]. A free joint has seven
 positions q_base_x,_y,_z,_qx,_qy,_qz,_qw and six velocities qd_base_vx,_vy,_vz,_wx,_wy,_wz.
 NPZ: one array for each input under its name (q, qd, qdd), batch axes first; results alike.
+Columns and arrays that are no inputs, such as the time, are kept as they are, before the results: --drop keeps
+none, --ignore leaves out some.
 
 Machines with loops: q are closed positions of all joints of the tree, qd and qdd those of the
 independent joints, tau those of the motors; v and vd (v_vx to vd_wz) those of a parallel robot's
@@ -27,6 +32,7 @@ platform; the others are found, from a guess where the file has one.
   neuler eval inverse_dynamics puma560 --in states.csv --out torques.csv
   neuler eval forward_dynamics arm.urdf --in states.npz --out qdd.npz --option method=nasser
   neuler eval inverse_dynamics four_bar --in crank.csv --out torques.csv --assemble
+  simulate | neuler eval energy arm.urdf --in - --out - --ignore 'tau_*' | plot
 """
 
 
@@ -35,8 +41,12 @@ def add(commands: Any) -> None:
     evaluate = robot_command(
         commands, "eval", run, "compute a quantity for all states of a file", HELP, quantity=_quantities()
     )
-    evaluate.add_argument("--in", dest="source", required=True, metavar="FILE", help="states: .csv or .npz")
-    evaluate.add_argument("--out", dest="target", required=True, metavar="FILE", help="results: .csv or .npz")
+    for flag, kept, what in (("--in", "source", "states"), ("--out", "target", "results")):
+        pipe = "standard input" if flag == "--in" else "standard output"
+        evaluate.add_argument(
+            flag, dest=kept, required=True, metavar="FILE", help=f"{what}: a file .csv or .npz, or - for {pipe}"
+        )
+        evaluate.add_argument(f"{flag}-format", choices=FORMATS, help=f"of {flag}; default: by its suffix, - is csv")
     evaluate.add_argument(
         "--option",
         action="append",
@@ -45,7 +55,11 @@ def add(commands: Any) -> None:
         help="of the quantity: method=nasser, external=tool, ...",
     )
     evaluate.add_argument("--assemble", action="store_true", help="close the loops of every state")
-    evaluate.add_argument("--ignore", action="append", default=[], metavar="COLUMN", help="leave this column out")
+    evaluate.add_argument(
+        "--ignore", action="append", default=[], metavar="COLUMN",
+        help="take this column (or array) for absent; * and ? stand for any letters",
+    )  # fmt: skip
+    evaluate.add_argument("--drop", action="store_true", help="keep no columns that are no inputs")
 
 
 def _quantities() -> str:
@@ -70,6 +84,7 @@ def _option(text: str) -> tuple[str, Any]:
 def run(chosen: Any) -> None:
     """Read, compute, write."""
     from neuler.files import tables
+    from neuler.view.text import shown
 
     robot = load_robot(chosen)
     options: dict[str, Any] = {}
@@ -81,9 +96,20 @@ def run(chosen: Any) -> None:
             raise InputError(f"--option {key}: the {key} is named on the command line itself")
         options[key] = value
     kernel = robot.compile(chosen.quantity, **options)
-    with progress_bar(os.path.getsize(chosen.source), f"{chosen.quantity} of {robot.name}", "B") as step:
-        states = tables.evaluate(
-            kernel, chosen.source, chosen.target, ignore=chosen.ignore, report=step, assemble=chosen.assemble,
-            note=lambda text: print(f"neuler: note: {text}", file=sys.stderr),
+    size = None if chosen.source == STANDARD else os.path.getsize(chosen.source)
+    with progress_bar(size, f"{chosen.quantity} of {robot.name}", "B") as step:
+        done = tables.evaluate(
+            kernel, chosen.source, chosen.target, formats=(chosen.in_format, chosen.out_format), ignore=chosen.ignore,
+            drop=chosen.drop, report=step, assemble=chosen.assemble, note=_note,
         )  # fmt: skip
-    print(f"wrote {states} states to {chosen.target}")
+    told = f"wrote {done.states} states to {name_of(chosen.target, output=True)}"
+    if done.kept:
+        told += f"; kept {', '.join(map(shown, done.kept[:LISTED]))}"
+        told += f" and {len(done.kept) - LISTED} more" if len(done.kept) > LISTED else ""
+    print(told, file=sys.stderr if chosen.target == STANDARD else sys.stdout)
+
+
+def _note(text: str) -> None:
+    from neuler.view.text import shown
+
+    print(f"neuler: note: {shown(text)}", file=sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -21,6 +21,8 @@ from neuler.robot.transform import Transform
 CONVENTIONS = ("standard", "khalil")
 KINDS = ("revolute", "prismatic", "fixed")
 """By Khalil's sigma."""
+COLUMNS = {"standard": ("theta", "d", "a", "alpha"), "khalil": ("alpha", "d", "theta", "r")}
+"""Of a table of numbers: the order in which the transform of a row takes them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +164,7 @@ _ALIASES |= {alias.upper(): key for alias, key in _ALIASES.items()}
 
 
 def from_dh(
-    rows: Iterable[Row],
+    rows: Iterable[Row] | ArrayLike,
     *,
     convention: str = "standard",
     name: str = "robot",
@@ -170,13 +172,16 @@ def from_dh(
     base: Transform | ArrayLike | None = None,
     tool: Transform | ArrayLike | None = None,
 ) -> Robot:
-    """A robot from a Denavit-Hartenberg table: mappings with the fields of a row, or rows themselves.
+    """A robot from a Denavit-Hartenberg table: mappings with the fields of a row, rows themselves, or numbers.
 
     ``convention="standard"`` takes :class:`DHRow`, a chain; ``convention="khalil"`` takes
     :class:`KhalilRow`, a chain or tree (Craig's modified table is Khalil's with d = a(i-1),
     alpha = alpha(i-1), r = d(i)). ``gravity`` (m/s^2) is expressed in the base link's frame, in
     which frame 0 of the table has the placement ``base``; ``tool`` is the placement of the frame
     "tool" in the last row's frame. Both are transforms or 4x4 matrices; lengths in m, angles in rad.
+
+    Numbers are an array (N, 4), or N lists of four: theta, d, a, alpha in the standard convention; alpha, d, theta, r
+    in Khalil's, without gamma and b. Their joints are revolute and their links have no mass; rows can tell more.
 
     Links are "base", "link1", "link2" ..., joints "joint1" ..., unless a row gives names. The
     coordinates follow ``robot.joint_names``: the order of the rows for a chain, depth first for a tree.
@@ -191,14 +196,18 @@ def from_dh(
     ('base', 'link1', 'link2', 'dh1', 'dh2', 'tool')
     >>> arm.links[1].com
     (0.2, 0.0, 0.0)
+    >>> from_dh(np.array([[0, 0, 0.4, 0], [0, 0, 0.3, 0]])).joint_names
+    ('joint1', 'joint2')
     """
     if convention not in CONVENTIONS:
         hint = '; Craig\'s modified table is convention="khalil" with other letters' if convention else ""
         raise FormatError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}{hint}")
     row_type = DHRow if convention == "standard" else KhalilRow
-    if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
-        raise FormatError(f"rows must be a sequence of rows, got {type(rows).__name__}")
-    table: list[Any] = [_row(k, row, row_type) for k, row in enumerate(rows, start=1)]
+    if isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
+        raise FormatError(f"rows must be a sequence of rows, or an array (N, 4), got {type(rows).__name__}")
+    numbers = COLUMNS[convention]
+    given: Iterable[Any] = _array(rows, numbers) if hasattr(rows, "__array__") else rows
+    table: list[Any] = [_row(k, row, row_type, numbers) for k, row in enumerate(given, start=1)]
     if not table:
         raise FormatError("the table has no rows; a robot needs at least one joint")
     build = _standard if convention == "standard" else _khalil
@@ -275,11 +284,27 @@ def _antecedents(rows: list[KhalilRow], names: list[str]) -> list[int]:
     return found
 
 
-def _row(k: int, row: Any, row_type: type[DHRow | KhalilRow]) -> DHRow | KhalilRow:
+def _array(rows: Any, columns: Sequence[str]) -> list[Any]:
+    """An array as lists of numbers."""
+    found = np.asarray(rows)
+    if found.ndim == 1 and found.dtype == object:
+        return list(found)  # of mappings or rows
+    if found.ndim != 2 or found.shape[1] != len(columns):
+        raise FormatError(f"an array must have the shape (N, 4), its columns {', '.join(columns)}; got {found.shape}")
+    return list(found.tolist())
+
+
+def _row(k: int, row: Any, row_type: type[DHRow | KhalilRow], columns: Sequence[str]) -> DHRow | KhalilRow:
     if isinstance(row, row_type):
         return row
+    if isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim):
+        if len(row) != len(columns):
+            raise FormatError(f"row {k}: expected four numbers, {', '.join(columns)}; got {len(row)}")
+        row = dict(zip(columns, row, strict=True))
     if not isinstance(row, Mapping):
-        raise FormatError(f"row {k}: expected a mapping or a {row_type.__name__}, got {type(row).__name__}")
+        raise FormatError(
+            f"row {k}: expected a mapping, a {row_type.__name__} or four numbers, got {type(row).__name__}"
+        )
     known = [f.name for f in dataclasses.fields(row_type)]
     aliases = {"kind": "sigma", **_ALIASES} if row_type is KhalilRow else {"sigma": "kind"}
     values: dict[str, Any] = {}

@@ -107,7 +107,7 @@ def draw_machine(machine: Machine, q: ArrayLike | None, ax: Any, extent: tuple[A
     ax.computed_zorder = False
     ground(ax, low, high, 2 if normal is None else normal)
     side = azimuth([np.array(points) for points in usual.platforms.values()])
-    frame(ax, low, high, normal, side, roomy=True)
+    frame(ax, low, high, normal, side)
     plates, lines = _plates(ax, placed)
     bar = bar_length(size, min(tree.nv, 12))
     for number, (joint, parent) in enumerate(zip(tree.joints, tree.antecedents, strict=True), start=1):

@@ -40,10 +40,18 @@ def join(parts: Iterable[object], separator: str = "\n") -> Markup:
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], left: int = 1) -> Markup:
-    """A table that scrolls sideways on narrow screens; the first ``left`` columns to the left."""
+    """A table that scrolls sideways under its first column; the first ``left`` columns to the left.
+
+    On paper, where nothing scrolls, one of many columns has smaller letters and may break its cells.
+    """
     top = tag("tr", *(tag("th", cell, cls="l" if k < left else "r", scope="col") for k, cell in enumerate(head)))
     body = [tag("tr", *(tag("td", cell, cls="l" if k < left else "r") for k, cell in enumerate(row))) for row in rows]
-    return tag("div", tag("table", tag("thead", top), tag("tbody", join(body))), cls="scroll")
+    kind = "scroll wide" if len(head) > WIDE else "scroll"
+    return tag("div", tag("table", tag("thead", top), tag("tbody", join(body))), cls=kind, tabindex="0")
+
+
+WIDE = 8
+"""Columns beyond which a table is wide."""
 
 
 def picture(svg: bytes, description: str) -> Markup:
@@ -90,7 +98,7 @@ figcaption { font: 600 .84rem/1.35 ui-sans-serif, system-ui, "Segoe UI", Roboto,
 img { display: block; width: 100%; height: auto; }
 .poses { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 1rem; }
 .poses figure { max-width: 36rem; }
-.poses img { max-height: 26rem; object-fit: contain; object-position: left; }
+.poses img { max-height: 34rem; object-fit: contain; object-position: left; }
 .panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)); gap: 1rem 1.4rem; }
 dl.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(8rem, 1fr)); gap: .4rem 1.5rem;
   margin: 1.2rem 0 0; }
@@ -102,7 +110,8 @@ table { border-collapse: collapse; width: 100%; font: .84rem/1.4 ui-sans-serif, 
   "Helvetica Neue", Arial, sans-serif; font-variant-numeric: tabular-nums; }
 th { font-weight: 600; color: var(--soft); vertical-align: bottom; border-bottom: 1.5px solid var(--ink); }
 th, td { padding: .28rem .6rem; white-space: nowrap; }
-th:first-child, td:first-child { padding-left: 0; }
+th:first-child, td:first-child { padding-left: 0; position: sticky; left: 0; background: #fff; }
+.scroll:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 tbody tr { border-bottom: 1px solid var(--line); }
 .l { text-align: left; } .r { text-align: right; }
 pre { overflow-x: auto; font: .8rem/1.3 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
@@ -119,5 +128,8 @@ footer { margin-top: 3rem; padding-top: .9rem; border-top: 1px solid var(--line)
 @media (max-width: 40rem) { body { font-size: 15px; } main { padding: 1.5rem .9rem 3rem; } h1 { font-size: 1.6rem; } }
 @media print { @page { margin: 15mm; } body { font-size: 10.5pt; } main { max-width: none; padding: 0; }
   h2 { break-after: avoid; } figure, tr, li { break-inside: avoid; } .scroll, pre { overflow: visible; }
-  pre { white-space: pre-wrap; } table { font-size: 7.5pt; } th, td { padding: .15rem .3rem; } }
+  pre { white-space: pre-wrap; } table { font-size: 7.5pt; } th, td { padding: .15rem .3rem; }
+  thead { display: table-header-group; } th:first-child, td:first-child { position: static; }
+  .wide table { font-size: 6pt; } .wide th, .wide td { white-space: normal; overflow-wrap: anywhere;
+  padding: .1rem .2rem; } }
 """

@@ -22,7 +22,7 @@ from neuler.view.html import Markup, join, pictures, tag
 from neuler.view.motions import bent_pose, quintic, start_pose
 from neuler.view.report_machine import machine_report
 from neuler.view.sections import Force
-from neuler.view.space import HINGE, INK, MASS, SLIDE, SPRING, STEEL, svg
+from neuler.view.space import svg
 from neuler.view.springs import springs
 
 Array = NDArray[np.float64]
@@ -51,13 +51,7 @@ def _poses(robot: Robot, start: Array, bent: Array) -> Markup:
     first = "zero pose" if zero else "zero pose, moved into the limits"
     states = [(first, start), ("bent pose", bent)] if robot.nv else [("as it is: no joint moves", start)]
     images = zip([title for title, _ in states], pose_pictures(robot, [q for _, q in states]), strict=True)
-    marks = [
-        (INK, "base"), (STEEL, "link"), (HINGE, "revolute axis"), (SLIDE, "prismatic axis"),
-        (MASS, "mass centre, larger for more mass"),
-    ]  # fmt: skip
-    if any(joint.stiffness for joint in robot.joints):
-        marks.append((SPRING, "spring"))
-    return sections.poses(images, marks)
+    return sections.poses(images, sections.marks_of(robot))
 
 
 def _forces(robot: Robot, start: Array, bent: Array) -> Markup:
@@ -71,11 +65,8 @@ def _forces(robot: Robot, start: Array, bent: Array) -> Markup:
             unit = "N m" if joint.kind == "revolute" or k > 2 else "N"
             ends = (float(start[q]), float(bent[q])) if joint.nv == 1 else None
             found.append(Force(names[v + k], unit, ends, forces[:, v + k], gravity[:, v + k], joint.limits.effort))
-    told = f"From the first pose to the bent one in {motion.times[-1]:.3g} s along a quintic, at rest at both ends. "
-    told += "Solid: the joint force, friction and rotors included; dashed: what gravity alone asks for."
+    told = f"From the first pose to the bent one in {motion.times[-1]:.3g} s along a quintic, at rest at both ends."
     sprung = any(joint.stiffness for joint in robot.moving_joints)
-    if sprung:
-        told = told.removesuffix("gravity alone asks for.") + "standing still asks for, against gravity and springs."
     others = [joint.name for joint in robot.moving_joints if joint.role != "driven"]
     if others:
         told += f" No motor moves {', '.join(text.shown(name) for name in others)}: what is shown there would have to "
@@ -98,7 +89,8 @@ def _sensitivities(robot: Robot, bent: Array) -> Markup:
         told += "Here all of it is zero: gravity asks nothing of these joints."
         return join([tag("h2", "Sensitivities"), tag("p", told)])
     i, j = np.unravel_index(int(np.abs(matrix).argmax()), matrix.shape)
-    told += "White: no effect. Red: the force grows as the position grows, as of a spring; blue: it falls. "
+    told += "White: no effect. Red: the force grows as the position grows, as of a spring; blue: it falls; "
+    told += "the bar says how much. "
     names = [text.shown(name) for name in entries(robot, WRENCH, " ")]
     across = [text.shown(name) for name in entries(robot, SCREW, " ")]
     told += f"The largest, {text.number(float(matrix[i, j]), 4)}, is that of {names[i]} "
@@ -144,7 +136,7 @@ def report(
 
 def write_report(robot: Subject, path: Any, **options: Any) -> None:
     """Write the report to a file, whole or not at all. The options are those of :func:`report`."""
-    from neuler.files.tables import written
+    from neuler.files.ends import written
 
     content = report(robot, **options)
     with written(path) as file:

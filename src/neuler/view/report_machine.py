@@ -21,7 +21,7 @@ from neuler.view.machine_text import Machine, mechanism
 from neuler.view.measure import default_verbs, run_machine
 from neuler.view.motions import MachineMotion, machine_motion
 from neuler.view.sections import Force
-from neuler.view.space import CUT, HINGE, INK, MASS, SLIDE, SPRING, STEEL, svg
+from neuler.view.space import CUT, MASS, svg
 
 Array = NDArray[np.float64]
 
@@ -97,14 +97,13 @@ def _poses(machine: Machine, motion: MachineMotion) -> Markup:
         states["another closed pose" if own.loops else "another pose"] = motion.q[-1]
     images = zip(states, pose_pictures(machine, list(states.values())), strict=True)
     marks = [
-        (INK, "base"), (STEEL, "link"), (HINGE, "revolute axis"), (SLIDE, "prismatic axis"),
-        (CUT, "cut joint, a cross" if own.loops else "coupling, dotted"),
-        (MASS, "mass centre" + (", platform" if isinstance(machine, ParallelRobot) else "")),
-    ]  # fmt: skip
-    if any(joint.stiffness for joint in own.tree.joints):
-        marks.append((SPRING, "spring"))
-    note = tag("p", "A filled mark is a motor's joint, an empty one a joint that follows.", cls="note")
-    return join([sections.poses(images, marks), note])
+        (colour, name + ", platform" * (colour == MASS and isinstance(machine, ParallelRobot)))
+        for colour, name in sections.marks_of(own.tree)
+    ]
+    marks += [(CUT, "cut joint, a cross")] * bool(own.loops) + [(CUT, "coupling, dotted")] * bool(own.couplings)
+    roles = {joint.role == "driven" for joint in own.tree.moving_joints}
+    told = "A filled mark is a motor's joint, an empty one a joint that follows." if len(roles) == 2 else ""
+    return join([sections.poses(images, marks), *([tag("p", told, cls="note")] if told else [])])
 
 
 def _structure(machine: Machine) -> Markup:
@@ -174,8 +173,7 @@ def _forces(machine: Machine, motion: MachineMotion) -> Markup:
         unit = "N m" if joint.kind == "revolute" else "N"
         ends = float(path[0]), float(path[-1])
         found.append(Force(joint.name, unit, ends, moved[:, k], still[:, k], joint.limits.effort))
-    told = "What the motors give along the test motion. Solid: all of it, friction and rotors included; dashed: what "
-    told += "standing still asks for, against gravity and springs."
+    told = "What the motors give along the test motion."
     return sections.forces("Forces of the motors", told, motion.times, found, "standing still")
 
 
@@ -221,7 +219,8 @@ def _sensitivities(machine: Machine, motion: MachineMotion) -> Markup:
     if not matrix.any():
         told += "Here all of it is zero: gravity asks nothing of the motors."
         return join([tag("h2", "Sensitivities"), tag("p", told)])
-    told += "White: no effect. Red: the force grows as the position grows, as of a spring; blue: it falls."
+    told += "White: no effect. Red: the force grows as the position grows, as of a spring; blue: it falls; the bar "
+    told += "says how much."
     names, across = ([text.shown(name) for name in which] for which in (own.active_names, own.mobility.independent))
     figure = matrix_figure(matrix, names, "force of", "position of", across)
     shown = pictures([("d(tau)/dq, the other pose", svg(figure))], "poses")

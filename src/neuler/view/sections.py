@@ -13,9 +13,9 @@ from neuler.bench import Bench, machine
 from neuler.robot import Robot
 from neuler.robot.doctor import Finding
 from neuler.view import text
-from neuler.view.charts import force_figure
+from neuler.view.charts import LIMIT, NEAR, force_figure, near_limit, shows
 from neuler.view.html import Markup, escape, join, page, pictures, table, tag
-from neuler.view.space import svg
+from neuler.view.space import HINGE, INK, MASS, SLIDE, SPRING, STEEL, svg
 
 Array = NDArray[np.float64]
 
@@ -29,10 +29,26 @@ def heading(name: str, lead: str, facts: Sequence[tuple[str, object]]) -> Markup
     return join([tag("h1", name), tag("p", lead, cls="lead"), tag("dl", *entries, cls="facts")])
 
 
+def key(marks: Iterable[tuple[str, str]]) -> Markup:
+    """Colours and what they mean."""
+    return tag("div", *(tag("span", tag("i", style=f"background:{colour}"), name) for colour, name in marks), cls="key")
+
+
+def marks_of(robot: Robot) -> list[tuple[str, str]]:
+    """The key to a picture of a robot: what there is of it."""
+    kinds = {joint.kind for joint in robot.joints}
+    found = [
+        (INK, "base", True), (STEEL, "link", bool(robot.joints)), (HINGE, "revolute axis", "revolute" in kinds),
+        (SLIDE, "prismatic axis", "prismatic" in kinds),
+        (MASS, "mass centre, larger for more mass", any(link.mass > 0 for link in robot.links)),
+        (SPRING, "spring", any(joint.stiffness for joint in robot.joints)),
+    ]  # fmt: skip
+    return [(colour, name) for colour, name, there in found if there]
+
+
 def poses(images: Iterable[tuple[str, bytes]], marks: Sequence[tuple[str, str]]) -> Markup:
-    """Pictures, and the key to their colours."""
-    key = [tag("span", tag("i", style=f"background:{colour}"), name) for colour, name in marks]
-    return join([tag("h2", "Poses"), pictures(images, "poses"), tag("div", *key, cls="key")])
+    """Pictures, each at a scale of its own, and the key to their colours."""
+    return join([tag("h2", "Poses"), pictures(images, "poses"), key(marks)])
 
 
 def tree(robot: Robot) -> Markup:
@@ -77,14 +93,23 @@ class Force:
 
 def forces(title: str, told: str, times: Array, found: Sequence[Force], still: str) -> Markup:
     """Curves of the largest forces, and a table of all; ``still`` names what the dashed curve is."""
+    marks = [(HINGE, "solid: the force, friction and rotors included")]
     peaks = np.array([np.abs(one.force).max() for one in found])
     drawn = np.sort(np.argsort(-peaks, kind="stable")[:PANELS])
     images = [
-        (found[k].name, svg(force_figure(times, found[k].force, found[k].still, found[k].unit)))
-        for k in drawn.tolist()
+        (one.name, svg(force_figure(times, one.force, one.still, one.unit, one.limit)))
+        for one in (found[k] for k in drawn.tolist())
     ]  # fmt: skip
+    if any(shows(found[k].still, found[k].force) for k in drawn):
+        against = "gravity alone asks for" if still == "gravity" else "standing still asks for"
+        marks.append((MASS, f"dashed: what {against}"))
+    if any(near_limit(found[k].force, found[k].limit) for k in drawn):
+        marks.append((LIMIT, f"dotted: the effort limit, where the force comes to {NEAR:.0%} of it"))
     if len(drawn) < len(found):
         told += f" Drawn: the {len(drawn)} joints with the largest forces of {len(found)}."
+    none = [one.name for one in found if one.limit <= 0.0]
+    if none:
+        told += f" The effort limit of {_listed(none)} is given as zero or less, which no force keeps: it is not used."
     rows = []
     for one, peak in zip(found, peaks.tolist(), strict=True):
         used = f"{peak / one.limit:.0%}" if 0.0 < one.limit < np.inf else ""
@@ -93,10 +118,15 @@ def forces(title: str, told: str, times: Array, found: Sequence[Force], still: s
         ends = [text.number(x, 4) for x in one.ends] if one.ends else ["", ""]
         rows.append([
             one.name, *ends, text.number(peak, 4), text.number(float(np.sqrt(np.mean(one.force**2))), 4),
-            text.number(held, 4), one.unit, text.number(one.limit, 4), used,
+            text.number(held, 4), one.unit, text.number(one.limit, 4) + " (not used)" * (one.limit <= 0.0), used,
         ])  # fmt: skip
     head = ("joint", "from", "to", "peak", "rms", f"peak of {still}", "unit", "limit", "peak / limit")
-    return join([tag("h2", title), tag("p", told), pictures(images, "panels"), table(head, rows)])
+    return join([tag("h2", title), tag("p", told), pictures(images, "panels"), key(marks), table(head, rows)])
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(text.shown(name) for name in names[:most]) + more
 
 
 def speed(bench: Bench) -> Markup:

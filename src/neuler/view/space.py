@@ -55,14 +55,31 @@ def mass_centres(robot: Robot, poses: Array) -> Array:
 
 def surroundings(robot: Robot, poses: Iterable[Array]) -> tuple[Array, Array]:
     """Corners of a box around the robot in these poses, with a margin, never flat."""
-    return box_around(np.vstack([np.vstack([p[:, :3, 3], mass_centres(robot, p)]) for p in poses]))
+    return box_around(np.vstack([places(robot, p) for p in poses]), 0.15)
 
 
-def box_around(points: Array) -> tuple[Array, Array]:
-    """Corners of a box around points, with a margin, never flat."""
+def places(robot: Robot, poses: Array) -> Array:
+    """Of its links and mass centres. The ground of a robot that floats is no part of it: it may be far away."""
+    first = int(floats(robot))
+    return np.vstack([poses[first:, :3, 3], mass_centres(robot, poses)[first:]])
+
+
+def floats(robot: Robot) -> bool:
+    """Whether nothing joins the robot to its first link, which has no mass: the ground.
+
+    >>> import neuler
+    >>> floats(neuler.robots.eel()), floats(neuler.robots.puma560())
+    (True, False)
+    """
+    stand = [joint for joint, parent in zip(robot.joints, robot.antecedents, strict=True) if parent == 0]
+    return bool(stand) and robot.links[0].mass == 0 and all(joint.kind == "free" for joint in stand)
+
+
+def box_around(points: Array, least: float = 0.22) -> tuple[Array, Array]:
+    """Corners of a box around points, with a margin; half its least side is ``least`` of its largest, or more."""
     low, high = points.min(axis=0), points.max(axis=0)
     size = max(float((high - low).max()), 0.1)
-    middle, half = (low + high) / 2, np.maximum((high - low) / 2, 0.22 * size) + 0.06 * size
+    middle, half = (low + high) / 2, np.maximum((high - low) / 2, least * size) + 0.06 * size
     return middle - half, middle + half
 
 
@@ -88,13 +105,8 @@ VIEWS = {0: (0, 0), 1: (0, -90), 2: (90, -90)}
 """Elevation and azimuth (degrees) for looking along an axis."""
 
 
-def frame(
-    ax: Any, low: Array, high: Array, normal: int | None = None, azimuth: float = -58, *, roomy: bool = False
-) -> None:
-    """Limits, equal scales and the point of view: from above and the side, or straight along axis ``normal``.
-
-    ``roomy``: the names of the axes further off, clear of long numbers.
-    """
+def frame(ax: Any, low: Array, high: Array, normal: int | None = None, azimuth: float = -58) -> None:
+    """Limits, equal scales and the point of view: from above and the side, or straight along axis ``normal``."""
     for name, a, b in zip("xyz", low, high, strict=True):
         getattr(ax, f"set_{name}lim")(a, b)
         axis = getattr(ax, f"{name}axis")
@@ -111,11 +123,9 @@ def frame(
     ax.grid(False)
     ax.tick_params(labelsize=7.5, colors="#5b6876", pad=-1)
     ax.tick_params(axis="z", pad=2)
-    ax.set_xlabel("x / m", fontsize=8, color=INK, labelpad=-4)
-    ax.set_ylabel("y / m", fontsize=8, color=INK, labelpad=-4)
-    ax.set_zlabel("z / m", fontsize=8, color=INK, labelpad=-2)
-    if roomy:
-        ax.xaxis.labelpad, ax.yaxis.labelpad, ax.zaxis.labelpad = -1.0, -1.0, 1.0
+    ax.set_xlabel("x / m", fontsize=8, color=INK, labelpad=-1)
+    ax.set_ylabel("y / m", fontsize=8, color=INK, labelpad=-1)
+    ax.set_zlabel("z / m", fontsize=8, color=INK, labelpad=1)
     if normal is not None:
         _flat(ax, low, high, normal)
 
@@ -158,12 +168,22 @@ def on_paper(ax: Any, points: Array) -> Array:
     return np.asarray(ax.transData.transform(flat)).reshape(*np.shape(points)[:-1], 2)
 
 
-def drawn(figure: Any, low: Array, high: Array, room: float = 0.5) -> Any:
-    """The part of the figure (inches) that the space between two corners fills, with room for tick labels."""
+def drawn(figure: Any, low: Array, high: Array, room: float = 0.5, points: Array | None = None) -> Any:
+    """The part of the figure (inches) that the space between two corners fills, with room for tick labels.
+
+    With ``points`` of what is drawn there, nothing above these and the upright axis.
+    """
     ax = figure.axes[0]
     inches = on_paper(ax, np.array(list(itertools.product(*zip(low, high, strict=True))))) / figure.dpi
-    box = importlib.import_module("matplotlib.transforms").Bbox([inches.min(axis=0), inches.max(axis=0)])
-    return box.padded(room)
+    box = importlib.import_module("matplotlib.transforms").Bbox([inches.min(axis=0), inches.max(axis=0)]).padded(room)
+    if points is not None:
+        axis = inches[inches[:, 0] > inches[:, 0].max() - 0.05 * np.ptp(inches[:, 0]), 1]
+        box.y1 = max(float(axis.max()), float((on_paper(ax, points) / figure.dpi)[:, 1].max())) + _ABOVE
+    return box
+
+
+_ABOVE = 0.45
+"""Inches over what is drawn: for discs, axes and names."""
 
 
 def svg(figure: Any, box: Any = None) -> bytes:
