@@ -139,7 +139,10 @@ def test_axes_are_normalised():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kind": "ball"}, "joint 'j': kind must be one of revolute, prismatic, fixed, free, got 'ball'"),
+        (
+            {"kind": "ball"},
+            "joint 'j': kind must be one of revolute, prismatic, fixed, free, spherical, planar, translation, helical, got 'ball'",
+        ),
         ({"axis": (0, 0, 0)}, "the axis has no direction"),
         ({"axis": (0, 0, math.nan)}, "axis must be finite"),
         ({"axis": (0, 1)}, "axis must be 3 numbers"),
@@ -308,7 +311,7 @@ def test_frames_and_notes_are_checked():
         ("floating", "a 'free' joint"),
         ("free_flyer", "a 'free' joint"),
         ("revolut", "did you mean 'revolute'"),
-        ("ball", "three 'revolute' joints"),
+        ("ball", "a 'spherical' joint"),
     ],
 )
 def test_kinds_that_are_called_otherwise_elsewhere(kind, meant):

@@ -148,7 +148,7 @@ def test_regrouped_parameters_change_no_joint_force(seed):
         close(composite.mass_matrix(tree, q), composite.mass_matrix(whole, q), 1e-12)
         c = coriolis.coriolis_matrix(whole, q, qd)
         close(coriolis.coriolis_matrix(tree, q, qd), c, 1e-12, scale=max(1.0, float(np.abs(c).max())))
-    assert whole_tree(fuse(robot)) == fused
+    assert whole_tree(fuse(robot)).bodies == fused.bodies
 
 
 def test_regrouping_saves_operations():

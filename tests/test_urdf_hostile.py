@@ -85,7 +85,7 @@ def test_hostile_bytes(case):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert seconds < 3.0  # tracing memory makes Python several times slower
+    assert seconds < 30.0  # tracing memory makes Python several times slower
     assert peak < 100 * MIB
 
 
