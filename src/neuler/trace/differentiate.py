@@ -24,6 +24,7 @@ from neuler.trace.graph import (
     EXP,
     FELT,
     INPUT,
+    LEQ,
     LESS,
     LOG,
     MASK,
@@ -70,7 +71,7 @@ def partials(node: Node) -> list[tuple[Node, Scalar]]:
         found = [(a, -sin(a))]
     elif op is SQRT:
         found = [(a, 0.5 / node)]
-    elif op in (SIGN, ABOVE, FELT, LESS) or op is INPUT:
+    elif op in (SIGN, ABOVE, FELT, LESS, LEQ) or op is INPUT:
         found = []
     elif op is MASK:  # see _carried
         found = [(b, 1.0)]
@@ -132,28 +133,53 @@ def tangents(outputs: Sequence[Scalar], seeds: Mapping[Node, Scalar]) -> list[Sc
 
 def gradient(output: Scalar, inputs: Sequence[Node], weight: Scalar = 1.0) -> list[Scalar]:
     """Derivatives of one output with respect to the inputs, times ``weight``: from the output back."""
-    if not isinstance(output, Node):
+    return pull_back([output], [weight], inputs)
+
+
+def pull_back(outputs: Sequence[Scalar], weights: Sequence[Scalar], inputs: Sequence[Node]) -> list[Scalar]:
+    """The gradient of the weighted sum of outputs: one pass from the outputs back.
+
+    What a mask hides must stay hidden, but here it comes before what it hides: a pull is kept without its mask as long
+    as all of it stands behind the same one, and masked where pulls of several meet.
+    """
+    pairs = [(out, weight) for out, weight in zip(outputs, weights, strict=True) if isinstance(out, Node)]
+    if not pairs:
         return [0.0] * len(inputs)
-    return _pull_back([output], [weight], inputs)
-
-
-def _pull_back(outputs: Sequence[Node], weights: Sequence[Scalar], inputs: Sequence[Node]) -> list[Scalar]:
-    live = outputs[0].graph.live(outputs)
+    live = pairs[0][0].graph.live([out for out, _ in pairs])
     leads = set(inputs)
     for node in live:
         if any(x in leads for x in node.operands):
             leads.add(node)
-    pulls: dict[Node, Scalar] = {}
-    for output, weight in zip(outputs, weights, strict=True):
-        pulls[output] = pulls.get(output, 0.0) + weight
+    pulls: dict[Node, Pulls] = {}
+    for output, weight in pairs:
+        _pull(pulls, output, 1.0, weight)
     for node in reversed(live):
-        pull = pulls.get(node, 0.0)
-        if node.op is INPUT or node not in leads or (not isinstance(pull, Node) and pull == 0.0):
+        if node.op is INPUT or node not in leads or node not in pulls:
+            continue
+        behind, pull = _met(pulls[node])
+        if not isinstance(pull, Node) and pull == 0.0:
             continue
         for operand, weight in partials(node):
             if operand in leads:
-                pulls[operand] = pulls.get(operand, 0.0) + _carried(node, weight, pull)
-    return [pulls.get(x, 0.0) for x in inputs]
+                both = mask(behind, node.a) if node.op is MASK and node.a is not behind else behind
+                _pull(pulls, operand, both, weight * pull)
+    return [mask(*_met(pulls[x])) if x in pulls else 0.0 for x in inputs]
+
+
+Pulls = dict[Scalar, Scalar]
+"""What is pulled at a node, by the comparison that it stands behind (1: none)."""
+
+
+def _pull(pulls: dict[Node, Pulls], node: Node, behind: Scalar, pull: Scalar) -> None:
+    mine = pulls.setdefault(node, {})
+    mine[behind] = mine.get(behind, 0.0) + pull
+
+
+def _met(pulls: Pulls) -> tuple[Scalar, Scalar]:
+    """All that pulls at a node, and what it stands behind: behind several comparisons, each is applied to its own."""
+    if len(pulls) == 1:
+        return next(iter(pulls.items()))
+    return 1.0, sum((mask(behind, pull) for behind, pull in pulls.items()), 0.0)
 
 
 def jacobian(outputs: Sequence[Scalar], inputs: Sequence[Node], *, backward: bool = False) -> Sparse:
@@ -177,10 +203,7 @@ def hessian(outputs: Sequence[Scalar], weights: Sequence[Scalar], inputs: Sequen
 
     Symmetric: the lower triangle is computed, the upper one is the same nodes.
     """
-    pairs = [(out, w) for out, w in zip(outputs, weights, strict=True) if isinstance(out, Node)]
-    if not pairs:
-        return {}
-    slope = _pull_back([out for out, _ in pairs], [w for _, w in pairs], inputs)
+    slope = pull_back(outputs, weights, inputs)
     found: Sparse = {}
     for j, x in enumerate(inputs):
         for i, entry in enumerate(tangents(slope[j:], {x: 1.0}), start=j):
