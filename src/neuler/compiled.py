@@ -16,6 +16,8 @@ from neuler.compiler import direct
 from neuler.compiler.build import Built
 from neuler.compiler.direct import Direct
 from neuler.errors import InputError
+from neuler.trace.inlining import inlined, scalars
+from neuler.trace.listing import Listing
 from neuler.trace.recipe import Operand, Operations, Recipe
 
 if TYPE_CHECKING:
@@ -76,6 +78,10 @@ def _share(part: Callable[[int], None], parts: int) -> None:
     for failure in failures:
         if failure is not None:
             raise failure
+
+
+class Traced(Exception):
+    """Some argument holds traced values: the call is part of a function that is being traced."""
 
 
 def apart(arrays: Sequence[Any], out: Any) -> bool:
@@ -165,7 +171,25 @@ class Compiled(Direct):  # type: ignore[misc]
 
     def _general(self, *arrays: Any, out: Any = None) -> Any:
         """A call that is not one state in plain arrays: any batch, any numbers, results that are not finite."""
-        return self._checked(arrays, out)
+        try:
+            return self._checked(arrays, out)
+        except Traced:
+            return self._inlined(arrays, out)
+
+    @functools.cached_property
+    def _listing(self) -> Listing:
+        """The operations, to stand inside a function that is being traced."""
+        return Listing.of(self.recipe)
+
+    def _inlined(self, arrays: Sequence[Any], out: Any) -> Any:
+        """The results for traced values, as traced values."""
+        if out is not None:
+            raise InputError(f"{self._called}: traced values cannot be written into out; use what the call returns")
+        if len(arrays) != len(self.inputs):
+            raise self._explain(arrays, TypeError())
+        values = [self._looked_at(x, o, traced=True) for x, o in zip(arrays, self.inputs, strict=True)]
+        found = inlined(self._called, self._listing, values, self._batch_shape(values))
+        return found[0] if len(found) == 1 else tuple(found)
 
     def _checked(self, arrays: Sequence[Any], out: Any) -> Any:
         size = 0
@@ -179,6 +203,8 @@ class Compiled(Direct):  # type: ignore[misc]
         try:
             return self.ufunc(*arrays) if out is None else self.ufunc(*arrays, out=out)
         except (TypeError, ValueError) as error:
+            if any(x.dtype == object for x in arrays):  # numbers or traced values
+                return self._batch(arrays, out)
             raise self._explain(arrays, error, out) from None
 
     @property
@@ -224,14 +250,23 @@ class Compiled(Direct):  # type: ignore[misc]
             raise InputError(f"{self._called}: the batch axes do not broadcast: {shown}") from None
 
     def _array(self, x: Any, operand: Operand) -> np.ndarray:
+        value = self._looked_at(x, operand)
+        return value if value.dtype == self.dtype else value.astype(self.dtype)
+
+    def _looked_at(self, x: Any, operand: Operand, *, traced: bool = False) -> np.ndarray:
+        """An argument as an array of real numbers, or (``traced``) of objects with traced values among them."""
         if isinstance(x, np.ma.MaskedArray):
             raise InputError(f"{self._called}: {operand.name} is a masked array; fill or drop what is masked first")
         try:
             value = np.asarray(x)
         except ValueError:
             raise InputError(f"{self._called}: {operand.name} is not a regular array of numbers") from None
+        if value.dtype.kind == "O":
+            value, symbolic = scalars(value)
+            if symbolic and not traced:
+                raise Traced
         kind = value.dtype.kind
-        if kind not in "fiub":
+        if kind not in "fiub" and not (kind == "O" and symbolic):
             what = "complex numbers" if kind == "c" else f"values of type {value.dtype}"
             raise InputError(f"{self._called}: {operand.name} must be real numbers, got {what}")
         if value.dtype.char == "g":
@@ -239,7 +274,7 @@ class Compiled(Direct):  # type: ignore[misc]
         core = value.shape[value.ndim - len(operand.shape) :] if value.ndim >= len(operand.shape) else None
         if core != operand.shape:
             raise InputError(self._shape_message(operand, value))
-        return value if value.dtype == self.dtype else value.astype(self.dtype)
+        return value
 
     def _shape_message(self, operand: Operand, value: np.ndarray) -> str:
         axes = f"last axis {operand.shape[0]}" if len(operand.shape) == 1 else f"last axes {operand.shape}"

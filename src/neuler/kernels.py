@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from neuler.compiled import Bound, Compiled, apart, precision, threads
+from neuler.compiled import Bound, Compiled, Traced, apart, precision, threads
 from neuler.compiler import direct
 from neuler.compiler.build import compile_recipe
 from neuler.errors import InputError
@@ -92,7 +92,10 @@ class Kernel(Compiled):
 
     def _general(self, *arrays: Any, out: Any = None) -> Any:
         """A call that is not one state in plain arrays: any batch, any numbers, results that are not finite."""
-        return self._checked(arrays, out) if self._watch is None else self._watched(self._watch, arrays, out)
+        try:
+            return self._checked(arrays, out) if self._watch is None else self._watched(self._watch, arrays, out)
+        except Traced:
+            return self._inlined(arrays, out)
 
     def _watched(self, watch: Watch | MachineWatch, arrays: Sequence[Any], out: Any) -> Any:
         """The results, looked at for NaN; what is needed to say why is kept before it is written over."""
