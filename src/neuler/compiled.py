@@ -132,8 +132,8 @@ class Compiled(Direct):  # type: ignore[misc]
         if self._one_array and self.dtype == np.float64 and len(self.inputs) <= direct.MOST:
             code, shapes = self._compiled.code, [operand.shape for operand in self.inputs]
             frame, keep = direct.frame(code.one, code.pool, shapes, self.outputs[0].shape)
-        self._frame = frame, keep
-        direct.ready(self, frame)
+        kept: Any = self.__dict__.setdefault("_frame", (frame, keep))  # the first of two threads decides
+        direct.ready(self, kept[0])
 
     def bind(self) -> Any:
         """The kernel with arrays of its own for one state, for controllers: see :class:`Bound`."""
@@ -174,7 +174,8 @@ class Compiled(Direct):  # type: ignore[misc]
         try:
             return self._checked(arrays, out)
         except Traced:
-            return self._inlined(arrays, out)
+            pass
+        return self._inlined(arrays, out)
 
     @functools.cached_property
     def _listing(self) -> Listing:
@@ -203,9 +204,9 @@ class Compiled(Direct):  # type: ignore[misc]
         try:
             return self.ufunc(*arrays) if out is None else self.ufunc(*arrays, out=out)
         except (TypeError, ValueError) as error:
-            if any(x.dtype == object for x in arrays):  # numbers or traced values
-                return self._batch(arrays, out)
-            raise self._explain(arrays, error, out) from None
+            if not any(x.dtype == object for x in arrays):
+                raise self._explain(arrays, error, out) from None
+        return self._batch(arrays, out)  # numbers or traced values
 
     @property
     def threads(self) -> int | None:

@@ -95,7 +95,8 @@ class Kernel(Compiled):
         try:
             return self._checked(arrays, out) if self._watch is None else self._watched(self._watch, arrays, out)
         except Traced:
-            return self._inlined(arrays, out)
+            pass
+        return self._inlined(arrays, out)
 
     def _watched(self, watch: Watch | MachineWatch, arrays: Sequence[Any], out: Any) -> Any:
         """The results, looked at for NaN; what is needed to say why is kept before it is written over."""

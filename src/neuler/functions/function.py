@@ -21,6 +21,8 @@ from neuler.trace.inlining import scalars
 from neuler.trace.listing import Listing
 from neuler.trace.recipe import Operand, Operations
 
+MOST_OPERANDS = 64
+"""Inputs and outputs together, NumPy's limit."""
 Names = str | Sequence[str] | None
 
 
@@ -46,6 +48,11 @@ class Function(Compiled):
     """
 
     def __init__(self, listing: Listing, name: str = "function", dtype: Any = "float64") -> None:
+        sides = len(listing.inputs) + len(listing.outputs)
+        if sides > MOST_OPERANDS:
+            raise InputError(
+                f"{name}: {sides} inputs and outputs, NumPy takes {MOST_OPERANDS}; stack some into one array"
+            )
         self.name = self._called = name
         self.dtype = precision(name, dtype)
         self._listing = listing
@@ -219,12 +226,12 @@ def _symbolic(x: Any) -> bool:
 
 @functools.lru_cache(1024)
 def _results(name: str, fields: tuple[str, ...]) -> Any:
-    """A namedtuple that other processes understand."""
+    """A namedtuple that other processes understand; a name that Python does not take becomes its place."""
 
     def reduce(self: Any) -> Any:
         return _results_again, (name, fields, tuple(self))
 
-    return type(name, (namedtuple(name, fields),), {"__slots__": (), "__reduce__": reduce})
+    return type(name, (namedtuple(name, fields, rename=True),), {"__slots__": (), "__reduce__": reduce})
 
 
 def _results_again(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:

@@ -19,6 +19,8 @@ from neuler.trace.symbols import SymbolGraph, number
 
 MOST = 1 << 20
 """Numbers that the inputs of a function may have together: each is a value of its own in the graph."""
+_AXES = 8
+"""Of one input: those of its Hessian and of a batch must fit into an array, too."""
 _TAKEN = ("out", "kernel", "inputs", "outputs", "address", "pool")
 """Names that calls and bound functions have for something else."""
 
@@ -39,6 +41,8 @@ def check_shape(called: str, name: str, shape: object) -> tuple[int, ...]:
         found = tuple(operator.index(n) for n in axes)
     except TypeError:
         found = (0,)
+    if len(found) > _AXES:
+        raise InputError(f"{called}: {name} has {len(found)} axes, at most {_AXES} can be traced")
     if any(n < 1 for n in found) or any(isinstance(n, bool) for n in axes):
         raise InputError(
             f"{called}: the shape of {name} must be a length, lengths of axes or () for one number, got {shape!r}"

@@ -139,8 +139,8 @@ def gradient(output: Scalar, inputs: Sequence[Node], weight: Scalar = 1.0) -> li
 def pull_back(outputs: Sequence[Scalar], weights: Sequence[Scalar], inputs: Sequence[Node]) -> list[Scalar]:
     """The gradient of the weighted sum of outputs: one pass from the outputs back.
 
-    What a mask hides must stay hidden, but here it comes before what it hides: a pull is kept without its mask as long
-    as all of it stands behind the same one, and masked where pulls of several meet.
+    What a mask hides must stay hidden, but here it comes before what it hides: a pull is kept without the masks that
+    all of it stands behind, and masked where pulls that stand behind others meet.
     """
     pairs = [(out, weight) for out, weight in zip(outputs, weights, strict=True) if isinstance(out, Node)]
     if not pairs:
@@ -152,7 +152,7 @@ def pull_back(outputs: Sequence[Scalar], weights: Sequence[Scalar], inputs: Sequ
             leads.add(node)
     pulls: dict[Node, Pulls] = {}
     for output, weight in pairs:
-        _pull(pulls, output, 1.0, weight)
+        _pull(pulls, output, (), weight)
     for node in reversed(live):
         if node.op is INPUT or node not in leads or node not in pulls:
             continue
@@ -161,25 +161,37 @@ def pull_back(outputs: Sequence[Scalar], weights: Sequence[Scalar], inputs: Sequ
             continue
         for operand, weight in partials(node):
             if operand in leads:
-                both = mask(behind, node.a) if node.op is MASK and node.a is not behind else behind
-                _pull(pulls, operand, both, weight * pull)
-    return [mask(*_met(pulls[x])) if x in pulls else 0.0 for x in inputs]
+                hidden = node.op is MASK and node.a not in behind
+                _pull(pulls, operand, (*behind, node.a) if hidden else behind, weight * pull)
+    return [_masked(*_met(pulls[x])) if x in pulls else 0.0 for x in inputs]
 
 
-Pulls = dict[Scalar, Scalar]
-"""What is pulled at a node, by the comparison that it stands behind (1: none)."""
+Behind = tuple[Scalar, ...]
+"""Comparisons, all of which must be 1."""
+Pulls = dict[Behind, Scalar]
+"""What is pulled at a node, by the comparisons that it stands behind."""
 
 
-def _pull(pulls: dict[Node, Pulls], node: Node, behind: Scalar, pull: Scalar) -> None:
+def _pull(pulls: dict[Node, Pulls], node: Node, behind: Behind, pull: Scalar) -> None:
     mine = pulls.setdefault(node, {})
     mine[behind] = mine.get(behind, 0.0) + pull
 
 
-def _met(pulls: Pulls) -> tuple[Scalar, Scalar]:
-    """All that pulls at a node, and what it stands behind: behind several comparisons, each is applied to its own."""
+def _met(pulls: Pulls) -> tuple[Behind, Scalar]:
+    """All that pulls at a node, and what all of it stands behind; what only some stands behind is applied to that."""
     if len(pulls) == 1:
         return next(iter(pulls.items()))
-    return 1.0, sum((mask(behind, pull) for behind, pull in pulls.items()), 0.0)
+    common = tuple(c for c in next(iter(pulls)) if all(c in behind for behind in pulls))
+    total: Scalar = 0.0
+    for behind, pull in pulls.items():
+        total = total + _masked(tuple(c for c in behind if c not in common), pull)
+    return common, total
+
+
+def _masked(behind: Behind, pull: Scalar) -> Scalar:
+    for c in behind:
+        pull = mask(c, pull)
+    return pull
 
 
 def jacobian(outputs: Sequence[Scalar], inputs: Sequence[Node], *, backward: bool = False) -> Sparse:
