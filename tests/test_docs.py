@@ -27,7 +27,7 @@ def test_examples_in_docstrings(name):
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/machines.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/machines.md", "docs/functions.md"])
 def test_examples_on_pages(tmp_path, monkeypatch, page):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
