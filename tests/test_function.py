@@ -57,6 +57,12 @@ def test_values_on_batches(batch):
     np.testing.assert_array_equal(out, found)
 
 
+def test_names_that_python_uses():
+    f = neuler.function(lambda self, arrays: self - arrays, {"self": 2, "arrays": ()}, "found")
+    np.testing.assert_array_equal(f(self=[1.0, 2.0], arrays=3.0), [-2.0, -1.0])
+    assert neuler.Function.__flags__ & (1 << 11), "called without a tuple"
+
+
 def test_batches_broadcast():
     x, A, u = RNG.normal(size=(4, 1, 3)), RNG.normal(size=(2, 2)), RNG.normal(size=5)
     found = SMOOTH(x, A, u)

@@ -241,6 +241,40 @@ def test_what_is_not_chosen_has_no_effect_on_derivatives():
         np.testing.assert_allclose(made.jacobian()([a, b]), [0.25 * b - 1 / a**2, 2.0 + 2 * b])
 
 
+def test_what_two_choices_hide_is_hidden():
+    """A root that both choices may take, and a third beside them: taken by some, by all or by none."""
+
+    def f(x, a, b):
+        root = np.sqrt(x) * 1.0
+        return nm.where(a > 0, root, x) + nm.where(b > 0, 2.0 * root, 0.0) + nm.where((a > 0) & (b > 0), root * x, 0.0)
+
+    made = neuler.function(f, {"x": (), "a": (), "b": ()})
+    for x in (4.0, 0.0, -1.0):
+        for a in (-1.0, 1.0):
+            for b in (-1.0, 1.0):
+                slope = 0.5 / np.sqrt(x) if x > 0 else np.nan
+                expected = (slope if a > 0 else 1.0) + (2 * slope if b > 0 else 0.0)
+                expected += slope * x + np.sqrt(x) if a > 0 and b > 0 and x > 0 else 0.0
+                with np.errstate(all="ignore"):
+                    pair = made.vjp("x")(x, a, b, 1.0), made.jvp("x")(x, a, b, 1.0)
+                if np.isfinite(expected):
+                    np.testing.assert_allclose(pair, expected, rtol=1e-14)
+                else:
+                    assert not np.isfinite(pair).any()
+
+
+def test_the_lesser_and_the_greater_hide_the_other():
+    """Where the root is not taken its infinite slope does no harm; where it is, the slope is its own."""
+    f = neuler.function(lambda x: [nm.maximum(np.sqrt(x), 0.1), nm.clip(1.0 / x, -2.0, 2.0)], {"x": ()})
+    for x, slope, bend in ((0.0, [0.0, 0.0], 0.0), (4.0, [0.25, -1 / 16], -1 / 32 + 2 / 64)):
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(f.jacobian()(x), slope)
+            np.testing.assert_allclose(f.jvp()(x, 1.0), slope)
+            np.testing.assert_allclose(f.vjp()(x, [1.0, 0.0]), slope[0])
+            np.testing.assert_allclose(f.vjp()(x, [0.0, 1.0]), slope[1])
+            np.testing.assert_allclose(f.hvp()(x, [1.0, 1.0], 1.0), bend, atol=1e-15)
+
+
 def test_random_functions_against_the_complex_step():
     """Long programs that share values, every derivative of each against every other."""
     for seed in range(12):

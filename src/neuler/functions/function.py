@@ -77,7 +77,7 @@ class Function(Compiled):
         """Multiplications, additions, divisions and sines for one state."""
         return self._listing.operations
 
-    def _general(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
+    def _general(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
         if named:
             arrays = self._ordered(arrays, named)
         if "_frame" not in self.__dict__:

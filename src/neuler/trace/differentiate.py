@@ -11,9 +11,10 @@ included. New nodes grow in the same graph, so that values and derivatives share
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 
-from neuler.trace.functions import less, mask, power
+from neuler.trace.functions import less, mask, maximum, power
 from neuler.trace.graph import (
     ABOVE,
     ABS,
@@ -73,7 +74,7 @@ def partials(node: Node) -> list[tuple[Node, Scalar]]:
         found = [(a, 0.5 / node)]
     elif op in (SIGN, ABOVE, FELT, LESS, LEQ) or op is INPUT:
         found = []
-    elif op is MASK:  # see _carried
+    elif op is MASK:  # see _choice
         found = [(b, 1.0)]
     elif op in _FUNCTIONS:
         found = _FUNCTIONS[op](node)
@@ -82,9 +83,17 @@ def partials(node: Node) -> list[tuple[Node, Scalar]]:
     return [(x, weight) for x, weight in found if isinstance(x, Node)]
 
 
+def _choice(node: Node, weight: Scalar) -> Scalar | None:
+    """The comparison by which a node takes an operand or leaves it; None where it always takes it."""
+    if node.op is MASK:
+        return node.a
+    return weight if node.op in (MIN, MAX) else None
+
+
 def _carried(node: Node, weight: Scalar, rate: Scalar) -> Scalar:
-    """A rate through a node. What a mask hides stays hidden, even where it is infinite."""
-    return mask(node.a, rate) if node.op is MASK else weight * rate
+    """A rate through a node. What is not chosen stays hidden, even where it is infinite."""
+    choice = _choice(node, weight)
+    return weight * rate if choice is None else mask(choice, rate)
 
 
 Partials = list[tuple[Scalar, Scalar]]
@@ -161,8 +170,11 @@ def pull_back(outputs: Sequence[Scalar], weights: Sequence[Scalar], inputs: Sequ
             continue
         for operand, weight in partials(node):
             if operand in leads:
-                hidden = node.op is MASK and node.a not in behind
-                _pull(pulls, operand, (*behind, node.a) if hidden else behind, weight * pull)
+                choice = _choice(node, weight)
+                if choice is None:
+                    _pull(pulls, operand, behind, weight * pull)
+                else:
+                    _pull(pulls, operand, behind if choice in behind else (*behind, choice), pull)
     return [_masked(*_met(pulls[x])) if x in pulls else 0.0 for x in inputs]
 
 
@@ -178,14 +190,27 @@ def _pull(pulls: dict[Node, Pulls], node: Node, behind: Behind, pull: Scalar) ->
 
 
 def _met(pulls: Pulls) -> tuple[Behind, Scalar]:
-    """All that pulls at a node, and what all of it stands behind; what only some stands behind is applied to that."""
+    """All that pulls at a node, and what all of it stands behind.
+
+    That is what every part stands behind, and that some part is not hidden by the rest of what it stands behind.
+    """
     if len(pulls) == 1:
         return next(iter(pulls.items()))
     common = tuple(c for c in next(iter(pulls)) if all(c in behind for behind in pulls))
     total: Scalar = 0.0
+    some: list[Scalar] = []
     for behind, pull in pulls.items():
-        total = total + _masked(tuple(c for c in behind if c not in common), pull)
-    return common, total
+        rest = tuple(c for c in behind if c not in common)
+        total = total + _masked(rest, pull)
+        some.append(_masked(rest, 1.0) if len(rest) != 1 else rest[0])
+    if 1.0 in some or (len(some) == 2 and (_opposite(*some) or _opposite(*reversed(some)))):
+        return common, total
+    return (*common, functools.reduce(maximum, some)), total
+
+
+def _opposite(c: Scalar, other: Scalar) -> bool:
+    """Whether the other is 1 - c."""
+    return isinstance(other, Node) and other.op is SUB and other.a == 1.0 and other.b is c
 
 
 def _masked(behind: Behind, pull: Scalar) -> Scalar:
