@@ -321,9 +321,10 @@ def test_another_process_unpickles_and_finds_the_code_on_disk(tmp_path):
 
 SAME = """
 import numpy as np, neuler
-f = neuler.function(lambda x, u: np.tanh(x) @ x + u, {"x": 3, "u": ()})
-d = f.vjp("x")
-print(f([1, 2, 3], 4), d([1, 2, 3], 4, 1).tolist(), f.cached, d.cached)
+arm = neuler.robots.stanford()
+f = neuler.function(lambda x, u: np.tanh(x) @ arm.gravity_force(x) + u, {"x": 6, "u": ()})
+d, x = f.vjp("x"), np.linspace(0.1, 0.6, 6)
+print(f(x, 4), d(x, 4, 1).tolist(), f.cached, d.cached)
 """
 
 
