@@ -107,6 +107,7 @@ def test_every_edge(at):
         "min": (f.minimum, np.minimum),
         "max": (f.maximum, np.maximum),
         "less": (f.less, lambda x, y: (x < y) * 1.0),
+        "less_equal": (f.less_equal, lambda x, y: (x <= y) * 1.0),
         "mask": (lambda x, y: f.mask(f.less(x, 0.5), y), lambda x, y: np.where(x < 0.5, y, 0.0)),
     }
     with warnings.catch_warnings():
@@ -185,9 +186,10 @@ def test_what_is_not_chosen_has_no_effect():
     outputs = (Operand("y", ()), Operand("forward", ()), Operand("backward", (1,)))
     kernel = compile_recipe(Recipe((Operand("x", (1,)),), outputs, trace), "hidden", "", "float64", "hidden").ufunc
     with np.errstate(invalid="ignore"):
-        value, forward, _ = kernel(np.array([[-2.0], [4.0]]))
+        value, forward, backward = kernel(np.array([[-2.0], [4.0]]))
     np.testing.assert_allclose(value, [4.0, 2.0])
     np.testing.assert_allclose(forward, [-4.0, 0.25])
+    np.testing.assert_allclose(backward[:, 0], [-4.0, 0.25])
 
 
 def test_compiled_equals_plain_floats():

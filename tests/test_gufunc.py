@@ -125,7 +125,7 @@ def test_out_of_several_outputs():
 @pytest.fixture
 def eager(monkeypatch):
     """Threads for small batches too."""
-    monkeypatch.setattr("neuler.kernels._WORK_PER_THREAD", 200_000)
+    monkeypatch.setattr("neuler.compiled._WORK_PER_THREAD", 200_000)
 
 
 @pytest.mark.parametrize("shape", [(20_000,), (4, 5_000), (5_000, 4), (3, 7_000, 1)])

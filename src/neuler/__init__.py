@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from neuler import layouts, robots
+from neuler import layouts, math, robots
 from neuler.errors import CompileError, FormatError, InputError, NeulerError, RobotError
 from neuler.formats import load
 from neuler.formats.dh import from_dh
+from neuler.functions.function import Function, function
 from neuler.kernels import Kernel, threads
 from neuler.robot import (
     Coupling,
@@ -24,9 +25,9 @@ from neuler.robot import (
 from neuler.version import __version__ as __version__
 
 __all__ = [
-    "CompileError", "Coupling", "FormatError", "Frame", "InputError", "Joint", "Kernel", "Leg", "Limits", "Link",
-    "Loop", "Mechanism", "NeulerError", "ParallelRobot", "Robot", "RobotError", "Transform", "from_dh", "layouts",
-    "load", "robots", "stack", "threads",
+    "CompileError", "Coupling", "FormatError", "Frame", "Function", "InputError", "Joint", "Kernel", "Leg", "Limits",
+    "Link", "Loop", "Mechanism", "NeulerError", "ParallelRobot", "Robot", "RobotError", "Transform", "from_dh",
+    "function", "layouts", "load", "math", "robots", "stack", "threads",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

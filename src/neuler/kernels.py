@@ -1,107 +1,24 @@
-"""Kernels: compiled quantities, callable on arrays of any batch shape."""
+"""Kernels: compiled quantities of robots, callable on arrays of any batch shape."""
 
 from __future__ import annotations
 
-import contextvars
-import functools
-import operator
-import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from neuler.compiled import Bound, Compiled, Traced, apart, precision, threads
 from neuler.compiler import direct
 from neuler.compiler.build import compile_recipe
-from neuler.compiler.direct import Direct
 from neuler.errors import InputError
 from neuler.recipes.mobility import mobility
 from neuler.recipes.quantities import Subject, catalogue, check_options, recipe
 from neuler.recipes.setup import RobotRecipe
 from neuler.robot import Robot, verbs
-from neuler.trace.recipe import Operand, Operations
+from neuler.trace.recipe import Operand
 from neuler.watch import MachineWatch, Watch
 
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
-_DTYPES = ("float64", "float32")
-_WORK_PER_THREAD = 8_000_000
-"""Operations, about a quarter of a millisecond, below which waking a thread costs more than it brings."""
-
-
-def threads() -> int:
-    """How many threads large batches use: NEULER_THREADS, else all cores of this process."""
-    chosen = os.environ.get("NEULER_THREADS", "").strip()
-    if not chosen:
-        return _cores()
-    if not chosen.isdecimal() or int(chosen) < 1:
-        raise InputError(f"NEULER_THREADS must be a positive whole number, got {chosen!r}")
-    return int(chosen)
-
-
-@functools.cache
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@functools.cache
-def _pool(workers: int, process: int) -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(workers, thread_name_prefix="neuler")
-
-
-def _share(part: Callable[[int], None], parts: int) -> None:
-    """Do all parts, in this thread and in others; where none can be had (the interpreter ends) in this one alone."""
-    waiting = list(range(parts))
-
-    def work() -> None:
-        while waiting:
-            try:
-                k = waiting.pop()
-            except IndexError:  # another thread was quicker
-                return
-            part(k)
-
-    jobs = []
-    try:
-        pool = _pool(max(_cores(), parts), os.getpid())
-        for _ in range(parts - 1):  # np.errstate is part of the context, which threads do not inherit
-            jobs.append(pool.submit(contextvars.copy_context().run, work))
-    except RuntimeError:
-        pass  # no new threads at the interpreter's end
-    try:
-        work()
-    finally:  # nobody may write into out after this call
-        failures = [job.exception() for job in jobs if not job.cancel()]
-    for failure in failures:
-        if failure is not None:
-            raise failure
-
-
-def _apart(arrays: Sequence[Any], out: Any) -> bool:
-    """Whether it is plain that an array to write into shares no memory with the others: it owns its own."""
-    if type(out) is not np.ndarray or out.base is not None:
-        return False
-    for x in arrays:
-        if x is out or type(x) is not np.ndarray:
-            return False
-        base = x.base
-        if base is not None and (base is out or type(base) is not np.ndarray):
-            return False
-    return True
-
-
-def _precision(quantity: str, dtype: Any) -> np.dtype[Any]:
-    """float64 or float32 of this machine, by name or as NumPy's type."""
-    for name in _DTYPES:
-        if dtype == name or dtype is getattr(np, name) or (isinstance(dtype, np.dtype) and dtype == np.dtype(name)):
-            return np.dtype(name)
-    raise InputError(f"{quantity}: dtype must be float64 or float32, got {dtype!r}")
+__all__ = ["Bound", "Kernel", "plain_options", "threads"]
 
 
 def plain_options(quantity: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +38,7 @@ def plain_options(quantity: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @direct.vectorcalled
-class Kernel(Direct):  # type: ignore[misc]
+class Kernel(Compiled):
     """A compiled quantity of one robot.
 
     Call it on arrays whose last axes are ``inputs``' shapes; all leading axes broadcast.
@@ -142,13 +59,15 @@ class Kernel(Direct):  # type: ignore[misc]
     motions that their legs do not allow, with a warning that says why.
     """
 
+    recipe: RobotRecipe
+
     def __init__(self, robot: Subject, quantity: str, *, dtype: str = "float64", **options: Any) -> None:
         self.robot = robot
-        self.quantity = quantity
+        self.quantity = self._called = quantity
         check_options(robot, quantity, options)
         self.options = plain_options(quantity, options)
-        self.dtype = _precision(quantity, dtype)
-        self.recipe: RobotRecipe = recipe(robot, quantity, **self.options)
+        self.dtype = precision(quantity, dtype)
+        self.recipe = recipe(robot, quantity, **self.options)
         self.__doc__ = catalogue(robot)[quantity].__doc__
         identity = (robot.content_hash, quantity, tuple(sorted(self.options.items())))
         self._compiled = compile_recipe(
@@ -157,25 +76,9 @@ class Kernel(Direct):  # type: ignore[misc]
         held = robot.__dict__.setdefault("compiled", {})  # as long as the robot lives, its code need not be made again
         held[quantity, self.dtype.name, tuple(sorted(self.options.items()))] = self._compiled
         self.ufunc = self._compiled.ufunc
-        work = self.operations.mul + self.operations.add + 20 * self.operations.trig + 10 * self.operations.div
-        self._takes = len(self.inputs)
-        self._rows_per_thread = max(64, _WORK_PER_THREAD // max(work, 1))
         self._watch = self._find_watch()
-        self.threads = None
-        self._frame = self._direct()
-
-    def _direct(self) -> Any:
-        """Let emitted code take calls with one state; it needs the words returned."""
-        frame, keep = None, None
-        if self._one_array and self.dtype == np.float64 and len(self.inputs) <= direct.MOST:
-            code, shapes = self._compiled.code, [operand.shape for operand in self.inputs]
-            frame, keep = direct.frame(code.one, code.pool, shapes, self.outputs[0].shape)
-        direct.ready(self, frame)
-        return frame, keep
-
-    def bind(self) -> Any:
-        """The kernel with arrays of its own for one state, for controllers: see :class:`Bound`."""
-        return _bind(self)
+        self._measure(self.operations)
+        self._direct()
 
     def _find_watch(self) -> Watch | MachineWatch | None:
         """Who says why a result is NaN; None where nothing but NaN in the arguments makes it so."""
@@ -187,39 +90,13 @@ class Kernel(Direct):  # type: ignore[misc]
             return None
         return Watch(self.robot, self.quantity, self.inputs, self.outputs, vanishing).find(self.ufunc, self.dtype)
 
-    @property
-    def inputs(self) -> tuple[Operand, ...]:
-        """Names and core shapes of the arguments."""
-        return self.recipe.inputs
-
-    @property
-    def outputs(self) -> tuple[Operand, ...]:
-        """Names and core shapes of the results."""
-        return self.recipe.outputs
-
-    @property
-    def structure(self) -> dict[str, tuple[np.ndarray, ...]]:
-        """Of a sparse variant: by output, index arrays (one an axis) of its entries in the dense array."""
-        return {name: tuple(np.array(axis) for axis in axes) for name, axes in self.recipe.structure.items()}
-
-    @property
-    def operations(self) -> Operations:
-        """Multiplications, additions, divisions and sines for one state."""
-        return self._compiled.operations
-
-    @property
-    def cached(self) -> bool:
-        """Whether the machine code came from the cache on disk."""
-        return self._compiled.cached
-
-    @property
-    def compile_seconds(self) -> float:
-        """How long it took to get the machine code, from the trace or from the cache."""
-        return self._compiled.seconds
-
     def _general(self, *arrays: Any, out: Any = None) -> Any:
         """A call that is not one state in plain arrays: any batch, any numbers, results that are not finite."""
-        return self._checked(arrays, out) if self._watch is None else self._watched(self._watch, arrays, out)
+        try:
+            return self._checked(arrays, out) if self._watch is None else self._watched(self._watch, arrays, out)
+        except Traced:
+            pass
+        return self._inlined(arrays, out)
 
     def _watched(self, watch: Watch | MachineWatch, arrays: Sequence[Any], out: Any) -> Any:
         """The results, looked at for NaN; what is needed to say why is kept before it is written over."""
@@ -228,7 +105,7 @@ class Kernel(Direct):  # type: ignore[misc]
             if arrays[0].size < self._split_size and len(arrays) == self._takes and self._one_array:
                 if out is None:
                     found = self.ufunc(*arrays)
-                elif _apart(arrays, out):
+                elif apart(arrays, out):
                     found = self.ufunc(*(*arrays, out))
                 if type(found) is not np.ndarray:
                     found = None
@@ -239,142 +116,11 @@ class Kernel(Direct):  # type: ignore[misc]
         kept = arrays if out is None else watch.kept(arrays, out)
         return watch.named(self._checked(kept, out) if found is None else found, kept)
 
-    def _checked(self, arrays: Sequence[Any], out: Any) -> Any:
-        size = 0
-        given = out if isinstance(out, tuple) else (out,)
-        for x in (*arrays, *(() if out is None else given)):
-            if type(x) is not np.ndarray:  # lists, numbers, matrices, masked arrays: looked at one by one
-                return self._batch(arrays, out)
-            size = max(size, x.size)
-        if size >= self._split_size or len(arrays) != self._takes:
-            return self._batch(arrays, out)
-        try:
-            return self.ufunc(*arrays) if out is None else self.ufunc(*arrays, out=out)
-        except (TypeError, ValueError) as error:
-            raise self._explain(arrays, error, out) from None
-
-    @property
-    def threads(self) -> int | None:
-        """The most threads that a call may use; None for NEULER_THREADS or all cores."""
-        return self._threads
-
-    @threads.setter
-    def threads(self, count: int | None) -> None:
-        if count is not None:
-            if isinstance(count, bool) or not hasattr(count, "__index__") or operator.index(count) < 1:
-                raise InputError(f"threads must be a positive whole number or None, got {count!r}")
-            count = operator.index(count)
-        self._threads = count
-        rows = 2 * self._rows_per_thread if count != 1 else sys.maxsize
-        self._split_size = rows * self.inputs[0].size if self.dtype == np.float64 else 0
-        """Numbers in the first argument from which a batch is looked at closely, and shared among threads."""
-        self._one_array = len(self.outputs) == 1 and bool(self.outputs[0].shape)
-
-    # ---- large batches ------------------------------------------------------------------------
-
-    def _batch(self, arrays: Sequence[Any], out: Any) -> Any:
-        if len(arrays) != len(self.inputs):
-            raise self._explain(arrays, TypeError())
-        values = [self._array(x, operand) for x, operand in zip(arrays, self.inputs, strict=True)]
-        batch = self._batch_shape(values)
-        given = self._outputs(out)
-        rows = int(np.prod(batch, dtype=np.int64))
-        workers = min(self.threads or threads(), rows // self._rows_per_thread)
-        try:
-            if workers < 2 or not batch:
-                return self.ufunc(*values, out=given) if given is not None else self.ufunc(*values)
-            return self._split(values, batch, given, workers)
-        except (TypeError, ValueError) as error:
-            raise self._explain(arrays, error, out) from None
-
-    def _batch_shape(self, values: Sequence[np.ndarray]) -> tuple[int, ...]:
-        batches = [x.shape[: x.ndim - len(o.shape)] for x, o in zip(values, self.inputs, strict=True)]
-        try:
-            return np.broadcast_shapes(*batches)
-        except ValueError:
-            shown = ", ".join(f"{o.name} {x.shape}" for x, o in zip(values, self.inputs, strict=True))
-            raise InputError(f"{self.quantity}: the batch axes do not broadcast: {shown}") from None
-
-    def _array(self, x: Any, operand: Operand) -> np.ndarray:
-        if isinstance(x, np.ma.MaskedArray):
-            raise InputError(f"{self.quantity}: {operand.name} is a masked array; fill or drop what is masked first")
-        try:
-            value = np.asarray(x)
-        except ValueError:
-            raise InputError(f"{self.quantity}: {operand.name} is not a regular array of numbers") from None
-        kind = value.dtype.kind
-        if kind not in "fiub":
-            what = "complex numbers" if kind == "c" else f"values of type {value.dtype}"
-            raise InputError(f"{self.quantity}: {operand.name} must be real numbers, got {what}")
-        if value.dtype.char == "g":
-            raise InputError(f"{self.quantity}: {operand.name} is {value.dtype}; convert it to float64")
-        core = value.shape[value.ndim - len(operand.shape) :] if value.ndim >= len(operand.shape) else None
-        if core != operand.shape:
-            raise InputError(self._shape_message(operand, value))
-        return value if value.dtype == self.dtype else value.astype(self.dtype)
-
-    def _shape_message(self, operand: Operand, value: np.ndarray) -> str:
-        axes = f"last axis {operand.shape[0]}" if len(operand.shape) == 1 else f"last axes {operand.shape}"
-        hint = ""
-        if operand.size == self.robot.nv == len(self.robot.joint_names):
-            names = self.robot.joint_names
-            hint = f" (one per moving joint: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''})"
-        return f"{self.quantity}: expected {operand.name} with {axes}{hint}, got shape {value.shape}"
-
-    def _outputs(self, out: Any) -> tuple[Any, ...] | None:
-        if out is None:
-            return None
-        given = out if isinstance(out, tuple) else (out,)
-        if len(given) != len(self.outputs):
-            raise InputError(f"{self.quantity}: out must be {len(self.outputs)} arrays, got {len(given)}")
-        for array, operand in zip(given, self.outputs, strict=True):
-            if array is not None and (not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray)):
-                raise InputError(
-                    f"{self.quantity}: out for {operand.name} must be an array, got {type(array).__name__}"
-                )
-            if array is not None and not array.flags.writeable:
-                raise InputError(f"{self.quantity}: out for {operand.name} is read-only")
-        return given
-
-    def _split(
-        self, values: Sequence[np.ndarray], batch: tuple[int, ...], given: tuple[Any, ...] | None, workers: int
-    ) -> Any:
-        """Cut the longest batch axis into as many parts as there are workers; NumPy releases the GIL."""
-        axis = int(np.argmax(batch))
-        results = []
-        for k, operand in enumerate(self.outputs):
-            array = given[k] if given is not None else None
-            if array is None:
-                array = np.empty(batch + operand.shape, self.dtype)
-            elif array.shape != batch + operand.shape or any(np.may_share_memory(array, x) for x in values):
-                return self.ufunc(*values, out=given)
-            results.append(array)
-        spread = [np.broadcast_to(x, batch + o.shape) for x, o in zip(values, self.inputs, strict=True)]
-        edges = np.linspace(0, batch[axis], min(workers, batch[axis]) + 1).astype(int)
-        before = (slice(None),) * axis
-
-        def part(k: int) -> None:
-            cut = (*before, slice(edges[k], edges[k + 1]))
-            self.ufunc(*(x[cut] for x in spread), out=tuple(r[cut] for r in results))
-
-        _share(part, len(edges) - 1)
-        return results[0] if len(results) == 1 else tuple(results)
-
-    # ---- errors that explain themselves -----------------------------------------------------------
-
-    def _explain(self, arrays: Sequence[Any], error: Exception, out: Any = None) -> Exception:
-        names = ", ".join(operand.name for operand in self.inputs)
-        if len(arrays) != len(self.inputs):
-            return InputError(f"{self.quantity}: takes {len(self.inputs)} arrays ({names}), got {len(arrays)}")
-        try:
-            self._batch_shape([self._array(x, operand) for x, operand in zip(arrays, self.inputs, strict=True)])
-            self._outputs(out)
-        except InputError as better:
-            return better
-        if out is not None:
-            shapes = ", ".join(f"{o.name} {o.shape}" for o in self.outputs)
-            return InputError(f"{self.quantity}: out does not fit (batch axes + {shapes}): {error}")
-        return InputError(f"{self.quantity}: {error}")
+    def _hint(self, operand: Operand) -> str:
+        if operand.size != self.robot.nv or self.robot.nv != len(self.robot.joint_names):
+            return ""
+        names = self.robot.joint_names
+        return f" (one per moving joint: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''})"
 
     def __repr__(self) -> str:
         sides = [", ".join(f"{o.name} {o.shape}" for o in side) for side in (self.inputs, self.outputs)]
@@ -382,41 +128,6 @@ class Kernel(Direct):  # type: ignore[misc]
 
     def __reduce__(self) -> Any:
         return _again, (self.robot, self.quantity, self.dtype.name, self.options, self.threads)
-
-
-Bound: Any = direct.callable_type(
-    "neuler.kernels.Bound",
-    """A kernel for one state with arrays of its own, allocated once: write into them, call it, read the result.
-
-    Its arrays are attributes named like the kernel's inputs and outputs, and stand in ``inputs`` and ``outputs``. A
-    call takes no arguments, computes in place and returns the result (a tuple of arrays where there are several):
-    nothing is checked and nothing allocated, a result that is not finite comes without a word. ``address`` is that of
-    a C function ``void f(double **operands, void *pool)`` on dense arrays, inputs first, with ``pool`` as it is here.
-
-    >>> import neuler
-    >>> torque = neuler.robots.two_link().inverse_dynamics.bind()
-    >>> torque.qdd[:] = 1.0, 0.0
-    >>> torque() is torque.tau
-    True
-    """,
-    attributes=True,
-)
-
-
-def _bind(kernel: Kernel) -> Any:
-    bound = Bound()
-    bound.kernel = kernel
-    bound.inputs = tuple(np.zeros(operand.shape, kernel.dtype) for operand in kernel.inputs)
-    bound.outputs = tuple(np.zeros(operand.shape, kernel.dtype) for operand in kernel.outputs)
-    arrays = (*bound.inputs, *bound.outputs)
-    for operand, array in zip((*kernel.inputs, *kernel.outputs), arrays, strict=True):
-        setattr(bound, operand.name, array)
-    code = kernel._compiled.code
-    bound.address, bound.pool = code.one, code.pool
-    result = bound.outputs[0] if len(bound.outputs) == 1 else bound.outputs
-    bound._words = direct.bound_frame(code.one, code.pool, arrays, result)
-    direct.ready(bound, bound._words, "bound")
-    return bound
 
 
 def _again(robot: Subject, quantity: str, dtype: str, options: dict[str, Any], threads: int | None) -> Kernel:

@@ -25,7 +25,7 @@ _LARGEST_POOL = 1 << 31
 
 
 @dataclass(frozen=True)
-class Compiled:
+class Built:
     """A gufunc with its facts. ``seconds`` is what it took to get it, ``cached`` where it came from."""
 
     ufunc: np.ufunc
@@ -35,7 +35,7 @@ class Compiled:
     cached: bool
 
 
-_ready: weakref.WeakValueDictionary[str, Compiled] = weakref.WeakValueDictionary()
+_ready: weakref.WeakValueDictionary[str, Built] = weakref.WeakValueDictionary()
 """What somebody holds: a kernel that nobody holds gives its code back."""
 _locks: weakref.WeakValueDictionary[str, threading.Lock] = weakref.WeakValueDictionary()
 _guard = threading.Lock()
@@ -60,7 +60,7 @@ def compile_recipe(
     identity: object,
     target: Target | None = None,
     origin: str = __name__,
-) -> Compiled:
+) -> Built:
     """The gufunc of a recipe. ``identity`` is all that decides the recipe; equal identities share code.
 
     ``origin`` is the module that makes the recipe of the identity: its source is part of the cache's key.
@@ -76,21 +76,21 @@ def compile_recipe(
         return found
 
 
-def _compile(recipe: Recipe, name: str, doc: str, dtype: str, key: str, target: Target) -> Compiled:
+def _compile(recipe: Recipe, name: str, doc: str, dtype: str, key: str, target: Target) -> Built:
     start = time.perf_counter()
     entry = cache.load(key)
     stored = None if entry is None else _understood(recipe, dtype, target, *entry)
     if stored is not None:
         operations, pool, code = stored
         ufunc, made = _link(recipe, name, doc, dtype, code, target, pool)
-        return Compiled(ufunc, made, operations, time.perf_counter() - start, True)
+        return Built(ufunc, made, operations, time.perf_counter() - start, True)
     plan = lower(recipe, fma=target.fma)
     emitter = Emitter(plan, target, dtype)
     code = jit.object_code(emitter.module(), target)
     ufunc, made = _link(recipe, name, doc, dtype, code, target, emitter.pool)
     facts = {"operations": asdict(plan.operations), "pool": emitter.pool, "name": name, **_shapes(recipe, dtype)}
     cache.store(key, facts, code)
-    return Compiled(ufunc, made, plan.operations, time.perf_counter() - start, False)
+    return Built(ufunc, made, plan.operations, time.perf_counter() - start, False)
 
 
 def _shapes(recipe: Recipe, dtype: str) -> dict[str, Any]:

@@ -316,10 +316,18 @@ def _pow(w: Writer, x: str, p: str) -> str:
     return w.choose(w.nan(x), x, found)
 
 
-def _less(w: Writer, a: str, b: str) -> str:
+def _compared(w: Writer, how: str, a: str, b: str) -> str:
     apart = w.new(f"fcmp ord {w.v} {a}, {b}")
-    below = w.compare("slt", w.ordered(a), w.ordered(b))
+    below = w.compare(how, w.ordered(a), w.ordered(b))
     return w.choose(w.new(f"and {w.m} {apart}, {below}"), 1.0, 0.0)
+
+
+def _less(w: Writer, a: str, b: str) -> str:
+    return _compared(w, "slt", a, b)
+
+
+def _less_equal(w: Writer, a: str, b: str) -> str:
+    return _compared(w, "sle", a, b)
 
 
 def _mask(w: Writer, c: str, x: str) -> str:
@@ -336,10 +344,11 @@ def _greater(w: Writer, a: str, b: str) -> str:
     return w.choose(w.nan(a), a, w.choose(w.nan(b), b, w.choose(above, a, b)))
 
 
-INLINE = ("less", "mask", "min", "max", "abs")
+INLINE = ("less", "leq", "mask", "min", "max", "abs")
 """A few operations each: written where they are used."""
 FUNCTIONS: dict[str, tuple[int, Callable[..., str]]] = {
     "less": (2, _less),
+    "leq": (2, _less_equal),
     "mask": (2, _mask),
     "min": (2, _lesser),
     "max": (2, _greater),

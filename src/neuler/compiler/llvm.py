@@ -6,6 +6,7 @@ vector has lanes, gathers them into scratch (any strides), runs the stages, and 
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Sequence
 
@@ -40,8 +41,8 @@ class Emitter:
         """A vector of one number."""
         if self.scalar == "float":
             rounded = movement.round_to_float32(x)
-            if rounded in (float("inf"), float("-inf")) or (rounded == 0.0) != (x == 0.0):
-                raise InputError(f"float32: the robot's number {x:g} does not fit in single precision; use float64")
+            if math.isfinite(x) and (math.isinf(rounded) or (rounded == 0.0) != (x == 0.0)):
+                raise InputError(f"float32: the number {x:g} does not fit in single precision; use float64")
             x = rounded
         return f"splat ({self.scalar} {literal(x)})"
 

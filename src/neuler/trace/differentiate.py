@@ -11,9 +11,10 @@ included. New nodes grow in the same graph, so that values and derivatives share
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 
-from neuler.trace.functions import less, mask, power
+from neuler.trace.functions import less, mask, maximum, power
 from neuler.trace.graph import (
     ABOVE,
     ABS,
@@ -24,6 +25,7 @@ from neuler.trace.graph import (
     EXP,
     FELT,
     INPUT,
+    LEQ,
     LESS,
     LOG,
     MASK,
@@ -70,9 +72,9 @@ def partials(node: Node) -> list[tuple[Node, Scalar]]:
         found = [(a, -sin(a))]
     elif op is SQRT:
         found = [(a, 0.5 / node)]
-    elif op in (SIGN, ABOVE, FELT, LESS) or op is INPUT:
+    elif op in (SIGN, ABOVE, FELT, LESS, LEQ) or op is INPUT:
         found = []
-    elif op is MASK:  # see _carried
+    elif op is MASK:  # see _choice
         found = [(b, 1.0)]
     elif op in _FUNCTIONS:
         found = _FUNCTIONS[op](node)
@@ -81,9 +83,17 @@ def partials(node: Node) -> list[tuple[Node, Scalar]]:
     return [(x, weight) for x, weight in found if isinstance(x, Node)]
 
 
+def _choice(node: Node, weight: Scalar) -> Scalar | None:
+    """The comparison by which a node takes an operand or leaves it; None where it always takes it."""
+    if node.op is MASK:
+        return node.a
+    return weight if node.op in (MIN, MAX) else None
+
+
 def _carried(node: Node, weight: Scalar, rate: Scalar) -> Scalar:
-    """A rate through a node. What a mask hides stays hidden, even where it is infinite."""
-    return mask(node.a, rate) if node.op is MASK else weight * rate
+    """A rate through a node. What is not chosen stays hidden, even where it is infinite."""
+    choice = _choice(node, weight)
+    return weight * rate if choice is None else mask(choice, rate)
 
 
 Partials = list[tuple[Scalar, Scalar]]
@@ -132,28 +142,81 @@ def tangents(outputs: Sequence[Scalar], seeds: Mapping[Node, Scalar]) -> list[Sc
 
 def gradient(output: Scalar, inputs: Sequence[Node], weight: Scalar = 1.0) -> list[Scalar]:
     """Derivatives of one output with respect to the inputs, times ``weight``: from the output back."""
-    if not isinstance(output, Node):
+    return pull_back([output], [weight], inputs)
+
+
+def pull_back(outputs: Sequence[Scalar], weights: Sequence[Scalar], inputs: Sequence[Node]) -> list[Scalar]:
+    """The gradient of the weighted sum of outputs: one pass from the outputs back.
+
+    What a mask hides must stay hidden, but here it comes before what it hides: a pull is kept without the masks that
+    all of it stands behind, and masked where pulls that stand behind others meet.
+    """
+    pairs = [(out, weight) for out, weight in zip(outputs, weights, strict=True) if isinstance(out, Node)]
+    if not pairs:
         return [0.0] * len(inputs)
-    return _pull_back([output], [weight], inputs)
-
-
-def _pull_back(outputs: Sequence[Node], weights: Sequence[Scalar], inputs: Sequence[Node]) -> list[Scalar]:
-    live = outputs[0].graph.live(outputs)
+    live = pairs[0][0].graph.live([out for out, _ in pairs])
     leads = set(inputs)
     for node in live:
         if any(x in leads for x in node.operands):
             leads.add(node)
-    pulls: dict[Node, Scalar] = {}
-    for output, weight in zip(outputs, weights, strict=True):
-        pulls[output] = pulls.get(output, 0.0) + weight
+    pulls: dict[Node, Pulls] = {}
+    for output, weight in pairs:
+        _pull(pulls, output, (), weight)
     for node in reversed(live):
-        pull = pulls.get(node, 0.0)
-        if node.op is INPUT or node not in leads or (not isinstance(pull, Node) and pull == 0.0):
+        if node.op is INPUT or node not in leads or node not in pulls:
+            continue
+        behind, pull = _met(pulls[node])
+        if not isinstance(pull, Node) and pull == 0.0:
             continue
         for operand, weight in partials(node):
             if operand in leads:
-                pulls[operand] = pulls.get(operand, 0.0) + _carried(node, weight, pull)
-    return [pulls.get(x, 0.0) for x in inputs]
+                choice = _choice(node, weight)
+                if choice is None:
+                    _pull(pulls, operand, behind, weight * pull)
+                else:
+                    _pull(pulls, operand, behind if choice in behind else (*behind, choice), pull)
+    return [_masked(*_met(pulls[x])) if x in pulls else 0.0 for x in inputs]
+
+
+Behind = tuple[Scalar, ...]
+"""Comparisons, all of which must be 1."""
+Pulls = dict[Behind, Scalar]
+"""What is pulled at a node, by the comparisons that it stands behind."""
+
+
+def _pull(pulls: dict[Node, Pulls], node: Node, behind: Behind, pull: Scalar) -> None:
+    mine = pulls.setdefault(node, {})
+    mine[behind] = mine.get(behind, 0.0) + pull
+
+
+def _met(pulls: Pulls) -> tuple[Behind, Scalar]:
+    """All that pulls at a node, and what all of it stands behind.
+
+    That is what every part stands behind, and that some part is not hidden by the rest of what it stands behind.
+    """
+    if len(pulls) == 1:
+        return next(iter(pulls.items()))
+    common = tuple(c for c in next(iter(pulls)) if all(c in behind for behind in pulls))
+    total: Scalar = 0.0
+    some: list[Scalar] = []
+    for behind, pull in pulls.items():
+        rest = tuple(c for c in behind if c not in common)
+        total = total + _masked(rest, pull)
+        some.append(_masked(rest, 1.0) if len(rest) != 1 else rest[0])
+    if 1.0 in some or (len(some) == 2 and (_opposite(*some) or _opposite(*reversed(some)))):
+        return common, total
+    return (*common, functools.reduce(maximum, some)), total
+
+
+def _opposite(c: Scalar, other: Scalar) -> bool:
+    """Whether the other is 1 - c."""
+    return isinstance(other, Node) and other.op is SUB and other.a == 1.0 and other.b is c
+
+
+def _masked(behind: Behind, pull: Scalar) -> Scalar:
+    for c in behind:
+        pull = mask(c, pull)
+    return pull
 
 
 def jacobian(outputs: Sequence[Scalar], inputs: Sequence[Node], *, backward: bool = False) -> Sparse:
@@ -177,10 +240,7 @@ def hessian(outputs: Sequence[Scalar], weights: Sequence[Scalar], inputs: Sequen
 
     Symmetric: the lower triangle is computed, the upper one is the same nodes.
     """
-    pairs = [(out, w) for out, w in zip(outputs, weights, strict=True) if isinstance(out, Node)]
-    if not pairs:
-        return {}
-    slope = _pull_back([out for out, _ in pairs], [w for _, w in pairs], inputs)
+    slope = pull_back(outputs, weights, inputs)
     found: Sparse = {}
     for j, x in enumerate(inputs):
         for i, entry in enumerate(tangents(slope[j:], {x: 1.0}), start=j):

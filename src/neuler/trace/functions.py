@@ -16,6 +16,7 @@ from neuler.trace.graph import (
     ABS,
     ATAN2,
     EXP,
+    LEQ,
     LESS,
     LOG,
     MASK,
@@ -47,6 +48,14 @@ def less(a: Scalar, b: Scalar) -> Scalar:
     if graph is None:
         return 1.0 if _real(a) < _real(b) else 0.0
     return 0.0 if a is b else graph.node(LESS, a, b)
+
+
+def less_equal(a: Scalar, b: Scalar) -> Scalar:
+    """1 where a <= b, else 0."""
+    graph = _graph(a, b)
+    if graph is None:
+        return 1.0 if _real(a) <= _real(b) else 0.0
+    return graph.node(LEQ, a, b)
 
 
 def mask(c: Scalar, x: Scalar) -> Scalar:

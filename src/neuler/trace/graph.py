@@ -22,8 +22,8 @@ from typing import Union
 INPUT, ADD, SUB, MUL, DIV, NEG, SIN, COS, SQRT, SIGN, ABOVE, FELT = (
     "input", "add", "sub", "mul", "div", "neg", "sin", "cos", "sqrt", "sign", "above", "felt",
 )  # fmt: skip
-LESS, MASK, MIN, MAX, ABS, EXP, LOG, TANH, ATAN2, POW = (
-    "less", "mask", "min", "max", "abs", "exp", "log", "tanh", "atan2", "pow",
+LESS, LEQ, MASK, MIN, MAX, ABS, EXP, LOG, TANH, ATAN2, POW = (
+    "less", "leq", "mask", "min", "max", "abs", "exp", "log", "tanh", "atan2", "pow",
 )  # fmt: skip
 
 Scalar = Union["Node", float]
@@ -146,6 +146,12 @@ class Node:
 
     def __gt__(self, other: Scalar) -> Scalar:
         return _function("less")(other, self)
+
+    def __le__(self, other: Scalar) -> Scalar:
+        return _function("less_equal")(self, other)
+
+    def __ge__(self, other: Scalar) -> Scalar:
+        return _function("less_equal")(other, self)
 
     # NumPy's functions call these on every entry of an array of objects
 
@@ -341,13 +347,17 @@ def sign(x: Scalar) -> Scalar:
     return -x.graph.node(SIGN, x.a) if x.op is NEG else x.graph.node(SIGN, x)
 
 
+KINDS = {ADD: "add", SUB: "add", MUL: "mul", DIV: "div", SQRT: "div"} | dict.fromkeys(
+    (SIN, COS, EXP, LOG, TANH, ATAN2, POW), "trig"
+)
+"""How operations are counted; signs, choices and comparisons are not."""
+
+
 def count(outputs: Sequence[Scalar]) -> dict[str, int]:
     """How many multiplications, additions (and subtractions), divisions (and roots), sines and other functions."""
-    kinds = {ADD: "add", SUB: "add", MUL: "mul", DIV: "div", SQRT: "div"}
-    kinds |= dict.fromkeys((SIN, COS, EXP, LOG, TANH, ATAN2, POW), "trig")
     total = {"mul": 0, "add": 0, "div": 0, "trig": 0}
     graph = next((out.graph for out in outputs if isinstance(out, Node)), None)
     for node in graph.live(outputs) if graph else ():
-        if node.op in kinds:
-            total[kinds[node.op]] += 1
+        if node.op in KINDS:
+            total[KINDS[node.op]] += 1
     return total

@@ -1,0 +1,374 @@
+"""Compiled recipes that are called on arrays of any batch shape: kernels of robots, functions of users."""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import operator
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuler.compiler import direct
+from neuler.compiler.build import Built
+from neuler.compiler.direct import Direct
+from neuler.errors import InputError
+from neuler.trace.inlining import inlined, scalars
+from neuler.trace.listing import Listing
+from neuler.trace.recipe import Operand, Operations, Recipe
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+_DTYPES = ("float64", "float32")
+_WORK_PER_THREAD = 8_000_000
+"""Operations, about a quarter of a millisecond, below which waking a thread costs more than it brings."""
+
+
+def threads() -> int:
+    """How many threads large batches use: NEULER_THREADS, else all cores of this process."""
+    chosen = os.environ.get("NEULER_THREADS", "").strip()
+    if not chosen:
+        return _cores()
+    if not chosen.isdecimal() or int(chosen) < 1:
+        raise InputError(f"NEULER_THREADS must be a positive whole number, got {chosen!r}")
+    return int(chosen)
+
+
+@functools.cache
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def _pool(workers: int, process: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(workers, thread_name_prefix="neuler")
+
+
+def _share(part: Callable[[int], None], parts: int) -> None:
+    """Do all parts, in this thread and in others; where none can be had (the interpreter ends) in this one alone."""
+    waiting = list(range(parts))
+
+    def work() -> None:
+        while waiting:
+            try:
+                k = waiting.pop()
+            except IndexError:  # another thread was quicker
+                return
+            part(k)
+
+    jobs = []
+    try:
+        pool = _pool(max(_cores(), parts), os.getpid())
+        for _ in range(parts - 1):  # np.errstate is part of the context, which threads do not inherit
+            jobs.append(pool.submit(contextvars.copy_context().run, work))
+    except RuntimeError:
+        pass  # no new threads at the interpreter's end
+    try:
+        work()
+    finally:  # nobody may write into out after this call
+        failures = [job.exception() for job in jobs if not job.cancel()]
+    for failure in failures:
+        if failure is not None:
+            raise failure
+
+
+class Traced(Exception):
+    """Some argument holds traced values: the call is part of a function that is being traced."""
+
+
+def apart(arrays: Sequence[Any], out: Any) -> bool:
+    """Whether it is plain that an array to write into shares no memory with the others: it owns its own."""
+    if type(out) is not np.ndarray or out.base is not None:
+        return False
+    for x in arrays:
+        if x is out or type(x) is not np.ndarray:
+            return False
+        base = x.base
+        if base is not None and (base is out or type(base) is not np.ndarray):
+            return False
+    return True
+
+
+def precision(called: str, dtype: Any) -> np.dtype[Any]:
+    """float64 or float32 of this machine, by name or as NumPy's type."""
+    for name in _DTYPES:
+        if dtype == name or dtype is getattr(np, name) or (isinstance(dtype, np.dtype) and dtype == np.dtype(name)):
+            return np.dtype(name)
+    raise InputError(f"{called}: dtype must be float64 or float32, got {dtype!r}")
+
+
+@direct.vectorcalled
+class Compiled(Direct):  # type: ignore[misc]
+    """A recipe and its machine code. It knows nothing of what it computes: who derives says so.
+
+    Call it on arrays whose last axes are ``inputs``' shapes; all leading axes broadcast.
+    """
+
+    recipe: Recipe
+    dtype: np.dtype[Any]
+    ufunc: Any
+    _called: str
+    """What it is called in messages."""
+    _compiled: Built
+
+    def _measure(self, operations: Operations) -> None:
+        """How a batch is shared among threads, by the work for one state."""
+        work = operations.mul + operations.add + 20 * operations.trig + 10 * operations.div
+        self._takes = len(self.inputs)
+        self._rows_per_thread = max(64, _WORK_PER_THREAD // max(work, 1))
+        self.threads = None
+
+    def _direct(self) -> None:
+        """Let emitted code take calls with one state; the words that it reads live as long as the object."""
+        frame, keep = None, None
+        if self._one_array and self.dtype == np.float64 and len(self.inputs) <= direct.MOST:
+            code, shapes = self._compiled.code, [operand.shape for operand in self.inputs]
+            frame, keep = direct.frame(code.one, code.pool, shapes, self.outputs[0].shape)
+        kept: Any = self.__dict__.setdefault("_frame", (frame, keep))  # the first of two threads decides
+        direct.ready(self, kept[0])
+
+    def bind(self) -> Any:
+        """The kernel with arrays of its own for one state, for controllers: see :class:`Bound`."""
+        return _bind(self)
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        """Names and core shapes of the arguments."""
+        return self.recipe.inputs
+
+    @property
+    def outputs(self) -> tuple[Operand, ...]:
+        """Names and core shapes of the results."""
+        return self.recipe.outputs
+
+    @property
+    def structure(self) -> dict[str, tuple[np.ndarray, ...]]:
+        """Of a sparse variant: by output, index arrays (one an axis) of its entries in the dense array."""
+        return {name: tuple(np.array(axis) for axis in axes) for name, axes in self.recipe.structure.items()}
+
+    @property
+    def operations(self) -> Operations:
+        """Multiplications, additions, divisions and sines for one state."""
+        return self._compiled.operations
+
+    @property
+    def cached(self) -> bool:
+        """Whether the machine code came from the cache on disk."""
+        return self._compiled.cached
+
+    @property
+    def compile_seconds(self) -> float:
+        """How long it took to get the machine code, from the trace or from the cache."""
+        return self._compiled.seconds
+
+    def _general(self, *arrays: Any, out: Any = None) -> Any:
+        """A call that is not one state in plain arrays: any batch, any numbers, results that are not finite."""
+        try:
+            return self._checked(arrays, out)
+        except Traced:
+            pass
+        return self._inlined(arrays, out)
+
+    @functools.cached_property
+    def _listing(self) -> Listing:
+        """The operations, to stand inside a function that is being traced."""
+        return Listing.of(self.recipe)
+
+    def _inlined(self, arrays: Sequence[Any], out: Any) -> Any:
+        """The results for traced values, as traced values."""
+        if out is not None:
+            raise InputError(f"{self._called}: traced values cannot be written into out; use what the call returns")
+        if len(arrays) != len(self.inputs):
+            raise self._explain(arrays, TypeError())
+        values = [self._looked_at(x, o, traced=True) for x, o in zip(arrays, self.inputs, strict=True)]
+        found = inlined(self._called, self._listing, values, self._batch_shape(values))
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def _checked(self, arrays: Sequence[Any], out: Any) -> Any:
+        size = 0
+        given = out if isinstance(out, tuple) else (out,)
+        for x in (*arrays, *(() if out is None else given)):
+            if type(x) is not np.ndarray:  # lists, numbers, matrices, masked arrays: looked at one by one
+                return self._batch(arrays, out)
+            size = max(size, x.size)
+        if size >= self._split_size or len(arrays) != self._takes:
+            return self._batch(arrays, out)
+        try:
+            return self.ufunc(*arrays) if out is None else self.ufunc(*arrays, out=out)
+        except (TypeError, ValueError) as error:
+            if not any(x.dtype == object for x in arrays):
+                raise self._explain(arrays, error, out) from None
+        return self._batch(arrays, out)  # numbers or traced values
+
+    @property
+    def threads(self) -> int | None:
+        """The most threads that a call may use; None for NEULER_THREADS or all cores."""
+        return self._threads
+
+    @threads.setter
+    def threads(self, count: int | None) -> None:
+        if count is not None:
+            if isinstance(count, bool) or not hasattr(count, "__index__") or operator.index(count) < 1:
+                raise InputError(f"threads must be a positive whole number or None, got {count!r}")
+            count = operator.index(count)
+        self._threads = count
+        rows = 2 * self._rows_per_thread if count != 1 else sys.maxsize
+        self._split_size = rows * self.inputs[0].size if self.dtype == np.float64 else 0
+        """Numbers in the first argument from which a batch is looked at closely, and shared among threads."""
+        self._one_array = len(self.outputs) == 1 and bool(self.outputs[0].shape)
+
+    # ---- large batches ------------------------------------------------------------------------
+
+    def _batch(self, arrays: Sequence[Any], out: Any) -> Any:
+        if len(arrays) != len(self.inputs):
+            raise self._explain(arrays, TypeError())
+        values = [self._array(x, operand) for x, operand in zip(arrays, self.inputs, strict=True)]
+        batch = self._batch_shape(values)
+        given = self._outputs(out)
+        rows = int(np.prod(batch, dtype=np.int64))
+        workers = min(self.threads or threads(), rows // self._rows_per_thread)
+        try:
+            if workers < 2 or not batch:
+                return self.ufunc(*values, out=given) if given is not None else self.ufunc(*values)
+            return self._split(values, batch, given, workers)
+        except (TypeError, ValueError) as error:
+            raise self._explain(arrays, error, out) from None
+
+    def _batch_shape(self, values: Sequence[np.ndarray]) -> tuple[int, ...]:
+        batches = [x.shape[: x.ndim - len(o.shape)] for x, o in zip(values, self.inputs, strict=True)]
+        try:
+            return np.broadcast_shapes(*batches)
+        except ValueError:
+            shown = ", ".join(f"{o.name} {x.shape}" for x, o in zip(values, self.inputs, strict=True))
+            raise InputError(f"{self._called}: the batch axes do not broadcast: {shown}") from None
+
+    def _array(self, x: Any, operand: Operand) -> np.ndarray:
+        value = self._looked_at(x, operand)
+        return value if value.dtype == self.dtype else value.astype(self.dtype)
+
+    def _looked_at(self, x: Any, operand: Operand, *, traced: bool = False) -> np.ndarray:
+        """An argument as an array of real numbers, or (``traced``) of objects with traced values among them."""
+        if isinstance(x, np.ma.MaskedArray):
+            raise InputError(f"{self._called}: {operand.name} is a masked array; fill or drop what is masked first")
+        try:
+            value = np.asarray(x)
+        except ValueError:
+            raise InputError(f"{self._called}: {operand.name} is not a regular array of numbers") from None
+        if value.dtype.kind == "O":
+            value, symbolic = scalars(value)
+            if symbolic and not traced:
+                raise Traced
+        kind = value.dtype.kind
+        if kind not in "fiub" and not (kind == "O" and symbolic):
+            what = "complex numbers" if kind == "c" else f"values of type {value.dtype}"
+            raise InputError(f"{self._called}: {operand.name} must be real numbers, got {what}")
+        if value.dtype.char == "g":
+            raise InputError(f"{self._called}: {operand.name} is {value.dtype}; convert it to float64")
+        core = value.shape[value.ndim - len(operand.shape) :] if value.ndim >= len(operand.shape) else None
+        if core != operand.shape:
+            raise InputError(self._shape_message(operand, value))
+        return value
+
+    def _shape_message(self, operand: Operand, value: np.ndarray) -> str:
+        axes = f"last axis {operand.shape[0]}" if len(operand.shape) == 1 else f"last axes {operand.shape}"
+        return f"{self._called}: expected {operand.name} with {axes}{self._hint(operand)}, got shape {value.shape}"
+
+    def _hint(self, operand: Operand) -> str:
+        """What an argument's numbers stand for, for messages."""
+        return ""
+
+    def _outputs(self, out: Any) -> tuple[Any, ...] | None:
+        if out is None:
+            return None
+        given = out if isinstance(out, tuple) else (out,)
+        if len(given) != len(self.outputs):
+            raise InputError(f"{self._called}: out must be {len(self.outputs)} arrays, got {len(given)}")
+        for array, operand in zip(given, self.outputs, strict=True):
+            if array is not None and (not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray)):
+                raise InputError(f"{self._called}: out for {operand.name} must be an array, got {type(array).__name__}")
+            if array is not None and not array.flags.writeable:
+                raise InputError(f"{self._called}: out for {operand.name} is read-only")
+        return given
+
+    def _split(
+        self, values: Sequence[np.ndarray], batch: tuple[int, ...], given: tuple[Any, ...] | None, workers: int
+    ) -> Any:
+        """Cut the longest batch axis into as many parts as there are workers; NumPy releases the GIL."""
+        axis = int(np.argmax(batch))
+        results = []
+        for k, operand in enumerate(self.outputs):
+            array = given[k] if given is not None else None
+            if array is None:
+                array = np.empty(batch + operand.shape, self.dtype)
+            elif array.shape != batch + operand.shape or any(np.may_share_memory(array, x) for x in values):
+                return self.ufunc(*values, out=given)
+            results.append(array)
+        spread = [np.broadcast_to(x, batch + o.shape) for x, o in zip(values, self.inputs, strict=True)]
+        edges = np.linspace(0, batch[axis], min(workers, batch[axis]) + 1).astype(int)
+        before = (slice(None),) * axis
+
+        def part(k: int) -> None:
+            cut = (*before, slice(edges[k], edges[k + 1]))
+            self.ufunc(*(x[cut] for x in spread), out=tuple(r[cut] for r in results))
+
+        _share(part, len(edges) - 1)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    # ---- errors that explain themselves -----------------------------------------------------------
+
+    def _explain(self, arrays: Sequence[Any], error: Exception, out: Any = None) -> Exception:
+        names = ", ".join(operand.name for operand in self.inputs)
+        if len(arrays) != len(self.inputs):
+            return InputError(f"{self._called}: takes {len(self.inputs)} arrays ({names}), got {len(arrays)}")
+        try:
+            self._batch_shape([self._array(x, operand) for x, operand in zip(arrays, self.inputs, strict=True)])
+            self._outputs(out)
+        except InputError as better:
+            return better
+        if out is not None:
+            shapes = ", ".join(f"{o.name} {o.shape}" for o in self.outputs)
+            return InputError(f"{self._called}: out does not fit (batch axes + {shapes}): {error}")
+        return InputError(f"{self._called}: {error}")
+
+
+Bound: Any = direct.callable_type(
+    "neuler.kernels.Bound",
+    """A kernel for one state with arrays of its own, allocated once: write into them, call it, read the result.
+
+    Its arrays are attributes named like the kernel's inputs and outputs, and stand in ``inputs`` and ``outputs``. A
+    call takes no arguments, computes in place and returns the result (a tuple of arrays where there are several):
+    nothing is checked and nothing allocated, a result that is not finite comes without a word. ``address`` is that of
+    a C function ``void f(double **operands, void *pool)`` on dense arrays, inputs first, with ``pool`` as it is here.
+
+    >>> import neuler
+    >>> torque = neuler.robots.two_link().inverse_dynamics.bind()
+    >>> torque.qdd[:] = 1.0, 0.0
+    >>> torque() is torque.tau
+    True
+    """,
+    attributes=True,
+)
+
+
+def _bind(kernel: Compiled) -> Any:
+    bound = Bound()
+    bound.kernel = kernel
+    bound.inputs = tuple(np.zeros(operand.shape, kernel.dtype) for operand in kernel.inputs)
+    bound.outputs = tuple(np.zeros(operand.shape, kernel.dtype) for operand in kernel.outputs)
+    arrays = (*bound.inputs, *bound.outputs)
+    for operand, array in zip((*kernel.inputs, *kernel.outputs), arrays, strict=True):
+        setattr(bound, operand.name, array)
+    code = kernel._compiled.code
+    bound.address, bound.pool = code.one, code.pool
+    result = bound.outputs[0] if len(bound.outputs) == 1 else bound.outputs
+    bound._words = direct.bound_frame(code.one, code.pool, arrays, result)
+    direct.ready(bound, bound._words, "bound")
+    return bound

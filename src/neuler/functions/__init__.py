@@ -1,0 +1,1 @@
+"""Functions of users: traced once, compiled, differentiated."""

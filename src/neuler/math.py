@@ -1,0 +1,94 @@
+"""Functions of numbers, arrays and traced values, in any mixture: for functions that :func:`neuler.function` compiles.
+
+NumPy's own functions do for arrays that hold nothing but traced values (``np.sin``, ``np.sqrt``, ``@``); those here
+also take numbers beside them, choose and compare. A comparison of traced values is 1 or 0, 0 where a number is NaN;
+``&``, ``|`` and ``~`` combine them. Of plain numbers and arrays all are NumPy's.
+
+>>> import neuler
+>>> f = neuler.function(lambda x: where(less(x, 0.0), -x, x**2), {"x": 3})
+>>> f([-4.0, 2.0, 3.0])
+array([4., 4., 9.])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from neuler.trace import functions as f
+from neuler.trace import graph as g
+from neuler.trace.graph import Node
+from neuler.trace.inlining import scalars
+from neuler.trace.symbols import graph_of
+
+__all__ = [
+    "absolute", "arccos", "arcsin", "arctan", "arctan2", "clip", "cos", "cosh", "exp", "expm1", "greater",
+    "greater_equal", "hypot", "less", "less_equal", "log", "maximum", "minimum", "power", "sign", "sin", "sinh",
+    "sqrt", "tan", "tanh", "where",
+]  # fmt: skip
+
+
+def _elementwise(name: str, traced: Callable[..., Any], takes: int, doc: str) -> Callable[..., Any]:
+    """Of traced values entry by entry, of anything else NumPy's function of that name."""
+    plain, entrywise = getattr(np, name), np.frompyfunc(traced, takes, 1)
+
+    def function(*arguments: Any) -> Any:
+        if len(arguments) != takes:
+            raise TypeError(f"{name}() takes {takes} arguments, got {len(arguments)}")
+        values, symbolic = [], False
+        for x in arguments:
+            value = np.asarray(x)
+            if value.dtype == object:
+                value, traced_values = scalars(value)
+                symbolic |= traced_values
+            values.append(value)
+        if not symbolic:
+            return plain(*values)
+        graph_of(name, (x for value in values if value.dtype == object for x in value.ravel().tolist()))
+        return entrywise(*values)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """A function that symbols have as a method; of a number NumPy's."""
+    plain = getattr(np, name)
+    return lambda x: getattr(x, name)() if isinstance(x, Node) else float(plain(x))
+
+
+def _hypot(x: Any, y: Any) -> Any:
+    return g.sqrt(x * x + y * y)
+
+
+sin = _elementwise("sin", _method("sin"), 1, "Sine.")
+cos = _elementwise("cos", _method("cos"), 1, "Cosine.")
+tan = _elementwise("tan", _method("tan"), 1, "Tangent.")
+arcsin = _elementwise("arcsin", _method("arcsin"), 1, "Of the angles from -pi/2 to pi/2.")
+arccos = _elementwise("arccos", _method("arccos"), 1, "Of the angles from 0 to pi.")
+arctan = _elementwise("arctan", _method("arctan"), 1, "Of the angles from -pi/2 to pi/2.")
+arctan2 = _elementwise("arctan2", f.atan2, 2, "The angle of the point (x, y), from -pi to pi: arctan2(y, x).")
+sinh = _elementwise("sinh", _method("sinh"), 1, "Hyperbolic sine.")
+cosh = _elementwise("cosh", _method("cosh"), 1, "Hyperbolic cosine.")
+tanh = _elementwise("tanh", _method("tanh"), 1, "Hyperbolic tangent.")
+exp = _elementwise("exp", f.exp, 1, "e to the power of x.")
+expm1 = _elementwise("expm1", _method("expm1"), 1, "exp(x) - 1, exact near zero.")
+log = _elementwise("log", f.log, 1, "Natural logarithm.")
+sqrt = _elementwise("sqrt", g.sqrt, 1, "Square root.")
+power = _elementwise("power", lambda x, p: x**p, 2, "x to the power p; a power that is not whole needs x >= 0.")
+hypot = _elementwise("hypot", _hypot, 2, "Root of x^2 + y^2.")
+absolute = _elementwise("absolute", f.absolute, 1, "|x|; its derivative is the sign, 0 at 0.")
+sign = _elementwise("sign", g.sign, 1, "-1, 0 or 1; its derivative is 0.")
+minimum = _elementwise("minimum", f.minimum, 2, "The lesser one; where both are equal, the derivative is the second's.")
+maximum = _elementwise(
+    "maximum", f.maximum, 2, "The greater one; where both are equal, the derivative is the second's."
+)
+clip = _elementwise("clip", lambda x, a, b: f.minimum(f.maximum(x, a), b), 3, "x between a and b.")
+less = _elementwise("less", f.less, 2, "1 where a < b, else 0.")
+less_equal = _elementwise("less_equal", f.less_equal, 2, "1 where a <= b, else 0.")
+greater = _elementwise("greater", lambda a, b: f.less(b, a), 2, "1 where a > b, else 0.")
+greater_equal = _elementwise("greater_equal", lambda a, b: f.less_equal(b, a), 2, "1 where a >= b, else 0.")
+where = _elementwise("where", f.where, 3, "x where c, else y: where(c, x, y). What is not chosen has no effect.")
