@@ -1,9 +1,9 @@
-"""Measure mechanisms with closed loops: assemblies a second, and dynamics, on one thread.
+"""Measure robots with closed loops: assemblies a second, and dynamics, on one thread.
 
     python benchmarks/loops.py
 
 Near guesses are within 0.2 rad (0.03 m) of the position that is found, as from one instant of a simulation to the
-next; far ones are the mechanism's reference, with the motors up to 0.8 rad from it.
+next; far ones are the robot's reference, with the motors up to 0.8 rad from it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from neuler import Mechanism, bench, robots
+from neuler import Robot, bench, robots
 
 BATCH = 4096
 MACHINES = ("four_bar", "five_bar", "slider_crank", "sr400")
@@ -26,20 +26,18 @@ VERBS = ("inverse_dynamics", "forward_dynamics", "constrained_dynamics", "reacti
 def closed_loops(repeats: int = 7) -> list[str]:
     """Lines of Markdown: a table with a row for every machine of the catalogue."""
     lines = [
-        "## Mechanisms with closed loops, one thread, batch of 4,096",
+        "## Robots with closed loops, one thread, batch of 4,096",
         "",
         "| machine, joints, freedoms | assemblies/s, near guess | iterations | from the reference | one, us "
         "| inverse, ns | mul/add/div/trig | forward | all joints free | reactions |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name in MACHINES:
-        machine = robots.get(name)
-        assert isinstance(machine, Mechanism)
-        lines.append(_row(machine, repeats))
+        lines.append(_row(robots.get(name), repeats))
     return [*lines, ""]
 
 
-def _row(machine: Mechanism, repeats: int) -> str:
+def _row(machine: Robot, repeats: int) -> str:
     facts, rng = machine.mobility, np.random.default_rng(0)
     picked = [k for k, joint in enumerate(machine.joint_names) if joint in facts.independent]
     active = _within_reach(machine, np.array(facts.reference)[picked], rng)
@@ -54,7 +52,8 @@ def _row(machine: Mechanism, repeats: int) -> str:
     steps = machine.assemble(active, guess).iterations.mean()
     counts = machine.inverse_dynamics.operations
     return (
-        f"| {machine.name}, {machine.nv}, {facts.freedoms} | {BATCH / near:,.0f} | {steps:.1f} | {BATCH / far:,.0f} "
+        f"| {machine.name}, {machine.tree.nv}, {facts.freedoms} "
+        f"| {BATCH / near:,.0f} | {steps:.1f} | {BATCH / far:,.0f} "
         f"| {1e6 * alone:.0f} | {times[0]:.0f} | {counts.mul}/{counts.add}/{counts.div}/{counts.trig} "
         f"| {times[1]:.0f} | {times[2]:.0f} | {times[3]:.0f} |"
     )
@@ -74,7 +73,7 @@ def one_thread() -> Iterator[None]:
             os.environ["NEULER_THREADS"] = before
 
 
-def _within_reach(machine: Mechanism, start: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _within_reach(machine: Robot, start: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Positions of the motors at which the loops can be closed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -82,7 +81,7 @@ def _within_reach(machine: Mechanism, start: np.ndarray, rng: np.random.Generato
         return active[machine.assemble(active).closed][:BATCH]
 
 
-def _nanoseconds(machine: Mechanism, verb: str, q: np.ndarray, rng: np.random.Generator, repeats: int) -> float:
+def _nanoseconds(machine: Robot, verb: str, q: np.ndarray, rng: np.random.Generator, repeats: int) -> float:
     kernel = getattr(machine, verb)
     arrays = [q if o.name == "q" else rng.normal(size=(BATCH, *o.shape)) for o in kernel.inputs]
     out = tuple(np.empty((BATCH, *o.shape)) for o in kernel.outputs)

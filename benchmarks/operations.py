@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from neuler import Robot, robots
 from neuler.algebra.screw import pair
 from neuler.passes.tree import Tree
-from neuler.recipes.quantities import recipe
-from neuler.recipes.setup import fused_tree, grouped_tree, whole_tree
+from neuler.passes.trees import fused_tree, grouped_tree, whole_tree
+from neuler.quantities.catalogue import recipe
 from neuler.recursions import barman
 from neuler.recursions.composite import mass_matrix
 from neuler.recursions.hybrid import forward_dynamics, hybrid, inverse_dynamics

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
+import calls
 import neuler
 import operations
 import parallel
@@ -274,7 +275,8 @@ def main() -> None:
         os.sched_setaffinity(0, {max(everywhere)})
     lines = versions() + speed(quick) + floating(quick)
     if not quick:
-        lines += sensitivities() + closed_loops() + [parallel.report()]
+        lines += calls.one_call("UR5", robot_of("UR5").without_friction())
+        lines += ["", *sensitivities(), *closed_loops(), parallel.report()]
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, everywhere)
     if not quick:

@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 
 import neuler
-from neuler.robot import Robot
 from neuler.view import draw
-from neuler.view.draw_machine import machine_surroundings
-from neuler.view.motions import machine_motion
-from neuler.view.space import drawn, link_poses, plotting, surroundings
+from neuler.view.motions import sample_motion
+from neuler.view.placed import surroundings
+from neuler.view.space import drawn, plotting, png
 
 MACHINES = (
     "four_bar", "five_bar", "slider_crank", "sr400", "gough_stewart", "delta", "orthoglide", "planar_3rrr", "eel",
@@ -23,13 +22,13 @@ DPI = 110
 
 
 def poses(name: str) -> list[np.ndarray]:
-    """Two positions of a machine: its reference, and another at which its loops are closed."""
-    machine = neuler.robots.get(name)
-    if not isinstance(machine, Robot):
-        path = machine_motion(machine).q
+    """Two positions of a robot: its reference, and another at which its loops are closed."""
+    robot = neuler.robots.get(name)
+    path = sample_motion(robot).q
+    if name != "eel":
         return [path[0], path[-1]]
-    start = machine.neutral()
-    joints = np.arange(1, machine.nv - 5)
+    start = robot.neutral()
+    joints = np.arange(1, robot.nv - 5)
     wave = start.copy()
     wave[:3] = 0.2, 0.5, 0.2
     wave[7:] = 0.45 * np.sin(2 * np.pi * joints / len(joints))
@@ -40,18 +39,13 @@ def picture(name: str) -> bytes:
     """Both positions side by side at one scale, as PNG."""
     from PIL import Image, ImageChops
 
-    machine, states = neuler.robots.get(name), poses(name)
-    if isinstance(machine, Robot):
-        extent = surroundings(machine, [link_poses(machine, q) for q in states])
-    else:
-        extent = machine_surroundings(machine, states)
+    robot, states = neuler.robots.get(name), poses(name)
+    extent = surroundings(robot, states)
     parts = []
     for q in states:
         figure = plotting()(figsize=(4.6, 4.6), dpi=DPI)
-        draw(machine, q, figure.add_axes((0, 0, 1, 1), projection="3d"), extent=extent)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", bbox_inches=drawn(figure, *extent, 0.65))
-        parts.append(Image.open(buffer).convert("RGB"))
+        draw(robot, q, figure.add_axes((0, 0, 1, 1), projection="3d"), extent=extent)
+        parts.append(Image.open(io.BytesIO(png(figure, drawn(figure, *extent, 0.65)))).convert("RGB"))
     size = (sum(part.width for part in parts), max(part.height for part in parts))
     whole = Image.new("RGB", size, "white")
     left = 0

@@ -1,16 +1,17 @@
-"""Mechanisms to test with: random loops of every kind of cut joint, spatial ones that are known, and their motions."""
+"""Robots with loops to test with: random ones of every kind of cut joint, known ones in space, and their motions."""
 
 import dataclasses
 import functools
 import math
+import types
 
 import numpy as np
 
-from neuler import Coupling, Frame, Joint, Link, Loop, Mechanism, Robot, Transform, robots
-from neuler.recipes.mobility import Numbers
-from neuler.recipes.setup import fused_tree
+from neuler import Coupling, Frame, Joint, Link, Loop, Polynomial, Robot, Transform, robots
+from neuler.passes.trees import fused_tree
 from neuler.recursions import frames
-from random_robots import random_link, random_transform
+from neuler.structure.mobility import Numbers
+from random_robots import friction_of, random_link, random_transform
 
 PLANAR = ("four_bar", "five_bar", "slider_crank")
 BUILT_IN = (*PLANAR, "sr400")
@@ -84,15 +85,13 @@ def random_loop(kind, seed, trunk="none"):
     second = (Transform(translation=p2, rotation=_nearest(r2)).inverse() @ end).matrix
     tree = tree.with_frame("first", "a3", first)
     tree = tree.with_frame("second", "b3", Transform(translation=second[:3, 3], rotation=_nearest(second[:3, :3])))
-    return driven(Mechanism(tree.name, tree, [Loop("cut", kind, "first", "second")], reference=reference))
+    return driven(tree.replace(loops=[Loop("cut", kind, "first", "second")], reference=reference))
 
 
 def driven(machine):
-    """The same with as many driven joints as it has freedoms, if joints that can be driven decide them."""
+    """The same with as many driven joints as it has freedoms."""
     names = machine.mobility.independent
-    if not names:
-        return machine
-    return machine.replace(tree=machine.tree.with_passive(*(set(machine.active_names) - set(names))))
+    return machine.with_passive(*(name for name in machine.active_names if name not in names))
 
 
 def _unit(rng):
@@ -128,8 +127,8 @@ def rssr():
     ]  # fmt: skip
     ends = [Frame("ball", "coupler", Transform(translation=(0.6, 0, 0)))]
     ends += [Frame("socket", "rocker", Transform(translation=(0.4, 0, 0)))]
-    tree = Robot("rssr", links, joints, frames=ends)
-    return Mechanism("rssr", tree, [Loop("cut", "spherical", "ball", "socket")], reference=(0.3, -0.3, -0.6, 1.8))
+    loops = [Loop("cut", "spherical", "ball", "socket")]
+    return Robot("rssr", links, joints, frames=ends, loops=loops, reference=(0.3, -0.3, -0.6, 1.8))
 
 
 def hinged():
@@ -152,7 +151,7 @@ def hinged():
     second = np.linalg.inv(poses[6]) @ poses[3] @ first.matrix @ Transform(rotation=turn(2, 0.7)).matrix
     tree = tree.with_frame("first", "left2", first)
     tree = tree.with_frame("second", "right2", Transform(translation=second[:3, 3], rotation=_nearest(second[:3, :3])))
-    return Mechanism("hinged", tree, [Loop("cut", "revolute", "first", "second")], reference=reference)
+    return tree.replace(loops=[Loop("cut", "revolute", "first", "second")], reference=reference)
 
 
 BENNETT = (0.4, 0.6, 1.1)
@@ -176,9 +175,10 @@ def bennett():
         Joint("hinge2", "revolute", "link1", "link2", one, role="passive"),
         Joint("hinge3", "revolute", "link2", "link3", two, role="passive"),
     ]
-    tree = Robot("bennett", links, joints, frames=[Frame("end", "link3", one), Frame("seat", "ground", two.inverse())])
+    ends = [Frame("end", "link3", one), Frame("seat", "ground", two.inverse())]
     reference = (1.0, 2 * math.atan(bennett_ratio() / math.tan(0.5)), 2 * math.pi - 1.0)
-    return Mechanism("bennett", tree, [Loop("cut", "revolute", "end", "seat")], reference=reference)
+    loops = [Loop("cut", "revolute", "end", "seat")]
+    return Robot("bennett", links, joints, frames=ends, loops=loops, reference=reference)
 
 
 def lossy_four_bar():
@@ -189,35 +189,108 @@ def lossy_four_bar():
         "coupler": {"viscous": 0.3},
         "rocker": {"coulomb": 0.5, "coulomb_reverse": 0.2, "stiffness": 8.0, "rest": 2.0, "role": "elastic"},
     }
-    joints = [dataclasses.replace(joint, **more[joint.name]) for joint in machine.tree.joints]
-    return machine.replace(tree=machine.tree.replace(joints=joints))
+    return machine.replace(joints=[dataclasses.replace(joint, **more[joint.name]) for joint in machine.joints])
 
 
 def mirrored():
-    """The five-bar with its arms geared together: right = pi - left. One freedom."""
+    """The five-bar with its arms geared together: right = pi - left, no coordinate of its own. One freedom."""
     machine = robots.five_bar()
-    tree = machine.tree.with_passive("right_arm")
-    return machine.replace(name="mirrored", tree=tree, couplings=[Coupling("right_arm", "left_arm", -1.0, math.pi)])
+    left, forearm, _, other = machine.reference
+    gears = [Coupling("right_arm", "left_arm", -1.0, math.pi)]
+    return machine.replace(name="mirrored", couplings=gears, reference=(left, forearm, other))
+
+
+def cam():
+    """The five-bar with its right arm on a cam: a cubic of the left arm's angle. One freedom."""
+    machine = robots.five_bar()
+    left, forearm, right, other = machine.reference
+    shape = Polynomial((0.0, -0.7, 0.2, -0.1))
+    offset = right - shape.at(left)[0]
+    gears = [Coupling("right_arm", "left_arm", offset=offset, function=shape)]
+    return machine.replace(name="cam", couplings=gears, reference=(left, forearm, other))
 
 
 def two_loops():
     """The four-bar with an arm on its coupler whose tip slides along a slot in the ground. One freedom."""
     machine = robots.four_bar()
-    tree, slot = machine.tree, Transform.from_rpy((0.1, 0.75, 0.0), (0.0, math.pi / 2, 0.3))  # z of it along the slot
+    slot = Transform.from_rpy((0.1, 0.75, 0.0), (0.0, math.pi / 2, 0.3))  # z of it along the slot
     arm = Joint("arm", "revolute", "coupler", "arm", Transform(translation=(0.2, 0.15, 0)), role="passive")
-    tree = tree.replace(links=(*tree.links, rod_like("arm", 0.9, 0.4)), joints=(*tree.joints, arm))
+    tree = machine.tree.replace(
+        links=(*machine.links, rod_like("arm", 0.9, 0.4)), joints=(*machine.joints, arm), name="two_loops"
+    )
     tree = tree.with_frame("slider", "arm", Transform(translation=(0.4, 0, 0))).with_frame("slot", "ground", slot)
     loops = (Loop("slot", "point_on_line", "slot", "slider"), *machine.loops)
     where = dict(zip(machine.joint_names, machine.reference, strict=True)) | {"arm": 1.0}
-    return Mechanism("two_loops", tree, loops, reference=[where[name] for name in tree.joint_names])
+    return tree.replace(loops=loops, reference=[where[name] for name in tree.joint_names])
+
+
+def floating_four_bar():
+    """The four-bar with its ground free to move, and heavy enough to be moved."""
+    machine = robots.four_bar().with_payload("ground", 4.0, com=(0.3, 0.05, 0.02), inertia=(0.2, 0.3, 0.4))
+    return machine.replace(name="floating_four_bar").with_free_base()
+
+
+def body(name):
+    return Link.from_com(name, mass=1.0, com=(0.1, 0.05, 0.0), inertia=(0.01, 0.02, 0.03))
+
+
+def at(x, y=0.0, rpy=(0, 0, 0)):
+    """A place in the plane."""
+    return Transform.from_rpy((x, y, 0), rpy)
+
+
+def triangle(**changes):
+    """Two links of 1 m on a base of 1.2 m: a structure."""
+    joints = [Joint("p", "revolute", "base", "a"), Joint("q", "revolute", "a", "b", at(1), role="passive")]
+    ends = [Frame("tip", "b", at(1)), Frame("foot", "base", at(1.2))]
+    loops = [Loop("cut", "revolute", "tip", "foot")]
+    values = {"links": [Link("base"), body("a"), body("b")], "joints": joints, "frames": ends, "loops": loops}
+    return Robot("triangle", **{**values, **changes})
+
+
+def bar(name, length=0.5):
+    """A rod along x."""
+    return Link.from_com(name, mass=1.0, com=(length / 2, 0, 0), inertia=(0.001, 0.02, 0.02))
+
+
+def rhombus(**changes):
+    """Four equal bars, both cranks on one axis: at q = 0 all are folded onto each other."""
+    joints = [
+        Joint("left", "revolute", "base", "left_crank"),
+        Joint("left_knee", "revolute", "left_crank", "left_rod", at(0.5), role="passive"),
+        Joint("right", "revolute", "base", "right_crank"),
+        Joint("right_knee", "revolute", "right_crank", "right_rod", at(0.5), role="passive"),
+    ]
+    bars = [bar(name) for name in ("left_crank", "left_rod", "right_crank", "right_rod")]
+    ends = [Frame("left_end", "left_rod", at(0.5)), Frame("right_end", "right_rod", at(0.5))]
+    loops = [Loop("cut", "revolute", "left_end", "right_end")]
+    return Robot("rhombus", [Link("base"), *bars], joints, frames=ends, loops=loops, **changes)
+
+
+def stretched_five_bar(left):
+    """The five-bar with its forearms in one line: the right arm's angle by bisection."""
+
+    def span(right):
+        one = np.array([-0.1 + 0.3 * math.cos(left), 0.3 * math.sin(left)])
+        two = np.array([0.1 + 0.3 * math.cos(right), 0.3 * math.sin(right)])
+        return two - one
+
+    low, high = 0.0, 1.3
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.hypot(*span(middle)) > 0.7 else (low, middle)
+    direction = math.atan2(*span(low)[::-1])
+    return np.array([left, direction - left, low, direction + math.pi - low])
 
 
 MACHINES = {
     **{name: getattr(robots, name) for name in BUILT_IN},
     "rssr": rssr, "hinged": hinged, "bennett": bennett, "lossy_four_bar": lossy_four_bar, "mirrored": mirrored,
-    "two_loops": two_loops,
+    "cam": cam, "two_loops": two_loops, "floating_four_bar": floating_four_bar,
     "random_spherical": lambda: random_loop("spherical", 1),
     "random_hinge": lambda: random_loop("revolute", 2, "hinge"),
+    "random_floating": lambda: random_loop("prismatic", 1, "floating"),
+    "random_free": lambda: random_loop("fixed", 1, "free"),
 }  # fmt: skip
 """What the dynamics are tested on."""
 
@@ -225,6 +298,22 @@ MACHINES = {
 @functools.cache
 def machine_of(name):
     return MACHINES[name]()
+
+
+FOUR_BAR = (0.15, 0.45, 0.525, 0.675)
+"""Lengths of crank, coupler, rocker and ground."""
+NEARLY_FLAT = (0.2, 0.5, 0.21, 0.509)
+"""The same of one that nearly folds: with its crank along the ground, its two branches are 0.08 rad apart."""
+
+
+def four_bar_by_hand(crank, side, lengths=FOUR_BAR):
+    """Coupler (to the crank) and rocker, from the triangle of coupler, rocker and the diagonal; side 1 or -1."""
+    a, b, c, d = lengths
+    x, y = a * np.cos(crank), a * np.sin(crank)
+    span = np.hypot(d - x, y)
+    bend = np.arccos((b**2 + span**2 - c**2) / (2 * b * span))
+    direction = np.arctan2(-y, d - x) + side * bend
+    return direction - crank, np.arctan2(y + b * np.sin(direction), x + b * np.cos(direction) - d)
 
 
 # ---- states ------------------------------------------------------------------------------------------------
@@ -236,7 +325,7 @@ def closed_positions(machine, count, seed=0, reach=0.5):
     rng = np.random.default_rng(seed)
     start, found = np.array(machine.mobility.reference), []
     for _ in range(20 * count):
-        guess = numbers.moved(start, reach * rng.uniform(-1, 1, machine.tree.nv))
+        guess = numbers.moved(start, reach * rng.uniform(-1, 1, velocities(machine)))
         q, gap = numbers.close(guess)
         if gap < 1e-13 and numbers.upright(q):
             found.append(q)
@@ -245,47 +334,122 @@ def closed_positions(machine, count, seed=0, reach=0.5):
     raise AssertionError(f"{machine.name}: too few closed positions")
 
 
+def margin_of(machine, q):
+    """How far from singular: by its independent joints, and by its motors where they decide all."""
+    found = machine.singularity(q)
+    return np.minimum(found.joints, found.motors) if machine.mobility.driven == machine.nv else found.joints
+
+
 def states(machine, count, seed=0, reach=0.4, margin=0.05):
     """Closed positions that are not nearly singular, velocities and accelerations of the independent joints."""
     rng = np.random.default_rng(seed)
-    m = len(machine.mobility.independent)
-    q = np.zeros((0, machine.tree.nq))
+    q = np.zeros((0, machine.nq))
     for k in range(20):
         more = closed_positions(machine, count, 100 * seed + k, reach)
-        q = np.concatenate([q, more[machine.singularity(more) > margin]])[:count]
+        q = np.concatenate([q, more[margin_of(machine, more) > margin]])[:count]
         if len(q) == count:
             break
-    return q, rng.uniform(-2, 2, (count, m)), rng.uniform(-5, 5, (count, m))
+    return q, rng.uniform(-2, 2, (count, machine.nv)), rng.uniform(-5, 5, (count, machine.nv))
 
 
-def independent_positions(machine):
-    """Numbers in q of the independent joints, which have one coordinate each."""
-    names, at, found = machine.mobility.independent, 0, []
-    for joint in machine.tree.moving_joints:
-        if joint.name in names:
-            found.append(at)
-        at += joint.nq
+def velocities(machine):
+    """How many velocities the joints with coordinates have."""
+    return sum(joint.nv for joint in machine.moving_joints)
+
+
+def _numbers(joints, names, size):
+    found, at = [], 0
+    for joint in joints:
+        found += [*range(at, at + size(joint))] if joint.name in names else []
+        at += size(joint)
     return found
 
 
+def independent_positions(machine):
+    """Numbers in q of the independent joints."""
+    return _numbers(machine.moving_joints, machine.mobility.independent, lambda joint: joint.nq)
+
+
 def independent_velocities(machine):
-    """Their numbers in the velocities."""
-    names = [joint.name for joint in machine.tree.moving_joints for _ in range(joint.nv)]
-    return [k for k, name in enumerate(names) if name in machine.mobility.independent]
+    """Numbers of their velocities among those of the joints with coordinates."""
+    return _numbers(machine.moving_joints, machine.mobility.independent, lambda joint: joint.nv)
 
 
 def active_velocities(machine):
-    """Numbers of the driven velocities."""
+    """Numbers of the velocities in tau among those of the joints with coordinates."""
+    return _numbers(machine.moving_joints, machine.active_names, lambda joint: joint.nv)
+
+
+def own_velocities(machine):
+    """Numbers of the velocities of the joints with coordinates among those of the tree."""
+    return _numbers(machine.tree.moving_joints, machine.joint_names, lambda joint: joint.nv)
+
+
+def felt(machine, q, forces):
+    """Forces of the tree's joints, by virtual work on the joints with coordinates: followers push their leaders."""
     names = [joint.name for joint in machine.tree.moving_joints for _ in range(joint.nv)]
-    return [k for k, name in enumerate(names) if name in machine.active_names]
+    place, at = tree_positions(machine, q), 0
+    found, where = np.array(forces), {}
+    for joint in machine.tree.moving_joints:
+        where[joint.name] = place[..., at]
+        at += joint.nq
+    for coupling in machine.couplings:  # none leads another here
+        pushed = found[..., names.index(coupling.joint)]
+        for name, ratio in zip(coupling.of, coupling.ratio, strict=True):
+            slope = ratio
+            if coupling.function is not None:
+                slope = ratio * np.polynomial.Polynomial(coupling.function.coefficients).deriv()(where[name])
+            found[..., names.index(name)] += slope * pushed
+    return found[..., own_velocities(machine)]
+
+
+def tree_friction(machine, rates):
+    """The losses of all joints of the tree, by their velocities; free links have none."""
+    owners = [joint for joint in machine.tree.moving_joints for _ in range(joint.nv)]
+    return friction_of(types.SimpleNamespace(moving_joints=owners), rates)
+
+
+def frames_of(machine, q):
+    """Poses of the first and the second frame of the only loop, from those of the links."""
+    poses = machine.link_poses(q)
+    found = []
+    for name in (machine.loops[0].first, machine.loops[0].second):
+        index, placement = machine.locate(name)
+        found.append(poses[..., index, :, :] @ placement.matrix)
+    return found
+
+
+def tree_positions(machine, q):
+    """Positions of all joints of the tree: those of coupled ones, from the definition of each coupling, too."""
+    where, at = {}, 0
+    for joint in machine.moving_joints:
+        where[joint.name] = q[..., at : at + joint.nq]
+        at += joint.nq
+    for coupling in machine.couplings:  # none leads another here
+        lead = [where[name][..., 0] for name in coupling.of]
+        if coupling.function is not None:
+            lead = [np.polynomial.Polynomial(coupling.function.coefficients)(lead[0])]
+        total = sum(ratio * x for ratio, x in zip(coupling.ratio, lead, strict=True)) + coupling.offset
+        where[coupling.joint] = total[..., None]
+    return np.concatenate([where[joint.name] for joint in machine.tree.moving_joints], axis=-1)
+
+
+def shifted(machine, q, step):
+    """Closed positions with the independent joints moved along ``step`` of their velocities."""
+    along_all = np.zeros(velocities(machine))
+    along_all[independent_velocities(machine)] = step
+    where = independent_positions(machine)
+    return machine.assemble(Numbers(machine).moved(q, along_all)[where], q).q
 
 
 def motion(machine, q, qd, qdd):
-    """t -> (q, velocities, accelerations of the tree) along q_i + qd t + qdd t^2/2, closed at every instant."""
-    where = independent_positions(machine)
+    """t -> (q, qd, velocities and accelerations of the tree) with qd + qdd t, closed at every instant.
+
+    The positions go along qd t + qdd t^2 / 2: of free links that is a motion with this qd at t = 0 alone.
+    """
 
     def at(t):
-        found = machine.assemble(q[where] + qd * t + qdd * t * t / 2, q)
-        return found.q, *machine.tree_motion(found.q, qd + qdd * t, qdd)
+        place = shifted(machine, q, qd * t + qdd * t * t / 2)
+        return place, qd + qdd * t, *machine.tree_motion(place, qd + qdd * t, qdd)
 
     return at

@@ -1,15 +1,17 @@
 """Parallel robots for tests: states that their legs allow, and seeded random machines."""
 
+import dataclasses
 import functools
 import warnings
 
 import numpy as np
 
-from neuler import Frame, Joint, Leg, Link, ParallelRobot, Robot, Transform, robots
-from neuler.recipes.quantities import recipe
+from neuler import Frame, Joint, Leg, Link, Robot, Transform, parallel_robot, robots
+from neuler.quantities.catalogue import recipe
 from random_robots import random_link, random_transform
 
 NAMES = ("gough_stewart", "delta", "orthoglide", "planar_3rrr")
+FREEDOMS = {"gough_stewart": 6, "delta": 3, "orthoglide": 3, "planar_3rrr": 3}
 TURNS = {"gough_stewart": (0, 1, 2), "delta": (), "orthoglide": (), "planar_3rrr": (2,)}
 """About which axes of its own the platform turns."""
 SHIFTS = {"gough_stewart": (0, 1, 2), "delta": (0, 1, 2), "orthoglide": (0, 1, 2), "planar_3rrr": (0, 1)}
@@ -20,6 +22,22 @@ REACH = {"gough_stewart": (0.15, 0.2), "delta": (0.1, 0), "orthoglide": (0.07, 0
 @functools.cache
 def machine(name):
     return robots.get(name)
+
+
+@functools.cache
+def by_motors(robot):
+    """The same robot with the velocities of its motors as its own."""
+    return robot.replace(independent=None)
+
+
+@functools.cache
+def unguided(robot):
+    """The same robot with a platform that only the legs hold, a free link, and its motors' velocities as its own."""
+    plate = robot.moving_joints[0]
+    joints = [dataclasses.replace(plate, kind="free", role="passive"), *robot.joints[1:]]
+    reference = np.array(robot.mobility.reference)
+    where = [*pose(robot, reference), *reference[plate.nq :]]
+    return robot.replace(joints=joints, reference=where, independent=None)
 
 
 def quaternion(vector):
@@ -39,42 +57,74 @@ def matrix(turn):
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
 
 
+def place(robot, q):
+    """The numbers of q that are the platform's."""
+    return np.asarray(q)[..., : robot.moving_joints[0].nq]
+
+
+def pose(robot, q):
+    """x, y, z and quaternion of the platform, whatever its joint counts."""
+    given, kind = place(robot, q), robot.moving_joints[0].kind
+    if kind == "free":
+        return given
+    still = np.zeros_like(given)
+    if kind == "translation":
+        return np.concatenate([given, quaternion(still)], axis=-1)
+    turn = np.stack([still[..., 0], still[..., 0], given[..., 2]], axis=-1)
+    return np.concatenate([given[..., :2], still[..., :1], quaternion(turn)], axis=-1)
+
+
+def screw(robot, q, qd, qdd):
+    """Velocity and acceleration of the platform as screws in its own frame, from those of its joint."""
+    kind = robot.moving_joints[0].kind
+    qd, qdd = (x[..., : robot.moving_joints[0].nv] for x in (qd, qdd))
+    if kind == "free":
+        return qd, qdd
+    still = np.zeros((*qd.shape[:-1], 3))
+    if kind == "translation":
+        return tuple(np.concatenate([x, still], axis=-1) for x in (qd, qdd))
+    back = np.swapaxes(matrix(pose(robot, q)[..., 3:]), -1, -2)
+    (v, w), (a, e) = ((np.array(still), np.array(still)) for _ in range(2))
+    v[..., :2], w[..., 2], a[..., :2], e[..., 2] = qd[..., :2], qd[..., 2], qdd[..., :2], qdd[..., 2]
+    v, a = (np.einsum("...ij,...j->...i", back, x) for x in (v, a))
+    return np.concatenate([v, w], axis=-1), np.concatenate([a - np.cross(w, v), e], axis=-1)
+
+
 def poses(name, count, seed=0):
-    """Reachable poses of a machine's platform, (count, 7)."""
+    """Reachable positions of a machine's platform, as its joint counts them."""
     rng = np.random.default_rng(seed)
-    found = np.tile(np.array(machine(name).reference), (count, 1))
+    found = np.tile(place(machine(name), machine(name).reference), (count, 1))
     way, turn = REACH[name]
     found[:, list(SHIFTS[name])] += rng.uniform(-way, way, (count, len(SHIFTS[name])))
     vectors = np.zeros((count, 3))
     vectors[:, list(TURNS[name])] = rng.uniform(-turn, turn, (count, len(TURNS[name])))
-    found[:, 3:] = quaternion(vectors)
+    if name == "gough_stewart":
+        found[:, 3:] = quaternion(vectors)
+    elif name == "planar_3rrr":
+        found[:, 2] = vectors[:, 2]
     return found
 
 
-def screws(name, count, seed=0, size=1.0):
-    """Velocities or accelerations of the platform that the legs allow, (count, 6)."""
-    rng = np.random.default_rng(seed)
-    found = np.zeros((count, 6))
-    picked = [*SHIFTS[name], *(3 + k for k in TURNS[name])]
-    found[:, picked] = rng.uniform(-size, size, (count, len(picked)))
-    return found
+def speeds(name, count, seed=0, size=1.0):
+    """Velocities or accelerations of the platform's joint, (count, nv)."""
+    return np.random.default_rng(seed).uniform(-size, size, (count, machine(name).nv))
 
 
 def states(name, count, seed=0):
-    """q, v and vd."""
+    """q, qd and qdd."""
     q = machine(name).inverse_kinematics(poses(name, count, seed)).q
-    return q, screws(name, count, seed + 1), screws(name, count, seed + 2, 5.0)
+    return q, speeds(name, count, seed + 1), speeds(name, count, seed + 2, 5.0)
 
 
 def motor_numbers(robot):
-    """Of the motors in the velocities of the mechanism's tree."""
-    names = [joint.name for joint in robot.mechanism.tree.moving_joints for _ in range(joint.nv)]
+    """Of the motors in the velocities of the tree."""
+    names = [joint.name for joint in robot.tree.moving_joints for _ in range(joint.nv)]
     return [names.index(name) for name in robot.active_names]
 
 
 def motor_positions(robot):
     """Of the motors in q."""
-    names = [joint.name for joint in robot.mechanism.tree.moving_joints for _ in range(joint.nq)]
+    names = [joint.name for joint in robot.moving_joints for _ in range(joint.nq)]
     return [names.index(name) for name in robot.active_names]
 
 
@@ -104,9 +154,29 @@ def hexapod_position(base, plate, pose):
     q = list(pose)
     for (ax, ay), (bx, by) in zip(base, plate, strict=True):
         s = at + r @ np.array([bx, by, 0.0]) - np.array([ax, ay, 0.0])
-        length = np.linalg.norm(s)
-        q += [np.arctan2(-s[1], s[2]), np.arcsin(s[0] / length), length]
+        q += [np.arctan2(-s[1], s[2]), np.arctan2(s[0], np.hypot(s[1], s[2])), np.linalg.norm(s)]
     return np.array(q)
+
+
+def planar_of_legs(foot=None, names=("crank", "rod", "motor")):
+    """The planar machine of the catalogue leg by leg; each stands on a link ``foot``, its parts are called as told."""
+    robot, foot = machine("planar_3rrr"), foot or Link("base")
+    links, legs, (first, second, motor) = {link.name: link for link in robot.links}, [], names
+    for k, shaft, knee in zip(range(3), robot.joints[1::2], robot.joints[2::2], strict=True):
+        bodies = [
+            foot,
+            dataclasses.replace(links[f"leg{k + 1}.crank"], name=first),
+            dataclasses.replace(links[f"leg{k + 1}.rod"], name=second),
+        ]
+        joints = [
+            dataclasses.replace(shaft, name=motor, parent=foot.name, child=first),
+            dataclasses.replace(knee, name="knee", parent=first, child=second),
+        ]
+        end = Frame("end", second, Transform(translation=(0.4, 0.0, 0.0)))
+        seat = Transform.rot_z(2 * np.pi * k / 3) @ Transform(translation=(0.15, 0.0, 0.0))
+        chain = Robot("chain", bodies, joints, frames=[end])
+        legs.append(Leg(f"leg{k + 1}", chain, "end", "revolute", seat, (np.arctan2(0.8, -0.6), np.pi / 2)))
+    return parallel_robot("planar_3rrr", links["platform"], legs, robot.gravity, joint="planar")
 
 
 # ---- random machines ---------------------------------------------------------------------------------------
@@ -165,7 +235,7 @@ def _random(seed, kinds, lacking, motors):
         legs.append(Leg(f"leg{k}", chain, "tip", kind, seat, place))
     pull = 9.81 * rng.normal(size=3)
     reference = (*plate.translation, *plate.quaternion)
-    return ParallelRobot(f"random{seed}", random_link(rng, "plate"), legs, pull, reference)
+    return parallel_robot(f"random{seed}", random_link(rng, "plate"), legs, pull, reference)
 
 
 @functools.cache
@@ -173,26 +243,29 @@ def random_machine(kinds, lacking, motors):
     """The first seeded machine of this kind that is not near a singular pose at its reference."""
     for seed in range(100):
         robot = _random(seed, kinds, lacking, motors)
-        facts = robot.mechanism.mobility
-        if facts.independent and facts.freedoms == 6 - sum(lacking):
-            (legs,), (plate,) = recipe(robot, "singularity").trace({"q": list(facts.reference)})
-            if legs > 0.1 and plate > 0.01:
+        facts = robot.mobility
+        if not sum(lacking) and robot.independent is None:  # a leg turns about its tip while the platform stands
+            continue
+        if facts.driven == facts.freedoms == 6 - sum(lacking):
+            (joints,), (held,) = recipe(robot, "singularity").trace({"q": list(facts.reference)})
+            if joints > 0.1 and held > 0.01:
                 return robot
     raise AssertionError("no regular machine found")
 
 
 def random_states(robot, count, seed=0, size=0.01):
-    """q, v, vd that the legs allow, and the velocities and accelerations behind them of the independent motors."""
+    """q, qd, qdd of the robot, and the velocities and accelerations of the motors behind them that decide all."""
     rng = np.random.default_rng(seed)
-    mechanism = robot.mechanism
-    facts = mechanism.mobility
-    names = [joint.name for joint in mechanism.tree.moving_joints for _ in range(joint.nq)]
-    here = np.array(facts.reference)[[names.index(name) for name in facts.independent]]
+    motors = by_motors(robot)
+    names = [joint.name for joint in motors.moving_joints for _ in range(joint.nq)]
+    here = np.array(motors.mobility.reference)[[names.index(name) for name in motors.mobility.independent]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # some are beyond a singular pose, and so beyond reach
-        found = mechanism.assemble(here + rng.uniform(-size, size, (4 * count, len(here))))
+        found = motors.assemble(here + rng.uniform(-size, size, (4 * count, len(here))))
     q = found.q[found.closed][:count]
     assert len(q) == count
     qd, qdd = rng.uniform(-1, 1, (count, len(here))), rng.uniform(-5, 5, (count, len(here)))
-    rates, accelerations = mechanism.tree_motion(q, qd, qdd)
+    if robot.independent is None:
+        return q, qd, qdd, qd, qdd
+    rates, accelerations = motors.tree_motion(q, qd, qdd)
     return q, rates[:, :6], accelerations[:, :6], qd, qdd

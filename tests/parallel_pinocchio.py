@@ -1,81 +1,97 @@
 """A parallel robot in Pinocchio: its masses, Jacobians and velocity products in a dense system that NumPy solves.
 
 Pinocchio's model has more joints than neuler's: the cut joints are real ones there, without mass, and their ends are
-welded to the platform.
+welded to the platform, which is free but for its legs whatever its joint in neuler is.
 """
 
 import numpy as np
 import pinocchio as pin
 
+from parallel_machines import pose
+
 _CUT = {"universal": "xy", "revolute": "z", "spherical": "s"}
 """Axes of the joints in place of a cut one."""
+KINDS = {"revolute": pin.JointModelRevoluteUnaligned, "prismatic": pin.JointModelPrismaticUnaligned}
 
 
-def _se3(placement):
+def se3(placement):
     return pin.SE3(np.array(placement.rotation), np.array(placement.translation))
 
 
+def inertia(link):
+    return pin.Inertia(link.mass, np.array(link.com), link.inertia_about_com)
+
+
+class Model:
+    """The platform as a free flyer, and all legs, loops open; ``cut`` adds the cut joints at their ends.
+
+    A leg's joints come one after another, as Pinocchio's recursions ask for it.
+    """
+
+    def __init__(self, robot, cut=False):
+        self.robot, self.model = robot, pin.Model()
+        self.model.gravity.linear = np.array(robot.gravity)
+        self.carrier, self.cuts, self.tips = {robot.links[0].name: 0}, {}, {}
+        for joint, link in zip(robot.joints, robot.links[1:], strict=True):
+            plate = joint.name == "platform"
+            made = pin.JointModelFreeFlyer() if plate else KINDS[joint.kind](np.array(joint.axis))
+            number = self.model.addJoint(self.carrier[joint.parent], made, se3(joint.placement), joint.name)
+            self.model.appendBodyToJoint(number, inertia(link), pin.SE3.Identity())
+            self.carrier[link.name] = number
+            for loop in robot.loops if cut else ():
+                if robot.links[robot.locate(loop.first)[0]] == link:
+                    self._cut(loop)
+        armature = np.zeros(self.model.nv)
+        for joint in robot.moving_joints[1:]:
+            armature[self[joint.name].idx_v] = joint.rotor_inertia
+        self.model.armature = armature
+
+    def __getitem__(self, name):
+        return self.model.joints[self.model.getJointId(name)]
+
+    def end(self, frame):
+        """The joint that carries a frame, and its place there."""
+        index, placement = self.robot.locate(frame)
+        return self.carrier[self.robot.links[index].name], se3(placement)
+
+    def _cut(self, loop):
+        number, place = self.end(loop.first)
+        kinds = {"x": pin.JointModelRX, "y": pin.JointModelRY, "z": pin.JointModelRZ, "s": pin.JointModelSpherical}
+        self.cuts[loop.name] = []
+        for letter in _CUT[loop.kind]:
+            number = self.model.addJoint(number, kinds[letter](), place, f"{loop.name} {letter}")
+            self.cuts[loop.name].append(number)
+            place = pin.SE3.Identity()
+        self.tips[loop.name] = number, place
+
+
 class Peer:
-    """One robot; states are neuler's, one at a time."""
+    """One robot; q is neuler's, the platform's velocity and acceleration are screws in its own frame."""
 
     def __init__(self, robot):
-        self.robot = robot
-        model = pin.Model()
-        model.gravity.linear = np.array(robot.gravity)
-        plate = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "platform")
-        model.appendBodyToJoint(plate, self._inertia(robot.platform), pin.SE3.Identity())
-        self.welds, self.points, rotors, self.cuts = [], [], [0.0] * 6, []
-        make = {"revolute": pin.JointModelRevoluteUnaligned, "prismatic": pin.JointModelPrismaticUnaligned}
-        for leg in robot.legs:
-            carrier = {leg.chain.links[0].name: 0}
-            for joint, link in zip(leg.chain.joints, leg.chain.links[1:], strict=True):
-                name = f"{leg.name}.{joint.name}"
-                number = model.addJoint(
-                    carrier[joint.parent], make[joint.kind](np.array(joint.axis)), _se3(joint.placement), name
-                )
-                model.appendBodyToJoint(number, self._inertia(link), pin.SE3.Identity())
-                carrier[link.name] = number
-                rotors.append(joint.rotor_inertia)
-            index, placement = leg.chain.locate(leg.tip)
-            number, pose = carrier[leg.chain.links[index].name], _se3(placement)
-            self.points.append((number, pose, plate, _se3(leg.attachment)))
-            for letter in _CUT[leg.kind]:
-                kinds = {
-                    "x": pin.JointModelRX,
-                    "y": pin.JointModelRY,
-                    "z": pin.JointModelRZ,
-                    "s": pin.JointModelSpherical,
-                }
-                number = model.addJoint(number, kinds[letter](), pose, f"{leg.name} {letter}")
-                pose = pin.SE3.Identity()
-                self.cuts.append(number)
-                rotors += [0.0] * model.joints[number].nv
-            end = model.addFrame(pin.Frame(f"{leg.name} end", number, pose, pin.FrameType.OP_FRAME))
-            seat = model.addFrame(pin.Frame(f"{leg.name} seat", plate, _se3(leg.attachment), pin.FrameType.OP_FRAME))
-            self.welds.append((end, seat))
-        model.armature = np.array(rotors)
+        self.robot, self.parts = robot, Model(robot, cut=True)
+        model, self.welds = self.parts.model, []
+        for loop in robot.loops:
+            ends = self.parts.tips[loop.name], self.parts.end(loop.second)
+            frames = [
+                pin.Frame(f"{loop.name} {side}", *end, pin.FrameType.OP_FRAME)
+                for side, end in zip(("end", "seat"), ends, strict=True)
+            ]
+            self.welds.append([model.addFrame(frame) for frame in frames])
         self.model, self.data = model, model.createData()
-        names = [f"{leg.name}.{joint.name}" for leg in robot.legs for joint in leg.chain.moving_joints]
-        self.legs = [model.joints[model.getJointId(name)] for name in names]
-        self.motors = [model.joints[model.getJointId(name)].idx_v for name in robot.active_names]
-
-    @staticmethod
-    def _inertia(link):
-        return pin.Inertia(link.mass, np.array(link.com), link.inertia_about_com)
+        self.motors = [self.parts[name].idx_v for name in robot.active_names]
 
     def position(self, q):
         """Theirs: the cut joints' angles from where the tips and the seats are."""
         found = pin.neutral(self.model)
-        found[:7] = q[:7]
-        for joint, x in zip(self.legs, q[7:], strict=True):
-            found[joint.idx_q] = x
+        found[:7] = pose(self.robot, q)
+        for joint, x in zip(self.robot.moving_joints[1:], q[self.robot.moving_joints[0].nq :], strict=True):
+            found[self.parts[joint.name].idx_q] = x
         pin.forwardKinematics(self.model, self.data, found)
-        at = 0
-        for leg, (number, pose, plate, seat) in zip(self.robot.legs, self.points, strict=True):
-            turn = ((self.data.oMi[number] * pose).inverse() * self.data.oMi[plate] * seat).rotation
-            letters = _CUT[leg.kind]
-            joints = [self.model.joints[k] for k in self.cuts[at : at + len(letters)]]
-            at += len(letters)
+        for loop in self.robot.loops:
+            tip, seat = (self.data.oMi[k] * place for k, place in map(self.parts.end, (loop.first, loop.second)))
+            turn = (tip.inverse() * seat).rotation
+            letters, joints = _CUT[loop.kind], [self.model.joints[k] for k in self.parts.cuts[loop.name]]
             if letters == "s":
                 found[joints[0].idx_q : joints[0].idx_q + 4] = pin.Quaternion(turn).coeffs()
             elif letters == "z":

@@ -10,7 +10,7 @@ import pytest
 import neuler
 from free_robots import springy
 from neuler.algebra.screw import flat
-from neuler.recipes.quantities import grouped_tree, whole_tree
+from neuler.passes.trees import grouped_tree, whole_tree
 from neuler.recursions import composite
 from neuler.recursions.barman import GlobalLoad, sensitivities
 from neuler.recursions.hybrid import hybrid

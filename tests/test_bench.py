@@ -1,5 +1,6 @@
 """The benchmark runs, briefly, and its two sides compute the same. Never a time in an assertion."""
 
+import dataclasses
 import importlib.metadata
 import json
 import os
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 
 import neuler
-from neuler import bench
+from neuler import bench, measure
 from neuler.cli import main
 from neuler.peers import mjcf, peer
 from neuler.robot import Joint, Link, Robot
 from neuler.robot.transform import Transform
+from shown_robots import all_kinds, geared
 
 TOLERANCE = 1e-11
 """For both peers; MuJoCo's side takes principal inertias and quaternions, which are exact to rounding."""
@@ -36,7 +38,7 @@ def brief(monkeypatch):
         call()
         return 1e-6
 
-    monkeypatch.setattr(bench, "best_seconds", once)
+    monkeypatch.setattr(measure, "best_seconds", once)
 
 
 def measured(capsys, *arguments):
@@ -141,6 +143,28 @@ def test_converters_keep_every_kind_of_thing(name):
     assert all(error < TOLERANCE for error in errors.values()), errors
 
 
+@pytest.mark.parametrize("name", ["pinocchio", "mujoco"])
+def test_peers_have_joints_of_several_coordinates(name):
+    """Balls as they are, plates and crosses as simple joints in a row; MuJoCo has no screws."""
+    pytest.importorskip(name)
+    robot = all_kinds()
+    if name == "mujoco":
+        with pytest.raises(neuler.InputError, match="joint 'bolt': MuJoCo has no helical joints"):
+            bench.run(robot, verbs=["inverse_dynamics"], batch=8, against=name)
+        changed = [dataclasses.replace(j, kind="revolute", pitch=0.0) if j.name == "bolt" else j for j in robot.joints]
+        robot = robot.replace(joints=changed)
+    result = bench.run(robot, verbs=MUJOCO_VERBS, batch=20, against=name)
+    errors = {one.quantity: one.peer.error for one in result.measurements}
+    assert all(error < TOLERANCE for error in errors.values()), errors
+
+
+def test_peers_refuse_loops_and_couplings():
+    pytest.importorskip("pinocchio")
+    for robot in (neuler.robots.four_bar(), geared()):
+        with pytest.raises(neuler.InputError, match="only trees are compared with a peer"):
+            bench.run(robot, verbs=["inverse_dynamics"], batch=8, against="pinocchio")
+
+
 def test_a_difference_would_be_seen():
     pytest.importorskip("pinocchio")
     robot = neuler.robots.stanford()
@@ -182,7 +206,7 @@ def test_wrong_requests_are_refused(capsys, monkeypatch):
 def test_the_clock_is_called_enough(monkeypatch):
     monkeypatch.undo()
     calls = []
-    assert bench.best_seconds(lambda: calls.append(1), repeats=3, shortest=1e-5) > 0
+    assert measure.best_seconds(lambda: calls.append(1), repeats=3, shortest=1e-5) > 0
     assert len(calls) > 3
 
 

@@ -16,7 +16,7 @@ import pytest
 import neuler
 from neuler.cli import main
 from neuler.compiler import build, cache, sources
-from neuler.recipes.quantities import catalogue, recipe
+from neuler.quantities.catalogue import offered, recipe
 from neuler.trace.recipe import traced
 
 Q = np.array([0.3, -0.7])
@@ -87,7 +87,7 @@ def test_damaged_entries_are_compiled_again(folder, monkeypatch, damage):
 def test_an_entry_under_another_name_is_refused(folder, monkeypatch):
     _torque(monkeypatch)
     stanford = neuler.robots.stanford()
-    _ = stanford.inverse_dynamics
+    stanford.compile("inverse_dynamics")
     monkeypatch.setattr(build, "_ready", {})
     files = sorted(p for p in folder.iterdir() if not p.name.startswith("."))
     contents = [p.read_bytes() for p in files]
@@ -177,7 +177,7 @@ def _run(code, tmp_path):
 def _all_recipes(machines):
     """All that can decide emitted code runs."""
     for machine in machines:
-        for quantity in catalogue(machine):
+        for quantity in offered(machine):
             try:
                 traced(recipe(machine, quantity))
             except neuler.NeulerError:
@@ -203,7 +203,9 @@ def test_every_source_that_runs_is_in_the_key():
     assert len(ours) > 30
     known = {str(root / name) for name in sources.files("neuler.compiler.build", "neuler.kernels")}
     assert ours - known == set()
-    assert {"recipes/quantities.py", "version.py", "recursions/hybrid.py"} <= set(sources.files("neuler.kernels"))
+    assert {"quantities/catalogue.py", "structure/mobility.py", "version.py", "recursions/hybrid.py"} <= set(
+        sources.files("neuler.kernels")
+    )
 
 
 def test_imports_are_read_as_python_reads_them():
@@ -221,7 +223,7 @@ def test_imports_are_read_as_python_reads_them():
 
 
 def test_a_changed_recipe_is_compiled_again(tmp_path):
-    """A copy of the package with one changed line of ``recipes/`` finds nothing in the cache of the other."""
+    """A copy of the package with one changed line of ``quantities/`` finds nothing in the cache of the other."""
     shutil.copytree(sources.root(), tmp_path / "neuler", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
         "import neuler; assert neuler.__file__.startswith({where!r}); robot = neuler.robots.puma560();"
@@ -237,7 +239,7 @@ def test_a_changed_recipe_is_compiled_again(tmp_path):
 
     first, again = run(tmp_path), run(tmp_path)
     assert (first[0], again[0]) == (False, True)
-    path = tmp_path / "neuler" / "recipes" / "quantities.py"
+    path = tmp_path / "neuler" / "quantities" / "dynamics.py"
     text = path.read_text()
     line = 'trace = lambda values: whole.trace({**values, "qd": list(still), "qdd": list(still)})'
     assert line in text
@@ -255,7 +257,7 @@ def test_a_changed_recipe_is_compiled_again(tmp_path):
 def test_sources_that_change_while_a_process_runs_are_not_trusted(tmp_path):
     """An edit between import and first compile: the old code must not be stored under the new sources' key."""
     shutil.copytree(sources.root(), tmp_path / "neuler", ignore=shutil.ignore_patterns("__pycache__"))
-    line = "return joint.stiffness * (q[body.position] - joint.rest)"
+    line = "return body.drive.stiffness * (q[body.position] - body.drive.rest)"
     path = tmp_path / "neuler" / "recursions" / "drives.py"
     assert line in path.read_text()
     run = "k = neuler.robots.two_link().with_spring('joint1', 5.0).gravity_force; print(k.cached, *k([1.0, 0.0]))"
@@ -383,7 +385,7 @@ def test_a_store_prunes_and_a_load_keeps(folder, monkeypatch):
     assert _torque(monkeypatch).cached
     assert time.time() - kept.stat().st_mtime < 100
     monkeypatch.setattr(cache, "_written", 0)
-    _ = neuler.robots.stanford().inverse_dynamics
+    neuler.robots.stanford().compile("inverse_dynamics")
     assert not old.exists()
     assert kept.exists()
 

@@ -141,8 +141,9 @@ def test_messages_name_flags(capsys, tmp_path):
         "<joint name='j' type='continuous'><parent link='a'/><child link='b'/></joint>"
         "<joint name='k' type='continuous'><parent link='b'/><child link='c'/><mimic joint='j'/></joint></robot>"
     )
-    text = refused(capsys, "info", path)
-    assert "--mimic couple gives" in text
+    assert "k: revolute, follows j -> c" in run(capsys, "info", path)[1]
+    text = refused(capsys, "info", path, "--mimic", "refuse")
+    assert "--mimic couple lets it follow" in text
     assert "--mimic independent gives" in text
     assert 'mimic="' not in text
     arm = tmp_path / "arm.par"

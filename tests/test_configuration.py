@@ -13,9 +13,9 @@ import neuler
 from free_robots import floating, several
 from neuler import InputError, Joint, Limits, Link, Robot, robots
 from neuler.algebra import pose
+from neuler.diagnose.watch import Watch
 from neuler.robot import configuration
 from neuler.robot.kinds.quaternions import rotated
-from neuler.watch import Watch
 from random_robots import close, random_robot
 
 HUGE = 1e150
@@ -366,3 +366,15 @@ def test_methods_that_know_no_free_joints_say_so():
     with pytest.raises(InputError, match="free joint"):
         PUMA.compile("inverse_dynamics_hessian")
     assert neuler.Kernel(robots.puma560(), "forward_dynamics", method="nasser")
+
+
+@quietly
+def test_warnings_of_open_loops_point_at_the_caller():
+    machine = robots.four_bar()
+    q = np.tile(machine.neutral(), (4, 1))
+    q[2] += 0.5
+    for kernel in (machine.mass_matrix, machine.compile("gravity_force"), machine.coupling_matrix):
+        with pytest.warns(RuntimeWarning, match="the loops are open at this q") as caught:
+            kernel(q)
+        (only,) = caught
+        assert only.filename == __file__

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neuler import robots
 from neuler.compiler.build import compile_recipe
-from neuler.recipes.setup import grouped_tree
+from neuler.quantities.setup import grouped_tree
 from neuler.recursions.hybrid import hybrid
 from neuler.trace import graph as g
 from neuler.trace.differentiate import dense, gradient, hessian, jacobian, tangents

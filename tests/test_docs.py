@@ -27,7 +27,9 @@ def test_examples_in_docstrings(name):
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/machines.md", "docs/functions.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/conventions.md", "docs/functions.md", "docs/machines.md", "docs/parameters.md"]
+)
 def test_examples_on_pages(tmp_path, monkeypatch, page):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
@@ -40,7 +42,7 @@ def test_examples_on_pages(tmp_path, monkeypatch, page):
 def test_the_page_of_machines_says_what_is_so():
     """Every machine of the catalogue has a picture that is not heavy, a report command and the right numbers."""
     text = (ROOT / "docs" / "machines.md").read_text()
-    machines = [name for name in neuler.robots.names() if not isinstance(neuler.robots.get(name), neuler.Robot)]
+    machines = [name for name in neuler.robots.names() if neuler.robots.get(name).loops]
     for name in (*machines, "eel"):
         assert f"\n## {name}\n\n![{name} at two positions](images/{name}.png)\n" in text
         assert f"neuler report {name} -o {name}.html" in text
@@ -49,7 +51,7 @@ def test_the_page_of_machines_says_what_is_so():
     assert [row[0] for row in rows] == [name for name in re.findall(r"\n## (\w+)\n", text) if name in machines]
     for name, *numbers in rows:
         machine = neuler.robots.get(name)
-        facts = getattr(machine, "mechanism", machine).mobility
+        facts = machine.mobility
         found = (facts.freedoms, len(machine.active_names), facts.constraints, facts.constraints - facts.rank)
         assert tuple(map(int, numbers)) == found, name
 
@@ -57,8 +59,8 @@ def test_the_page_of_machines_says_what_is_so():
 def test_public_names():
     assert set(neuler.__all__) == {
         "CompileError", "Coupling", "FormatError", "Frame", "Function", "InputError", "Joint", "Kernel", "Leg",
-        "Limits", "Link", "Loop", "Mechanism", "NeulerError", "ParallelRobot", "Robot", "RobotError", "Transform",
-        "from_dh", "function", "layouts", "load", "math", "robots", "stack", "threads",
+        "Limits", "Link", "Loop", "NeulerError", "Polynomial", "Robot", "RobotError", "Spline", "Transform",
+        "from_dh", "function", "layouts", "load", "math", "parallel_robot", "robots", "stack", "threads",
     }  # fmt: skip
     for name in neuler.__all__:
         assert getattr(neuler, name).__doc__, f"{name} has no docstring"
@@ -76,8 +78,8 @@ def test_every_test_that_the_errata_name_exists():
 
 def test_files_that_the_equation_map_names_exist():
     text = (ROOT / "docs" / "equations.md").read_text()
-    rooms = "algebra|compiler|formats|passes|recipes|recursions|robot|trace"
-    found = re.findall(rf"`((?:{rooms})/\w+\.py)(?:: ([\w, ]+))?`", text)
+    rooms = "algebra|compiler|diagnose|formats|passes|quantities|recursions|robot|solve|structure|trace"
+    found = re.findall(rf"`((?:{rooms})/[\w/]+\.py)(?:: ([\w, ]+))?`", text)
     assert len(found) > 30
     for file, names in found:
         source = (ROOT / "src" / "neuler" / file).read_text()
@@ -85,22 +87,30 @@ def test_files_that_the_equation_map_names_exist():
             assert re.search(rf"(?:def|class) {name}\b|^{name}\b", source, re.MULTILINE), f"{file}: {name}"
 
 
-def test_imports_point_downwards():
-    """Rooms from the ground up; none may import from a room above it."""
-    order = [
-        "version", "errors", "naming", "tolerances", "trace", "algebra", "robot", "formats", "robots", "compiler",
-        "passes", "recursions", "recipes", "watch", "compiled", "functions",
-        "math", "kernels",
-    ]  # fmt: skip
+@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/glossary.md", "CONTRIBUTING.md"])
+def test_rooms_and_files_that_pages_name_exist(page):
     source = ROOT / "src" / "neuler"
-    for path in source.rglob("*.py"):
-        room = path.relative_to(source).parts[0].removesuffix(".py")
-        if room not in order:
-            continue
-        for line in path.read_text().splitlines():
-            found = re.match(r"from neuler\.(\w+)", line)
-            if found and found[1] in order:
-                assert order.index(found[1]) <= order.index(room), f"{path.name}: {line}"
+    found = set(re.findall(r"`((?:[a-z_]+/)*(?:[a-z_]+\.py|[a-z_]+/))`", (ROOT / page).read_text()))
+    assert len(found) > 10
+    for name in found:
+        places = [source / name, ROOT / name, *(room / name for room in source.iterdir() if room.is_dir())]
+        assert any(place.exists() for place in places), f"{page}: {name}"
+
+
+def test_every_room_is_on_the_page_of_the_architecture():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    drawn = text.partition("## The rooms")[2].partition("```\n")[2].partition("```")[0]
+    rooms = {
+        path.name + "/" * path.is_dir() for path in (ROOT / "src" / "neuler").iterdir() if path.suffix in (".py", "")
+    }
+    hidden = {"__init__.py", "__main__.py", "__pycache__/", "version.py"}
+    assert {name for name in rooms - hidden if name not in drawn} == set()
+
+
+def test_words_of_the_glossary_are_in_order():
+    words = re.findall(r"^\| ([a-z][\w, -]*?) \|", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)[1:]
+    assert len(words) > 50
+    assert words == sorted(words, key=str.lower)
 
 
 def test_conventions_of_screws_and_wrenches():

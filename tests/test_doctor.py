@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuler
-from neuler.robot import Joint, Limits, Link, Robot
-from neuler.robot.doctor import Finding, examine
+from neuler.diagnose.doctor import Finding, examine
+from neuler.robot import Frame, Joint, Limits, Link, Loop, Robot
 from neuler.robot.inertia_matrix import inertia_matrix
+from shown_robots import all_kinds, at, bar, geared, under_actuated
 
 BODY = {"mass": 1.0, "com": (0.1, 0.2, 0.3), "inertia": (0.1, 0.1, 0.1)}
 
@@ -138,3 +139,49 @@ def test_free_links_are_examined_too():
     assert not robot.check()
     light = neuler.Robot("light", [neuler.Link("base")], []).with_free_base()
     assert any("root_joint" in str(finding) for finding in light.check())
+
+
+# ---- loops and couplings -------------------------------------------------------------------------
+
+
+def test_loops_are_examined():
+    assert not neuler.robots.gough_stewart().check()
+    assert found(neuler.robots.four_bar()) == [
+        "note: robot 'four_bar': redundant constraints: cut (3); rigid links leave their forces undecided"
+    ]
+    told = examine(under_actuated())
+    assert told[0].severity == "warning"
+    assert told[0].subject == "robot 'five_bar'"
+    assert told[0].message == "is under-actuated: it has 2 freedoms, and left_arm moves fewer"
+    assert "redundant constraints: cut (3)" in told[1].message
+
+
+def test_loops_that_leave_no_freedom_are_named():
+    frames = [Frame("tip", "a", at(0.4)), Frame("top", "b", at(0.4))]
+    joints = [Joint("left", "revolute", "base", "a"), Joint("right", "revolute", "base", "b", at(0.3))]
+    roof = Robot("roof", [Link("base"), bar("a"), bar("b")], joints, frames=frames)
+    roof = roof.replace(loops=[Loop("ridge", "revolute", "tip", "top")])
+    assert "warning: robot 'roof': does not move: its loops leave no freedom" in found(roof)
+
+
+def test_what_a_loop_moves_has_the_inertia_of_the_whole_loop():
+    """A light crank moves the others; without any mass it is the loop that has no dynamics, not its tree."""
+    robot = neuler.robots.four_bar()
+    light = robot.replace(links=[Link("crank") if link.name == "crank" else link for link in robot.links])
+    assert not any("inertia" in line for line in found(light))
+    bare = robot.replace(links=[Link(link.name) for link in robot.links])
+    assert any(line.startswith("error: joint 'crank': nothing that it moves has inertia") for line in found(bare))
+
+
+def test_couplings_are_examined():
+    assert not geared().check()
+    robot = geared().replace(links=[Link(link.name) for link in geared().links])
+    told = found(robot)
+    assert any(line.startswith("error: joint 'lead': nothing that it moves has inertia") for line in told)
+    assert not any("error: joint 'half'" in line for line in told)
+
+
+def test_joints_of_every_kind_are_examined():
+    assert not all_kinds().check()
+    bodies = [Link(link.name) if link.name == "b" else link for link in all_kinds().links]
+    assert not all_kinds().replace(links=bodies).check()  # the next link is felt

@@ -7,7 +7,7 @@ import pytest
 
 import neuler
 from neuler import Joint, Link, Robot, Transform
-from neuler.recipes.quantities import fused_tree
+from neuler.passes.trees import fused_tree
 from neuler.recursions import nasser
 from neuler.recursions.hybrid import hybrid
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from neuler.formats.dh import from_dh
-from neuler.recipes.quantities import whole_tree
+from neuler.passes.trees import whole_tree
 from neuler.recursions import barman
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.loads import in_link_axes

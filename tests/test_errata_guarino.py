@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from neuler import robots
-from neuler.recipes.quantities import whole_tree
+from neuler.passes.trees import whole_tree
 from neuler.recursions.hybrid import inverse_dynamics
 from neuler.recursions.rates import torque_rates
 

@@ -121,8 +121,15 @@ def test_khalil_86_bias_is_minus(seed):
 def test_khalil_62():
     """d(qd_i)/d(qd_a) = J_i^-1 J_vi J_p: the last factor is the robot's Jacobian of (60), not another one."""
     robot = neuler.robots.gough_stewart()
-    q = np.array(robot.mechanism.mobility.reference)
-    rates = np.eye(6)
-    legs, _ = robot.leg_motion(q, np.asarray(robot.jacobian(q)).T, np.zeros((6, 6)))
-    tree, _ = robot.mechanism.tree_motion(q, rates, np.zeros((6, 6)))
-    np.testing.assert_allclose(legs, np.asarray(tree)[:, 6:], rtol=0, atol=1e-12)
+    q = robot.neutral()
+    q[:3] += (0.05, -0.03, 0.02)
+    q = robot.inverse_kinematics(q[:7]).q
+    jacobian = np.asarray(robot.platform_jacobian(q))
+    still = np.zeros((6, 6))
+    legs, _ = robot.tree_motion(q, jacobian.T, still)  # the platform moves as the motors, one by one, make it
+    motors = robot.with_independent(*robot.active_names)
+    tree, _ = motors.tree_motion(q, np.eye(6), still)
+    np.testing.assert_allclose(legs, tree, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(jacobian, np.linalg.inv(robot.actuation_matrix(q)), rtol=0, atol=1e-12)
+    other, _ = robot.tree_motion(q, np.linalg.inv(jacobian).T, still)
+    assert abs(np.asarray(other) - tree).max() > 1e-3

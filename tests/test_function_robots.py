@@ -21,10 +21,9 @@ Q, QD, QDD = np.random.default_rng(5).normal(size=(3, 10, 6))
 def states(kernel, shape=()):
     rng = np.random.default_rng(6)
     found = [0.3 * rng.normal(size=(*shape, *operand.shape)) for operand in kernel.inputs]
-    tree = getattr(kernel.robot, "mechanism", kernel.robot)
-    if hasattr(tree, "mobility"):
+    if kernel.robot.loops:
         found[1] *= 0.1
-        found[0] = np.broadcast_to(tree.mobility.reference, (*shape, tree.tree.nq)).copy()
+        found[0] = np.broadcast_to(kernel.robot.neutral(), (*shape, kernel.robot.nq)).copy()
     elif kernel.robot.nq != kernel.robot.nv:
         found[0] = kernel.robot.random_configuration(3, shape)
     return found

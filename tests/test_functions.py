@@ -11,7 +11,7 @@ import pytest
 
 from neuler.compiler.build import compile_recipe
 from neuler.compiler.target import available_levels, level
-from neuler.trace import functions as f
+from neuler.trace import scalars as f
 from neuler.trace.differentiate import gradient, jacobian
 from neuler.trace.graph import Graph, cos, sin, sqrt
 from neuler.trace.recipe import Operand, Recipe, evaluate

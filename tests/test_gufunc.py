@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import pickle
 import subprocess
@@ -16,37 +15,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuler
+from gufunc_states import ROBOT, SHAPES, N, one_by_one, states
 from neuler.compiler.build import compile_recipe
 from neuler.compiler.gufunc import signature
-from neuler.recipes.setup import fused_tree, whole_tree
+from neuler.passes.trees import fused_tree, whole_tree
 from neuler.trace.recipe import Operand, Recipe
-
-ROBOT = neuler.robots.stanford()
-N = ROBOT.nv
-SHAPES = [(), (1,), (2,), (7,), (8,), (9,), (64,), (3, 5), (2, 1, 4), (0,), (0, 3)]
-
-
-def _states(shape, seed=0):
-    return np.random.default_rng(seed).normal(size=(3, *shape, N))
-
-
-def _one_by_one(q, qd, x):
-    flat = [a.reshape(-1, N) for a in (q, qd, x)]
-    rows = [ROBOT.inverse_dynamics(*row) for row in zip(*flat, strict=True)]
-    return np.array(rows).reshape(q.shape) if rows else np.empty(q.shape)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_batches_of_any_shape(shape):
-    q, qd, qdd = _states(shape)
+    q, qd, qdd = states(shape)
     found = ROBOT.inverse_dynamics(q, qd, qdd)
     assert found.shape == (*shape, N)
-    np.testing.assert_array_equal(found, _one_by_one(q, qd, qdd))
+    np.testing.assert_array_equal(found, one_by_one(q, qd, qdd))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_matrices_and_several_outputs(shape):
-    q, qd, _ = _states(shape)
+    q, qd, _ = states(shape)
     assert ROBOT.mass_matrix(q).shape == (*shape, N, N)
     assert ROBOT.link_poses(q).shape == (*shape, len(ROBOT.links), 4, 4)
     kinetic, potential = ROBOT.energy(q, qd)
@@ -54,7 +40,7 @@ def test_matrices_and_several_outputs(shape):
 
 
 def test_broadcasting():
-    q, qd, _ = _states((4, 1))
+    q, qd, _ = states((4, 1))
     still = np.zeros(N)
     found = ROBOT.inverse_dynamics(q, qd.reshape(1, 4, N), still)
     assert found.shape == (4, 4, N)
@@ -102,7 +88,7 @@ def _misaligned(a):
 
 
 def test_overlapping_outputs_are_as_if_copied():
-    q, qd, qdd = _states((50,))
+    q, qd, qdd = states((50,))
     expected = ROBOT.inverse_dynamics(q, qd, qdd)
     for k in range(3):
         arrays = [q.copy(), qd.copy(), qdd.copy()]
@@ -114,7 +100,7 @@ def test_overlapping_outputs_are_as_if_copied():
 
 
 def test_out_of_several_outputs():
-    q, qd, _ = _states((5,))
+    q, qd, _ = states((5,))
     kinetic, potential = np.empty(5), np.empty(5)
     ROBOT.energy(q, qd, out=(kinetic, potential))
     expected = ROBOT.energy(q, qd)
@@ -130,7 +116,7 @@ def eager(monkeypatch):
 
 @pytest.mark.parametrize("shape", [(20_000,), (4, 5_000), (5_000, 4), (3, 7_000, 1)])
 def test_threads_do_not_change_a_bit(shape, eager):
-    q, qd, qdd = _states(shape)
+    q, qd, qdd = states(shape)
     kernel = ROBOT.compile("forward_dynamics")
     kernel.threads = 1
     one = kernel(q, qd, qdd)
@@ -146,7 +132,7 @@ def test_threads_do_not_change_a_bit(shape, eager):
 
 
 def test_overlap_in_a_threaded_call(eager):
-    q, qd, qdd = _states((30_000,))
+    q, qd, qdd = states((30_000,))
     expected = ROBOT.inverse_dynamics(q, qd, qdd)
     kernel = ROBOT.compile("inverse_dynamics")
     kernel.threads = 2
@@ -162,7 +148,7 @@ def _in_four_threads(work):
 
 
 def test_many_python_threads_share_a_kernel():
-    q, qd, qdd = _states((3_000,))
+    q, qd, qdd = states((3_000,))
     expected = ROBOT.inverse_dynamics(q, qd, qdd)
     wrong = []
 
@@ -185,41 +171,13 @@ def test_threads_from_the_environment(monkeypatch):
         ROBOT.inverse_dynamics.threads = 0
 
 
-def test_numbers_of_other_types_become_double():
-    expected = ROBOT.inverse_dynamics([0.0] * N, [1.0] * N, [1.0] * N)
-    for kind in (np.int8, np.uint16, np.int64, np.float16, np.float32, bool, "f4", ">f8"):
-        ones = np.ones(N, kind)
-        found = ROBOT.inverse_dynamics(np.zeros(N, kind), ones, ones)
-        assert found.dtype == np.float64
-        np.testing.assert_array_equal(found, expected)
-
-
 def test_single_precision_is_a_variant():
-    q, qd, qdd = _states((33,))
+    q, qd, qdd = states((33,))
     single = ROBOT.compile("inverse_dynamics", dtype="float32")
     found = single(q, qd, qdd)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, ROBOT.inverse_dynamics(q, qd, qdd), rtol=1e-3, atol=1e-3)
     np.testing.assert_array_equal(found[3], single(q[3], qd[3], qdd[3]))
-
-
-def test_nan_stays_in_its_row():
-    q, qd, qdd = _states((16,))
-    clean = ROBOT.inverse_dynamics(q, qd, qdd)
-    qdd[5, 3] = np.nan
-    found = ROBOT.inverse_dynamics(q, qd, qdd)
-    assert np.isnan(found[5]).any()
-    np.testing.assert_array_equal(np.delete(found, 5, 0), np.delete(clean, 5, 0))
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("which", [0, 1, 2])
-def test_what_is_not_finite_is_not_hidden(bad, which):
-    q, qd, qdd = (a.copy() for a in _states(()))
-    (q, qd, qdd)[which][N - 2] = bad
-    with np.errstate(invalid="ignore"):
-        found = ROBOT.inverse_dynamics(q, qd, qdd)
-    assert not np.isfinite(found[N - 2])
 
 
 def test_signature_is_literal():
@@ -229,84 +187,11 @@ def test_signature_is_literal():
 
 def test_kernels_pickle_and_are_shared():
     kernel = pickle.loads(pickle.dumps(ROBOT.inverse_dynamics))
-    q, qd, qdd = _states((3,))
+    q, qd, qdd = states((3,))
     np.testing.assert_array_equal(kernel(q, qd, qdd), ROBOT.inverse_dynamics(q, qd, qdd))
     again = neuler.robots.stanford()
     assert again.inverse_dynamics.ufunc is ROBOT.inverse_dynamics.ufunc
     assert pickle.loads(pickle.dumps(again)) == ROBOT
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((np.zeros(5), np.zeros(6), np.zeros(6)), r"expected q with last axis 6 \(one per .*got shape \(5,\)"),
-        ((np.zeros(6), np.zeros((3, 7)), np.zeros(6)), r"expected qd with last axis 6.*got shape \(3, 7\)"),
-        ((0.5, np.zeros(6), np.zeros(6)), r"expected q with last axis 6.*got shape \(\)"),
-        ((["a"] * 6, np.zeros(6), np.zeros(6)), "q must be real numbers, got values of type <U1"),
-        ((np.zeros(6), np.zeros(6, complex), np.zeros(6)), "qd must be real numbers, got complex numbers"),
-        ((np.zeros(6), [None] * 6, np.zeros(6)), "qd must be real numbers, got values of type object"),
-        ((np.zeros(6), [[1, 2], [3]], np.zeros(6)), "qd is not a regular array of numbers"),
-        ((np.zeros(6), np.zeros(6)), r"takes 3 arrays \(q, qd, qdd\), got 2"),
-        ((), r"takes 3 arrays \(q, qd, qdd\), got 0"),
-        ((np.zeros(6),) * 4, r"takes 3 arrays \(q, qd, qdd\), got 4"),
-        ((np.zeros((2, 6)), np.zeros((3, 6)), np.zeros(6)), r"batch axes do not broadcast: q \(2, 6\), qd \(3, 6\)"),
-        ((np.zeros((2, 6)).tolist(), np.zeros((3, 6)), np.zeros(6)), "batch axes do not broadcast"),
-        ((np.zeros(6, "M8[s]"), np.zeros(6), np.zeros(6)), "q must be real numbers"),
-        ((np.zeros(6, np.longdouble), np.zeros(6), np.zeros(6)), "convert it to float64"),
-    ],
-)  # fmt: skip
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(neuler.InputError, match=message):
-        ROBOT.inverse_dynamics(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("out", "message"),
-    [
-        (np.zeros(5), "out"),
-        ("nothing", "out"),
-        (np.zeros(6, np.int32), "out"),
-        ((np.zeros(6), np.zeros(6)), "out"),
-    ],
-)
-def test_bad_outputs_are_named(out, message):
-    for q in (np.zeros(6), [0.0] * 6):
-        with pytest.raises(neuler.InputError, match=message):
-            ROBOT.inverse_dynamics(q, np.zeros(6), np.zeros(6), out=out)
-
-
-def test_read_only_output():
-    out = np.zeros(6)
-    out.flags.writeable = False
-    for q in (np.zeros(6), [0.0] * 6):
-        with pytest.raises(neuler.InputError, match="read-only"):
-            ROBOT.inverse_dynamics(q, np.zeros(6), np.zeros(6), out=out)
-
-
-@pytest.mark.parametrize(
-    ("quantity", "options", "message"),
-    [
-        ("inverse_dynamic", {}, "there is no quantity 'inverse_dynamic'"),
-        ("inverse_dynamics", {"method": "nasser"}, "unknown option 'method'"),
-        ("forward_dynamics", {"method": "magic"}, "method must be one of articulated, nasser, walker_orin"),
-        ("inverse_dynamics", {"external": ("hand",)}, "no link or frame 'hand'"),
-        ("inverse_dynamics", {"external": ("link1", "link1")}, "named twice"),
-        ("jacobian", {"frame": "nose"}, "no link or frame 'nose'"),
-        ("jacobian", {"reference": "moon"}, "reference must be 'link' or 'world'"),
-        ("hybrid_dynamics", {"motion": ("joint9",)}, "no moving joint 'joint9'"),
-        ("inverse_dynamics", {"dtype": "float16"}, "dtype must be float64 or float32"),
-        ("forward_dynamics", {"method": "walker_orin", "reactions": True}, "has no reactions"),
-    ],
-)
-def test_bad_variants_are_named(quantity, options, message):
-    with pytest.raises((neuler.InputError, neuler.RobotError), match=message):
-        ROBOT.compile(quantity, **options)
-
-
-def test_a_robot_that_cannot_move():
-    block = neuler.Robot("block", [neuler.Link("base", 1.0)])
-    with pytest.raises(neuler.RobotError, match="'block' has no joint that moves"):
-        _ = block.inverse_dynamics
 
 
 def test_scratch_too_large_for_a_stack_comes_from_a_pool(eager):
@@ -329,20 +214,6 @@ def test_scratch_too_large_for_a_stack_comes_from_a_pool(eager):
     assert not wrong
 
 
-@pytest.mark.parametrize("method", ["articulated", "nasser", "walker_orin"])
-def test_a_joint_that_moves_nothing_is_named(method):
-    finger = neuler.Robot(
-        "finger",
-        [neuler.Link("base"), neuler.Link("bone", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1)), neuler.Link("tip")],
-        [neuler.Joint("knuckle", "revolute", "base", "bone"), neuler.Joint("last", "revolute", "bone", "tip")],
-    )
-    with pytest.raises(neuler.RobotError, match="joint 'last' moves no inertia"):
-        finger.compile("forward_dynamics", method=method)
-    assert finger.inverse_dynamics([0.1, 0.2], [0, 0], [1, 1])[1] == 0.0
-    geared = finger.replace(joints=[*finger.joints[:1], dataclasses.replace(finger.joints[1], rotor_inertia=0.01)])
-    assert np.isfinite(geared.compile("forward_dynamics", method=method)([0.1, 0.2], [0, 0], [1, 1])).all()
-
-
 def test_options_mean_the_same_in_every_process():
     """Generators, sets and arrays have no stable order or text: they are refused, not hashed by their address."""
     for bad in ((name for name in ("joint1",)), {"joint1"}, np.array(["joint1"]), 3.5, ["joint1", 2]):
@@ -360,37 +231,10 @@ def test_options_mean_the_same_in_every_process():
         ROBOT.compile(["inverse_dynamics"])
 
 
-def test_masked_arrays_are_refused_and_subclasses_are_plain():
-    q, qd, qdd = _states((3,))
-    with pytest.raises(neuler.InputError, match="qd is a masked array"):
-        ROBOT.inverse_dynamics(q, np.ma.masked_array(qd, qd > 0), qdd)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PendingDeprecationWarning)
-        found = ROBOT.mass_matrix(np.asmatrix(q))
-    assert type(found) is np.ndarray
-    np.testing.assert_array_equal(found, ROBOT.mass_matrix(q))
-
-
-def test_arrays_of_other_libraries_are_taken():
-    class Tensor:
-        def __init__(self, values):
-            self.values = values
-
-        def size(self):
-            return self.values.size
-
-        def __array__(self, dtype=None, copy=None):
-            return self.values
-
-    q, qd, qdd = _states(())
-    expected = ROBOT.inverse_dynamics(q, qd, qdd)
-    np.testing.assert_array_equal(ROBOT.inverse_dynamics(Tensor(q), Tensor(qd), Tensor(qdd)), expected)
-
-
 def test_errstate_reaches_the_threads(eager):
     kernel = ROBOT.compile("forward_dynamics")
     kernel.threads = 2
-    q, qd, tau = _states((20_000,))
+    q, qd, tau = states((20_000,))
     q[-3:] = np.inf
     with np.errstate(all="raise"), pytest.raises(FloatingPointError):
         kernel(q, qd, tau)
@@ -433,14 +277,6 @@ print(code)
 """
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "7", done.stderr
-
-
-def test_single_precision_refuses_what_does_not_fit():
-    heavy = neuler.Robot(
-        "star", [neuler.Link("base"), neuler.Link("sun", 1e39)], [neuler.Joint("slide", "prismatic", "base", "sun")]
-    )
-    with pytest.raises(neuler.InputError, match=r"1e\+39 does not fit in single precision"):
-        heavy.compile("inverse_dynamics", dtype="float32")
 
 
 def test_small_robots_are_not_noise():

@@ -145,6 +145,22 @@ def fake(*joints):
     return types.SimpleNamespace(names=["universe", *(name for name, _, _ in joints)], joints=made)
 
 
+def on_a_link():
+    """A free link on a link that moves."""
+    joints = [*TWO.joints, neuler.Joint("fly", "free", TWO.tip, "bird")]
+    return TWO.replace(links=[*TWO.links, neuler.Link("bird", 1.0)], joints=joints)
+
+
+def geared():
+    return TWO.replace(couplings=[neuler.Coupling("joint2", "joint1", -2.0)])
+
+
+def test_joints_that_follow_others_have_no_numbers_in_either_library():
+    layout = layouts.pinocchio(geared(), fake(("joint2", 0, 0), ("joint1", 1, 1)))
+    assert (layout.nq, layout.order.tolist(), layout.q([0.3]).tolist()) == (1, [0], [0.3])
+    assert layouts.mujoco(geared(), ["joint1"]).v([0.2], [0.3]).tolist() == [0.2]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -157,6 +173,10 @@ def fake(*joints):
         (lambda: layouts.pinocchio(TWO).q([0.0]), r"expected q with last axis 2, got shape \(1,\)"),
         (lambda: layouts.pinocchio(TWO).v(["x", 0], [0, 0]), "v must be an array of real numbers"),
         (lambda: layouts.mujoco(TWO.with_free_base()).v(np.zeros((2, 8)), np.zeros((3, 9))), "do not broadcast"),
+        (lambda: layouts.pinocchio(robots.four_bar()), "robot 'four_bar' has loops, .* take the layout of robot.tree"),
+        (lambda: layouts.mujoco(robots.delta()), "robot 'delta' has loops"),
+        (lambda: layouts.mujoco(on_a_link()), "joint 'fly' is free on a link that joint 'joint2' moves; MuJoCo"),
+        (lambda: layouts.pinocchio(geared(), fake(("joint1", 1, 1), ("joint2", 1, 1))), "no moving joint 'joint2'"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, message):

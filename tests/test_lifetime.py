@@ -71,6 +71,8 @@ def test_a_kernel_that_nobody_holds_goes():
     kernel = robot.compile("inverse_dynamics")
     assert robot.compile("inverse_dynamics").ufunc is kernel.ufunc, "equal kernels share code while one is held"
     _ = robot.mass_matrix
+    assert _alive() == before + 1, "a verb that is looked at has no code"
+    _([0.0, 0.0])
     assert _alive() == before + 2
     del robot, kernel, _
     assert _alive() == before

@@ -30,10 +30,9 @@ TOLERANCE = 1e-11
 def heavy(name):
     """The machine without friction, a little more mass on every link: MuJoCo wants no moment of inertia to be zero."""
     machine = machine_of(name).without_friction()
-    tree = machine.tree
-    for link in tree.links[1:]:
-        tree = tree.with_payload(link.name, 1e-2, com=(0.01, 0.02, -0.01), inertia=(1e-3, 2e-3, 2e-3))
-    return machine.replace(tree=tree)
+    for link in machine.links[1:]:
+        machine = machine.with_payload(link.name, 1e-2, com=(0.01, 0.02, -0.01), inertia=(1e-3, 2e-3, 2e-3))
+    return machine
 
 
 def tree_states(machine):
@@ -195,9 +194,9 @@ def test_the_massless_cross_of_the_rssr():
     machine = machine_of("rssr")
     q, qd, qdd, rates, *_ = tree_states(machine)
     close(machine.forward_dynamics(q, qd, machine.inverse_dynamics(q, qd, qdd)), qdd, 1e-10)
-    bare = machine.replace(tree=machine.tree.replace(
-        links=[link if link.name in ("crank", "rocker") else type(link)(link.name) for link in machine.tree.links]
-    ))  # fmt: skip
+    bare = machine.replace(
+        links=[link if link.name in ("crank", "rocker") else type(link)(link.name) for link in machine.links]
+    )
     close(bare.forward_dynamics(q, qd, bare.inverse_dynamics(q, qd, qdd)), qdd, 1e-10)
     with pytest.raises(RobotError, match="the joints 'swing', 'dip' move no inertia"):
         bare.constrained_dynamics(q, rates, rates, 0.0)

@@ -1,28 +1,30 @@
 """Parallel robots of all sorts: random legs and joints at the platform, several motors a leg, motors to spare.
 
-Against the dense model of Pinocchio where it has the joints, against the mechanism with loops, against NumPy's pinv.
+Against the dense model of Pinocchio where it has the joints, against the motors as coordinates, against NumPy's pinv.
 """
 
 import numpy as np
 import pytest
 
-from neuler import Link, ParallelRobot
-from neuler.robots.parallel import _BASE, _PLATE
+from neuler import Link, parallel_robot
+from neuler.robots.platforms import _BASE, _PLATE
 from parallel_machines import (
     NAMES,
+    by_motors,
     hexapod_legs,
     hexapod_position,
     machine,
     poses,
     random_machine,
     random_states,
-    screws,
+    screw,
+    speeds,
     states,
 )
 from random_robots import close
 
 pin = pytest.importorskip("pinocchio")
-from parallel_pinocchio import Peer  # noqa: E402
+from parallel_pinocchio import Model, Peer  # noqa: E402
 
 S, U, R, C, P = "spherical", "universal", "revolute", "cylindrical", "planar"
 
@@ -44,49 +46,61 @@ SPARE = [
 """Joints at the platform, how many joints a leg lacks to follow it anywhere, and its motors."""
 
 
+def some(cases):
+    """The first two in every run, all with the slow tests."""
+    return [*cases[:2], *(pytest.param(case, marks=pytest.mark.slow) for case in cases[2:])]
+
+
 def label(case):
     kinds, lacking, motors = case
     return "-".join(f"{kind[:2]}{lack}{motor}" for kind, lack, motor in zip(kinds, lacking, motors, strict=True))
 
 
-@pytest.mark.parametrize("case", SIX + FEWER + SPARE, ids=label)
+@pytest.mark.parametrize("case", [*some(SIX), *some(FEWER), *some(SPARE)], ids=label)
 def test_random_machines(case):
-    """Freedoms, inverse then direct, and both against the peer; or against the mechanism for joints it lacks."""
+    """Freedoms, inverse then direct, and both against the peer and against the motors as coordinates."""
     robot = random_machine(*case)
     kinds, lacking, motors = case
-    assert robot.mechanism.mobility.freedoms == 6 - sum(lacking)
-    assert len(robot.active_names) == sum(motors)
-    q, v, vd, qd, qdd = random_states(robot, 40)
-    tau = robot.inverse_dynamics(q, v, vd)
+    assert robot.mobility.freedoms == robot.nv == 6 - sum(lacking)
+    assert robot.independent == (None if sum(lacking) else ("platform",))
+    assert len(robot.active_names) == robot.nu == sum(motors)
+    q, qd, qdd, by_qd, by_qdd = random_states(robot, 40)
+    tau = robot.inverse_dynamics(q, qd, qdd)
     assert tau.shape == (40, sum(motors))
-    close(robot.forward_dynamics(q, v, tau), vd, 1e-9)
+    close(robot.forward_dynamics(q, qd, tau), qdd, 1e-9)
+    close(tau, by_motors(robot).inverse_dynamics(q, by_qd, by_qdd), 1e-10)
     if set(kinds) <= {S, U, R}:
         peer = Peer(robot)
+        v, vd = (x[:, :6] for x in robot.tree_motion(q, qd, qdd))
         close(tau[:20], [peer.inverse(*state) for state in zip(q[:20], v, vd, strict=False)], 1e-10)
         pushed = tau + np.random.default_rng(9).normal(size=tau.shape)
         there = [peer.forward(*state) for state in zip(q[:20], v, pushed, strict=False)]
-        close(robot.forward_dynamics(q, v, pushed)[:20], there, 1e-10)
-    else:
-        close(tau, robot.mechanism.inverse_dynamics(q, qd, qdd), 1e-10)
+        found = robot.tree_motion(q, qd, robot.forward_dynamics(q, qd, pushed))[1][:20, :6]
+        close(found, there, 1e-10)
 
 
 @pytest.mark.parametrize("case", SPARE, ids=label)
 def test_spare_motors_share_the_load(case):
     """Of all torques that do it the least: pinv of the motors' velocities by the freedoms."""
     robot = random_machine(*case)
-    q, v, vd, _, _ = random_states(robot, 10)
-    tau, force, rows = robot.inverse_dynamics(q, v, vd), robot.cartesian_force(q, v, vd), robot.inverse_jacobian(q)
-    motions = robot.mechanism.coupling_matrix(q)[:, :6]
-    jacobian = robot.jacobian(q)
+    q, qd, qdd, _, _ = random_states(robot, 10)
+    tau, force, rows = (
+        robot.inverse_dynamics(q, qd, qdd),
+        robot.generalized_force(q, qd, qdd),
+        robot.actuation_matrix(q),
+    )
+    motions, jacobian = robot.coupling_matrix(q)[:, :6], robot.platform_jacobian(q)
+    v = robot.tree_motion(q, qd, qdd)[0][:, :6]
     for k in range(len(q)):
-        basis = np.linalg.qr(motions[k])[0]
-        moved = rows[k] @ basis
+        basis, own = np.linalg.qr(motions[k])  # of the platform's motions; its own velocities by them
+        moved, felt = rows[k] @ np.linalg.inv(own), np.linalg.solve(own.T, force[k])
         assert len(moved) > moved.shape[1]
-        expected = np.linalg.pinv(moved.T) @ (basis.T @ force[k])
+        expected = np.linalg.pinv(moved.T) @ felt
         np.testing.assert_allclose(tau[k], expected, rtol=0, atol=1e-10 * np.abs(expected).max())
-        scale = np.abs(jacobian[k]).max()
-        np.testing.assert_allclose(jacobian[k], basis @ np.linalg.pinv(moved), rtol=0, atol=1e-10 * scale)
-        np.testing.assert_allclose(jacobian[k] @ rows[k] @ v[k], v[k], rtol=0, atol=1e-10)
+        plate = motions[k] @ jacobian[k]
+        np.testing.assert_allclose(plate, basis @ np.linalg.pinv(moved), rtol=0, atol=1e-10 * np.abs(plate).max())
+        np.testing.assert_allclose(plate @ rows[k] @ qd[k], v[k], rtol=0, atol=1e-10)
+        np.testing.assert_allclose(jacobian[k] @ rows[k], np.eye(robot.nv), rtol=0, atol=1e-10)
 
 
 def test_seven_legs():
@@ -94,16 +108,16 @@ def test_seven_legs():
     base, plate = [*_BASE, (0.25, 0.433)], [*_PLATE, (0.1, -0.05)]
     legs = hexapod_legs(base, plate, np.random.default_rng(1))
     body = Link.from_com("platform", mass=5.0, com=(0.0, 0.1, 0.02), inertia=(0.3, 0.3, 0.6))
-    robot = ParallelRobot("seven", body, legs, reference=(0.25, 0.433, 1.0, 0, 0, 0, 1))
+    robot = parallel_robot("seven", body, legs, reference=(0.25, 0.433, 1.0, 0, 0, 0, 1))
     given = poses("gough_stewart", 60)
     q = np.array([hexapod_position(base, plate, pose) for pose in given])
-    v, vd = screws("gough_stewart", 60, 1), screws("gough_stewart", 60, 2, 4.0)
-    tau, rows = robot.inverse_dynamics(q, v, vd), robot.inverse_jacobian(q)
+    v, vd = speeds("gough_stewart", 60, 1), speeds("gough_stewart", 60, 2, 4.0)
+    tau, rows = robot.inverse_dynamics(q, v, vd), robot.actuation_matrix(q)
     assert rows.shape == (60, 7, 6)
-    force = robot.cartesian_force(q, v, vd)
+    force = robot.generalized_force(q, v, vd)
     expected = np.einsum("nij,nj->ni", np.linalg.pinv(np.swapaxes(rows, -1, -2)), force)
     close(tau, expected, 1e-11)
-    close(robot.jacobian(q), np.linalg.pinv(rows), 1e-11)
+    close(robot.platform_jacobian(q), np.linalg.pinv(rows), 1e-11)
     close(robot.forward_dynamics(q, v, tau), vd, 1e-10)
 
 
@@ -116,15 +130,15 @@ def test_spare_motors_leave_no_singular_pose():
     body = Link.from_com("platform", mass=5.0, com=(0.0, 0.1, 0.02), inertia=(0.3, 0.3, 0.6))
     pose = [0.0, 0.0, 0.8, 0.0, 0.0, np.sin(np.pi / 4), np.cos(np.pi / 4)]
     rest = (0.0, 0.0, 0.8, 0.0, 0.0, 0.0, 1.0)
-    six = ParallelRobot("six", body, hexapod_legs(base, plate), reference=rest)
+    six = parallel_robot("six", body, hexapod_legs(base, plate), reference=rest)
     base, plate = [*base, (1.5, 0.3)], [*plate, (0.3, -0.5)]
-    seven = ParallelRobot("seven", body, hexapod_legs(base, plate), reference=rest)
+    seven = parallel_robot("seven", body, hexapod_legs(base, plate), reference=rest)
     q = hexapod_position(base, plate, pose)
-    with np.errstate(invalid="ignore"):
+    with pytest.warns(RuntimeWarning, match="inverse_dynamics of 'six': the pose is singular"):
         assert np.isnan(six.inverse_dynamics(q[:-3], np.zeros(6), np.zeros(6))).all()
-    tau, rows = seven.inverse_dynamics(q, np.zeros(6), np.zeros(6)), seven.inverse_jacobian(q)
+    tau, rows = seven.inverse_dynamics(q, np.zeros(6), np.zeros(6)), seven.actuation_matrix(q)
     assert np.linalg.matrix_rank(rows[:6], tol=1e-9) == 5
-    np.testing.assert_allclose(rows.T @ tau, seven.cartesian_force(q, np.zeros(6), np.zeros(6)), atol=1e-11)
+    np.testing.assert_allclose(rows.T @ tau, seven.generalized_force(q, np.zeros(6), np.zeros(6)), atol=1e-11)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -132,44 +146,32 @@ def test_machines_of_the_catalogue(name):
     """1e-10 of the largest: the peer's dense system is solved with a condition number of up to 1e5."""
     robot = machine(name)
     peer = Peer(robot)
-    q, v, vd = states(name, 40)
-    tau = robot.inverse_dynamics(q, v, vd)
+    q, qd, qdd = states(name, 40)
+    v, vd = screw(robot, q, qd, qdd)
+    tau = robot.inverse_dynamics(q, qd, qdd)
     close(tau, [peer.inverse(*state) for state in zip(q, v, vd, strict=True)], 1e-10)
     pushed = tau + np.random.default_rng(9).normal(size=tau.shape)
-    close(
-        robot.forward_dynamics(q, v, pushed), [peer.forward(*state) for state in zip(q, v, pushed, strict=True)], 1e-10
-    )
+    found = screw(robot, q, qd, robot.forward_dynamics(q, qd, pushed))[1]
+    close(found, [peer.forward(*state) for state in zip(q, v, pushed, strict=True)], 1e-10)
 
 
 def test_the_hexapod_by_pinocchios_own_solver():
     """constraintDynamics: the tree with a free platform, six points held together; its own iterations stop at 1e-10."""
     robot = machine("gough_stewart")
-    model = pin.Model()
-    model.gravity.linear = np.array(robot.gravity)
-    plate = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "platform")
-    model.appendBodyToJoint(plate, Peer._inertia(robot.platform), pin.SE3.Identity())
+    parts = Model(robot)
+    model = parts.model
     contacts, held = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-    for leg in robot.legs:
-        number = 0
-        for joint, link in zip(leg.chain.joints, leg.chain.links[1:], strict=True):
-            kinds = {"revolute": pin.JointModelRevoluteUnaligned, "prismatic": pin.JointModelPrismaticUnaligned}
-            place = pin.SE3(np.eye(3), np.array(joint.placement.translation))
-            number = model.addJoint(number, kinds[joint.kind](np.array(joint.axis)), place, f"{leg.name}.{joint.name}")
-            model.appendBodyToJoint(number, Peer._inertia(link), pin.SE3.Identity())
-        seat = pin.SE3(np.eye(3), np.array(leg.attachment.translation))
-        contacts.append(
-            pin.RigidConstraintModel(
-                pin.ContactType.CONTACT_3D, model, number, pin.SE3.Identity(), plate, seat, pin.ReferenceFrame.LOCAL
-            )
-        )
+    for loop in robot.loops:
+        ends = (*parts.end(loop.first), *parts.end(loop.second))
+        contacts.append(pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, *ends, pin.ReferenceFrame.LOCAL))
         held.append(contacts[-1].createData())
     data = model.createData()
     pin.initConstraintDynamics(model, data, contacts, held)
     settings = pin.ProximalSettings(1e-14, 1e-12, 100)
     q, v, vd = states("gough_stewart", 30)
     tau = robot.inverse_dynamics(q, v, vd)
-    motors = [model.joints[model.getJointId(name)].idx_v for name in robot.active_names]
-    rates = np.concatenate([v, robot.leg_motion(q, v, vd)[0]], axis=-1)
+    motors = [parts[name].idx_v for name in robot.active_names]
+    rates = robot.tree_motion(q, v, vd)[0]
     found = []
     for k in range(len(q)):
         given = np.zeros(model.nv)

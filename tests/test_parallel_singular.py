@@ -1,25 +1,43 @@
-"""Singular poses of parallel robots, and motions that legs do not allow: NaN there, and nowhere else."""
+"""Singular poses of parallel robots: NaN there with a warning that says why, and nowhere else."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
 
-from neuler import Link, ParallelRobot
-from neuler.robots.parallel import _BASE, _PLATE
+from neuler import Link, parallel_robot
+from neuler.robots.platforms import _BASE, _PLATE
 from parallel_machines import (
     NAMES,
+    by_motors,
     hexapod_legs,
     hexapod_position,
     machine,
+    motor_numbers,
+    place,
     quaternion,
-    screws,
     states,
 )
 from random_robots import close
 
-pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
-STILL = np.zeros(6)
+SIX, THREE = np.zeros(6), np.zeros(3)
+
+
+def marked(robot, quantity, q, *others):
+    """A quantity of a batch, and the rows that are NaN: all of each, and named by the only warning if there are any."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = getattr(robot, quantity)(q, *others)
+    rows = np.isnan(found.reshape(len(q), -1))
+    bad = rows.all(axis=-1)
+    np.testing.assert_array_equal(rows.any(axis=-1), bad)
+    numbers = np.flatnonzero(bad)
+    where = f"the pose is singular in {len(numbers)} of {len(q)} rows: {', '.join(map(str, numbers))}; "
+    expected = [f"{quantity} of {robot.name!r}: {where}the result is NaN there"] if len(numbers) else []
+    assert [str(one.message) for one in told] == expected
+    return found, bad
+
 
 # ---- the legs lose a freedom ---------------------------------------------------------------------------------
 
@@ -32,7 +50,7 @@ def stretched_delta(height):
     arm = np.arctan2(down, -out) - inner
     knee = np.array([0.2 + 0.2 * np.cos(arm), -0.2 * np.sin(arm)])
     forearm = np.arctan2(-(height - knee[1]), 0.06 - knee[0])
-    return np.array([0, 0, height, 0, 0, 0, 1, *[arm, forearm - arm, 0.0] * 3])
+    return np.array([0, 0, height, *[arm, forearm - arm, 0.0] * 3])
 
 
 def test_a_stretched_delta():
@@ -40,21 +58,35 @@ def test_a_stretched_delta():
     robot = machine("delta")
     lowest = -np.sqrt(0.7**2 - 0.14**2)
     q = np.array([stretched_delta(lowest + gap) for gap in (0.2, 1e-2, 1e-4, 1e-6, 0.0)])
-    assert np.abs(robot.mechanism.closure(q)[0]).max() < 1e-12
-    legs, platform = robot.singularity(q)
-    assert (np.diff(legs) < 0).all()
-    np.testing.assert_allclose(legs[1:4] / np.sqrt([1e-2, 1e-4, 1e-6]), legs[2] / 1e-2, rtol=0.1)
-    assert legs[-1] < 1e-7 < 1e-4 < legs[-2]  # the root of rounding
-    assert platform.min() > 1e-3
-    for quantity in ("inverse_dynamics", "cartesian_force", "forward_dynamics"):
-        given = STILL if quantity != "forward_dynamics" else np.zeros(3)
-        found = getattr(robot, quantity)(q, STILL, given)
-        np.testing.assert_array_equal(np.isnan(found).all(axis=-1), [False] * 4 + [True])
-        np.testing.assert_array_equal(found[0], getattr(robot, quantity)(q[0], STILL, given))
-    assert np.isnan(robot.jacobian(q)[-1]).all()
-    assert np.isnan(robot.inverse_jacobian(q)[-1]).all()
-    assert np.isnan(robot.cartesian_mass_matrix(q)[-1]).all()
-    assert np.isfinite(robot.jacobian(q)[:-1]).all()
+    assert np.abs(robot.closure(q)[0]).max() < 1e-12
+    joints, motors = robot.singularity(q)
+    assert (np.diff(joints) < 0).all()
+    np.testing.assert_allclose(joints[1:4] / np.sqrt([1e-2, 1e-4, 1e-6]), joints[2] / 1e-2, rtol=0.1)
+    assert joints[-1] < 1e-7 < 1e-4 < joints[-2]  # the root of rounding
+    assert motors.min() > 1e-3
+    last = np.arange(5) == 4
+    for quantity, given in (
+        ("inverse_dynamics", (THREE, THREE)), ("generalized_force", (THREE, THREE)),
+        ("forward_dynamics", (THREE, THREE)), ("bias_force", (THREE,)), ("mass_matrix", ()),
+        ("platform_jacobian", ()), ("actuation_matrix", ()),
+    ):  # fmt: skip
+        found, bad = marked(robot, quantity, q, *given)
+        np.testing.assert_array_equal(bad, last)
+        np.testing.assert_array_equal(found[0], getattr(robot, quantity)(q[0], *given))
+
+
+def test_a_stretched_delta_by_its_motors():
+    """What the platform's velocities do not decide there the motors' do: the arms can still be turned and held."""
+    robot = by_motors(machine("delta"))
+    q = np.array([stretched_delta(-np.sqrt(0.7**2 - 0.14**2) + gap) for gap in (1e-2, 1e-4, 1e-6, 1e-8, 0.0)])
+    assert robot.singularity(q).joints.min() > 0.1
+    tau, bad = marked(robot, "inverse_dynamics", q, THREE, THREE)
+    assert not bad.any()
+    np.testing.assert_allclose(tau[-2], tau[-1], atol=1e-3)
+    assert np.abs(marked(robot, "forward_dynamics", q, THREE, tau)[0]).max() < 1e-10
+    # at the end of its way down the arms' speed does not move the platform: it turns back
+    rates = robot.tree_motion(q[-1], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0])[0]
+    np.testing.assert_allclose(rates[:3], 0.0, atol=1e-7)
 
 
 def two_bars(foot, seat, first, second):
@@ -76,37 +108,37 @@ def planar(x, y, turn):
         foot = 0.65 * np.array([np.cos(at), np.sin(at)])
         crank, knee = two_bars(foot, seat, 0.3, 0.4)
         angles += [crank - at, knee]
-    return np.array([x, y, 0, 0, 0, np.sin(turn / 2), np.cos(turn / 2), *angles])
+    return np.array([x, y, turn, *angles])
 
 
 def test_a_stretched_leg_of_the_planar_machine():
     robot = machine("planar_3rrr")
     q = np.array([planar(-0.2 + gap, 0.0, 0.0) for gap in (0.2, 1e-2, 1e-4, 1e-6, 0.0)])
-    assert np.abs(robot.mechanism.closure(q)[0]).max() < 1e-12
-    np.testing.assert_allclose(
-        np.exp(1j * q[0, 7:]), np.exp(1j * np.array(robot.mechanism.mobility.reference)[7:]), atol=1e-12
-    )  # this branch is the machine's
-    legs, platform = robot.singularity(q)
-    assert (np.diff(legs) < 0).all()
-    assert legs[-1] < 1e-7 < 1e-4 < legs[-2]
-    assert platform.min() > 0.05
-    np.testing.assert_array_equal(np.isnan(robot.inverse_dynamics(q, STILL, STILL)).all(axis=-1), [False] * 4 + [True])
+    assert np.abs(robot.closure(q)[0]).max() < 1e-12
+    here = np.array(robot.mobility.reference)[3:]
+    np.testing.assert_allclose(np.exp(1j * q[0, 3:]), np.exp(1j * here), atol=1e-12)  # this branch is the machine's
+    joints, motors = robot.singularity(q)
+    assert (np.diff(joints) < 0).all()
+    assert joints[-1] < 1e-7 < 1e-4 < joints[-2]
+    assert motors[:-1].min() > 0.05
+    np.testing.assert_array_equal(marked(robot, "inverse_dynamics", q, THREE, THREE)[1], [False] * 4 + [True])
 
 
 def test_a_leg_along_the_axis_of_its_first_joint():
     """At swing 90 degrees the first joint of a hexapod's leg turns it about itself: its column is zero, not skew."""
     robot = machine("gough_stewart")
     margins = []
-    for lift in (0.4, 1e-2, 1e-4, 0.0):
+    for lift in (0.4, 1e-2, 1e-4, 1e-6, 0.0):
         foot, seat = np.array([*_BASE[0], 0.0]), np.array([*_PLATE[0], 0.0])
         pose = [*(foot + [0.8, 0.0, lift] - seat), 0.0, 0.0, 0.0, 1.0]
         q = hexapod_position(_BASE, _PLATE, pose)
-        assert np.abs(robot.mechanism.closure(q)[0]).max() < 1e-12
-        margins.append(float(robot.singularity(q)[0]))
+        assert np.abs(robot.closure(q)[0]).max() < 1e-12
+        margins.append(float(robot.singularity(q).joints))
     assert (np.diff(margins) < 0).all()
-    assert margins[2] == pytest.approx(margins[1] / 100, rel=0.05)
-    assert margins[3] < 1e-9
-    assert np.isnan(robot.inverse_dynamics(q, STILL, STILL)).all()
+    assert margins[3] == pytest.approx(margins[2] / 100, rel=0.05)  # a column is short below 1e-3 of the others
+    assert margins[4] < 1e-9
+    with pytest.warns(RuntimeWarning, match="inverse_dynamics of 'gough_stewart': the pose is singular; the result is"):
+        assert np.isnan(robot.inverse_dynamics(q, SIX, SIX)).all()
 
 
 # ---- the platform gains one ----------------------------------------------------------------------------------
@@ -125,22 +157,29 @@ def test_rods_that_meet_in_a_point():
         if abs(np.angle(np.exp(1j * (first - crank)))) > 0.3:  # the branch with this crank
             knee = -knee
             first = 2 * np.arctan2(seat[1], seat[0] - 0.65) - first
-        return np.array([0, 0, 0, 0, 0, np.sin(angle / 2), np.cos(angle / 2), *[first, knee] * 3])
+        return np.array([0, 0, angle, *[first, knee] * 3])
 
-    q = np.array([at(off) for off in (-0.3, -1e-2, -1e-4, 0.0, 1e-4, 1e-2)])
-    assert np.abs(robot.mechanism.closure(q)[0]).max() < 1e-12
-    legs, platform = robot.singularity(q)
-    assert legs.min() > 0.1
-    assert (np.diff(platform[:4]) < 0).all()
-    np.testing.assert_allclose(platform[[2, 4]], platform[[1, 5]] / 100, rtol=0.05)
-    assert platform[3] < 1e-9
+    q = np.array([at(off) for off in (-0.3, -1e-4, -1e-6, 0.0, 1e-6, 1e-4)])
+    assert np.abs(robot.closure(q)[0]).max() < 1e-12
+    joints, motors = robot.singularity(q)
+    assert joints.min() > 0.1
+    assert (np.diff(motors[:4]) < 0).all()
+    np.testing.assert_allclose(motors[[2, 4]], motors[[1, 5]] / 100, rtol=0.05)
+    assert motors[3] < 1e-9
     bad = np.arange(6) == 3
-    for quantity, given in (("inverse_dynamics", STILL), ("forward_dynamics", np.zeros(3))):
-        found = getattr(robot, quantity)(q, STILL, given)
-        np.testing.assert_array_equal(np.isnan(found).all(axis=-1), bad)
-    np.testing.assert_array_equal(np.isnan(robot.jacobian(q)).all(axis=(-1, -2)), bad)
-    assert np.isfinite(robot.inverse_jacobian(q)).all()
-    assert np.isfinite(robot.cartesian_force(q, STILL, STILL)).all()
+    for quantity, given in (("inverse_dynamics", (THREE, THREE)), ("platform_jacobian", ())):
+        np.testing.assert_array_equal(marked(robot, quantity, q, *given)[1], bad)
+    # what the motors do not hold moves all the same: the platform's acceleration is decided
+    fall = marked(robot, "forward_dynamics", q, THREE, THREE)[0]
+    assert np.isfinite(fall).all()
+    close(robot.inverse_dynamics(q[~bad], THREE, fall[~bad]), np.zeros((5, 3)), 1e-8, scale=10.0)
+    for quantity, given in (("actuation_matrix", ()), ("generalized_force", (THREE, THREE)), ("mass_matrix", ())):
+        assert not marked(robot, quantity, q, *given)[1].any()
+    # by the motors' velocities nothing is decided there
+    turning = by_motors(robot)
+    np.testing.assert_array_equal(turning.singularity(q).joints < 1e-9, bad)
+    for quantity in ("inverse_dynamics", "forward_dynamics"):
+        np.testing.assert_array_equal(marked(turning, quantity, q, THREE, THREE)[1], bad)
 
 
 def corners(radius, half):
@@ -154,26 +193,25 @@ def test_a_hexapod_turned_by_a_quarter():
     base, plate = corners(1.0, 0.2), corners(0.6, 0.85)
     body = Link.from_com("platform", mass=3.0, com=(0.02, 0.01, 0.05), inertia=(0.2, 0.3, 0.4))
     legs = hexapod_legs(base, plate, np.random.default_rng(5))
-    robot = ParallelRobot("hexapod", body, legs, reference=[0, 0, 1.0, *quaternion(np.array([0, 0, 1.0]))])
+    robot = parallel_robot("hexapod", body, legs, reference=[0, 0, 1.0, *quaternion(np.array([0, 0, 1.0]))])
     angles = [0.5, 1.0, 1.5, np.pi / 2 - 1e-3, np.pi / 2, 1.7, 2.0]
     q = np.array(
         [hexapod_position(base, plate, [0, 0, 0.9 + 0.1 * a, *quaternion(np.array([0, 0, a]))]) for a in angles]
     )
-    legs, platform = robot.singularity(q)
-    assert legs.min() > 0.1
-    assert platform[4] < 1e-9 < 1e-6 < platform[3] < platform[2] < platform[1]
-    assert platform[5] < platform[6]
-    tau = robot.inverse_dynamics(q, STILL, STILL)
-    bad = np.arange(len(angles)) == 4
-    np.testing.assert_array_equal(np.isnan(tau).all(axis=-1), bad)
+    joints, motors = robot.singularity(q)
+    assert joints.min() > 0.1
+    assert motors[4] < 1e-9 < 1e-6 < motors[3] < motors[2] < motors[1]
+    assert motors[5] < motors[6]
+    tau, bad = marked(robot, "inverse_dynamics", q, SIX, SIX)
+    np.testing.assert_array_equal(bad, np.arange(len(angles)) == 4)
     for k in np.flatnonzero(~bad):
-        np.testing.assert_array_equal(tau[k], robot.inverse_dynamics(q[k], STILL, STILL))
+        np.testing.assert_array_equal(tau[k], robot.inverse_dynamics(q[k], SIX, SIX))
     assert np.abs(tau[3]).max() > 100 * np.abs(tau[0]).max()  # forces grow without bound
-    # six freedoms: without motors that could hold it, the platform's acceleration is still decided
-    fall = robot.forward_dynamics(q, STILL, STILL)
-    assert np.isfinite(fall).all()
-    close(robot.inverse_dynamics(q[~bad], STILL, fall[~bad]), np.zeros((6, 6)), 1e-8, scale=10.0)
-    assert np.isfinite(robot.inverse_jacobian(q)).all()
+    # without motors that could hold it, the platform's acceleration is still decided
+    fall, lost = marked(robot, "forward_dynamics", q, SIX, SIX)
+    assert not lost.any()
+    close(robot.inverse_dynamics(q[~bad], SIX, fall[~bad]), np.zeros((6, 6)), 1e-8, scale=10.0)
+    assert np.isfinite(robot.actuation_matrix(q)).all()
 
 
 def test_a_singular_reference_does_not_condemn_the_robot():
@@ -185,14 +223,15 @@ def test_a_singular_reference_does_not_condemn_the_robot():
         dataclasses.replace(leg, reference=guess)
         for leg, guess in zip(hexapod_legs(base, plate, np.random.default_rng(5)), guesses, strict=True)
     ]
-    robot = ParallelRobot("hexapod", Link.from_com("p", mass=1.0, inertia=(1, 1, 1)), legs, reference=turned)
-    q, still = np.array(robot.mechanism.mobility.reference), np.zeros(6)
+    robot = parallel_robot("hexapod", Link.from_com("p", mass=1.0, inertia=(1, 1, 1)), legs, reference=turned)
+    assert robot.independent == ("platform",)
+    q = np.array(robot.mobility.reference)
     with pytest.warns(RuntimeWarning, match="inverse_dynamics of 'hexapod': the pose is singular"):
-        assert np.isnan(robot.inverse_dynamics(q, still, still)).all()
+        assert np.isnan(robot.inverse_dynamics(q, SIX, SIX)).all()
     straight = [0, 0, 1.0, *quaternion(np.array([0, 0, 0.3]))]
     away = robot.inverse_kinematics(straight).q
-    tau = robot.inverse_dynamics(away, still, still)
-    np.testing.assert_allclose(robot.forward_dynamics(away, still, tau), still, atol=1e-9)
+    tau = robot.inverse_dynamics(away, SIX, SIX)
+    np.testing.assert_allclose(robot.forward_dynamics(away, SIX, tau), SIX, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -203,47 +242,22 @@ def test_near_a_regular_pose_the_measures_stay(name):
     for values in robot.singularity(q):
         assert values.min() > 1e-3
         assert values.max() <= 1.0 + 1e-12
-    path = np.linspace(q[0, :7], q[1, :7], 200)
-    path[:, 3:] /= np.linalg.norm(path[:, 3:], axis=-1, keepdims=True)
+    ends = place(robot, q[:2])
+    path = np.linspace(*ends, 200)
+    if name == "gough_stewart":
+        path[:, 3:] /= np.linalg.norm(path[:, 3:], axis=-1, keepdims=True)
     here = robot.inverse_kinematics(path, q[0]).q
     for values in robot.singularity(here):
         assert np.abs(np.diff(values)).max() < 0.05
 
 
-# ---- motions that the legs do not allow ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "held"), [("delta", (3, 4, 5)), ("orthoglide", (3, 4, 5)), ("planar_3rrr", (2, 3, 4))]
-)
-def test_motions_that_the_legs_do_not_allow(name, held):
-    robot = machine(name)
-    q, v, vd = states(name, 6)
-    tau = robot.inverse_dynamics(q, v, vd)
-    for k in held:
-        ill = v.copy()
-        ill[2, k] = 0.01
-        for quantity in ("inverse_dynamics", "cartesian_force"):
-            found, well = getattr(robot, quantity)(q, ill, vd), getattr(robot, quantity)(q, v, vd)
-            assert np.isnan(found[2]).all()
-            others = np.arange(6) != 2
-            np.testing.assert_array_equal(found[others], well[others])
-            swapped = vd.copy()
-            swapped[4, k] = 0.01
-            found = getattr(robot, quantity)(q, v, swapped)
-            np.testing.assert_array_equal(np.isnan(found).all(axis=-1), np.arange(6) == 4)
-        assert np.isnan(robot.leg_motion(q, ill, vd)[1][2]).all()
-        np.testing.assert_array_equal(np.isnan(robot.forward_dynamics(q, ill, tau)).all(axis=-1), np.arange(6) == 2)
-    rounded = v + 1e-9 * screws("gough_stewart", 6)
-    close(robot.inverse_dynamics(q, rounded, vd), tau, 1e-6)
-
-
 def test_the_motors_give_motions_that_are_allowed():
-    """What ``tree_motion`` of the mechanism begins with is a v and a vd of the platform."""
-    robot = machine("planar_3rrr")
-    q, v, _ = states("planar_3rrr", 3)
-    qd = np.einsum("nij,nj->ni", robot.inverse_jacobian(q), v)
-    rates, accelerations = robot.mechanism.tree_motion(q, qd, np.ones_like(qd))
-    close(rates[:, :6], v, 1e-12)
-    found = robot.inverse_dynamics(q, rates[:, :6], accelerations[:, :6])
-    close(found, robot.mechanism.inverse_dynamics(q, qd, np.ones_like(qd)), 1e-12)
+    """What ``tree_motion`` by the motors begins with is a qd and a qdd of the platform."""
+    robot, motors = machine("planar_3rrr"), by_motors(machine("planar_3rrr"))
+    q, speed, _ = states("planar_3rrr", 3)
+    qd = np.einsum("nij,nj->ni", robot.actuation_matrix(q), speed)
+    rates, accelerations = motors.tree_motion(q, qd, np.ones_like(qd))
+    close(rates[:, :3], speed, 1e-12)
+    close(rates[:, motor_numbers(robot)], qd, 1e-15)
+    found = robot.inverse_dynamics(q, rates[:, :3], accelerations[:, :3])
+    close(found, motors.inverse_dynamics(q, qd, np.ones_like(qd)), 1e-12)

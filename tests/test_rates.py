@@ -10,7 +10,7 @@ import pytest
 
 from neuler import Joint, Link, Robot, robots
 from neuler.algebra.screw import pair
-from neuler.recipes.quantities import fused_tree, grouped_tree, whole_tree
+from neuler.passes.trees import fused_tree, grouped_tree, whole_tree
 from neuler.recursions.hybrid import hybrid, inverse_dynamics
 from neuler.recursions.kinematics import placements, world_poses
 from neuler.recursions.rates import link_motion, torque_rates

@@ -5,12 +5,13 @@ import functools
 import numpy as np
 import pytest
 
-from neuler import robots
+from neuler import Coupling, InputError, Polynomial, robots
 from neuler.compiler.build import compile_recipe
 from neuler.compiler.target import available_levels, host, level
 from neuler.kernels import Kernel
 from neuler.passes.fuse import fuse
-from neuler.recipes.quantities import QUANTITIES, fused_tree, grouped_tree, recipe, whole_tree
+from neuler.passes.trees import fused_tree, grouped_tree, whole_tree
+from neuler.quantities.catalogue import QUANTITIES, offered, recipe
 from neuler.recursions import composite, coriolis, hybrid, nasser, walker_orin
 from neuler.trace.recipe import evaluate
 from random_robots import close, random_robot, random_states
@@ -30,7 +31,12 @@ VARIANTS = {
 }
 COMPILED_ONLY = ("inverse_dynamics_hessian",)
 """Made by differentiating a graph: tests/test_hessian.py compares it with differences."""
-CASES = [(name, options) for name in QUANTITIES if name not in COMPILED_ONLY for options in VARIANTS.get(name, [{}])]
+CASES = [
+    (name, options)
+    for name in offered(robots.two_link())
+    if name not in COMPILED_ONLY
+    for options in VARIANTS.get(name, [{}])
+]
 every_case = pytest.mark.parametrize(
     ("quantity", "options"), CASES, ids=[f"{name}-{'-'.join(map(str, options)) or 'plain'}" for name, options in CASES]
 )
@@ -89,6 +95,55 @@ def test_compiled_equals_floats(name, quantity, options):
     for k in (0, 5):  # one state at a time
         for mine, theirs in zip(outputs(kernel(*(x[k] for x in arrays))), expected, strict=True):
             close(mine, theirs[k], 1e-12, scale=max(1e-6, float(np.abs(theirs).max())))
+
+
+FROM_A_GRAPH = (
+    "coriolis_matrix", "link_motions", "inverse_dynamics_rate", "inverse_dynamics_sensitivities",
+    "forward_dynamics_sensitivities", "reaction_sensitivities",
+)  # fmt: skip
+"""With loops or couplings a graph is differentiated, and plain numbers have none."""
+MACHINES = {
+    "four_bar": robots.four_bar,
+    "sr400": robots.sr400,
+    "delta": robots.delta,
+    "geared": lambda: robots.puma560().replace(
+        couplings=[
+            Coupling("joint3", "joint2", -0.5, 0.1),
+            Coupling("joint6", "joint5", function=Polynomial((0.1, 0.4, -0.2))),
+        ]
+    ),
+}
+
+
+@functools.cache
+def machine_of(name):
+    return MACHINES[name]()
+
+
+@pytest.mark.parametrize("quantity", [name for name in QUANTITIES if name not in COMPILED_ONLY])
+@pytest.mark.parametrize("name", MACHINES)
+def test_compiled_equals_floats_with_loops_and_couplings(name, quantity):
+    machine = machine_of(name)
+    if quantity not in offered(machine):
+        with pytest.raises(InputError, match=f"{quantity}: robot '.*' has no loops"):
+            machine.compile(quantity)
+        return
+    if quantity == "platform_jacobian" and "platform" not in machine.joint_names:
+        pytest.skip("it has no platform")
+    kernel, rng = machine.compile(quantity), np.random.default_rng(3)
+    arrays = [
+        machine.random_configuration(rng, 7) if operand.name == "q" else rng.uniform(-0.3, 0.3, (7, *operand.shape))
+        for operand in kernel.inputs
+    ]
+    found = outputs(kernel(*arrays))
+    assert all(np.isfinite(x).all() for x in found)
+    if quantity in FROM_A_GRAPH:
+        with pytest.raises(InputError, match="compiled only"):
+            on_floats(kernel, arrays)
+        return
+    expected = on_floats(kernel, arrays)
+    for mine, theirs, operand in zip(found, expected, kernel.outputs, strict=True):
+        close(mine, theirs, 1e-11, scale=max(1.0, float(np.abs(theirs).max())), what=operand.name)
 
 
 @every_case

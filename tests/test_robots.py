@@ -6,10 +6,9 @@ from math import pi
 import numpy as np
 import pytest
 
-from neuler import Mechanism, Robot, robots
+from neuler import Robot, robots
+from neuler.diagnose.doctor import examine
 from neuler.errors import RobotError
-from neuler.robot import ParallelRobot
-from neuler.robot.doctor import examine
 from neuler.robot.inertia_matrix import inertia_matrix
 
 
@@ -44,11 +43,11 @@ def test_names_and_get():
         robot = robots.get(name)
         assert robot.name == name
         assert robot == robots.get(name) == getattr(robots, name)()
-        kind = Robot if name in trees else Mechanism if name in machines else ParallelRobot
-        assert isinstance(robot, kind)
-        if name not in parallel:
-            tree = robot if name in trees else robot.tree
-            assert not [finding for finding in examine(tree) if finding.severity == "error"]
+        assert isinstance(robot, Robot)
+        assert bool(robot.loops) == (name in machines | parallel)
+        assert (robot.tree is robot) == (name in trees)
+        assert ("platform" in robot.link_names) == (robot.independent == ("platform",)) == (name in parallel)
+        assert not [finding for finding in (*examine(robot), *robot.check()) if finding.severity == "error"]
     with pytest.raises(RobotError, match="no robot 'puma'; did you mean 'puma560'"):
         robots.get("puma")
     with pytest.raises(RobotError, match="no robot 'fourbar'; did you mean 'four_bar'"):

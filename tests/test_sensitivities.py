@@ -8,8 +8,8 @@ import pytest
 
 from neuler import InputError, Joint, Link, Robot, RobotError, Transform, robots
 from neuler.algebra.screw import flat, pair
-from neuler.recipes.derivatives import related, touched
-from neuler.recipes.setup import External, fused_tree, grouped_tree, whole_tree
+from neuler.quantities.derivatives import related, touched
+from neuler.quantities.setup import External, fused_tree, grouped_tree, whole_tree
 from neuler.recursions import barman
 from neuler.recursions.frames import wrench_at
 from neuler.recursions.hybrid import hybrid

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from neuler.errors import FormatError, NeulerError
 from neuler.formats import load, load_urdf
-from neuler.formats.urdf_xml import MAX_BYTES
+from neuler.formats.xml import MAX_BYTES
 from neuler.robot import Robot
 
 MIB = 2**20

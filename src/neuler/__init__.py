@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING
 
 from neuler import layouts, math, robots
+from neuler import structure as structure  # gives Robot its mobility
+from neuler import verbs as verbs  # gives Robot its verbs
 from neuler.errors import CompileError, FormatError, InputError, NeulerError, RobotError
 from neuler.formats import load
 from neuler.formats.dh import from_dh
@@ -16,18 +18,19 @@ from neuler.robot import (
     Limits,
     Link,
     Loop,
-    Mechanism,
-    ParallelRobot,
+    Polynomial,
     Robot,
+    Spline,
     Transform,
+    parallel_robot,
     stack,
 )  # fmt: skip
 from neuler.version import __version__ as __version__
 
 __all__ = [
     "CompileError", "Coupling", "FormatError", "Frame", "Function", "InputError", "Joint", "Kernel", "Leg", "Limits",
-    "Link", "Loop", "Mechanism", "NeulerError", "ParallelRobot", "Robot", "RobotError", "Transform", "from_dh",
-    "function", "layouts", "load", "math", "robots", "stack", "threads",
+    "Link", "Loop", "NeulerError", "Polynomial", "Robot", "RobotError", "Spline", "Transform", "from_dh", "function",
+    "layouts", "load", "math", "parallel_robot", "robots", "stack", "threads",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

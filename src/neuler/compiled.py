@@ -7,7 +7,8 @@ import functools
 import operator
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections import namedtuple
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from neuler.compiler import direct
 from neuler.compiler.build import Built
 from neuler.compiler.direct import Direct
 from neuler.errors import InputError
+from neuler.naming import hint
 from neuler.trace.inlining import inlined, scalars
 from neuler.trace.listing import Listing
 from neuler.trace.recipe import Operand, Operations, Recipe
@@ -105,6 +107,28 @@ def precision(called: str, dtype: Any) -> np.dtype[Any]:
     raise InputError(f"{called}: dtype must be float64 or float32, got {dtype!r}")
 
 
+def _symbolic(x: Any) -> bool:
+    try:
+        value = np.asarray(x)
+    except ValueError:
+        return False
+    return value.dtype == object and scalars(value)[1]
+
+
+@functools.lru_cache(1024)
+def _results(name: str, fields: tuple[str, ...]) -> Any:
+    """A namedtuple that other processes understand; a name that Python does not take becomes its place."""
+
+    def reduce(self: Any) -> Any:
+        return _results_again, (name, fields, tuple(self))
+
+    return type(name, (namedtuple(name, fields, rename=True),), {"__slots__": (), "__reduce__": reduce})
+
+
+def _results_again(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return _results(name, fields)(*values)
+
+
 @direct.vectorcalled
 class Compiled(Direct):  # type: ignore[misc]
     """A recipe and its machine code. It knows nothing of what it computes: who derives says so.
@@ -114,20 +138,40 @@ class Compiled(Direct):  # type: ignore[misc]
 
     recipe: Recipe
     dtype: np.dtype[Any]
-    ufunc: Any
     _called: str
     """What it is called in messages."""
-    _compiled: Built
+    _threads: int | None = None
 
-    def _measure(self, operations: Operations) -> None:
-        """How a batch is shared among threads, by the work for one state."""
-        work = operations.mul + operations.add + 20 * operations.trig + 10 * operations.div
+    def _build(self) -> Built:
+        """The machine code."""
+        raise NotImplementedError
+
+    @property
+    def _compiled(self) -> Built:
+        held = self.__dict__
+        if "_built" not in held:
+            held.setdefault("_built", self._build())  # the first of two threads decides
+        built: Built = held["_built"]
+        return built
+
+    @property
+    def ufunc(self) -> Any:
+        """The NumPy gufunc itself."""
+        return self._compiled.ufunc
+
+    def _make_ready(self) -> None:
+        """Get the code, decide how batches are shared, and let emitted code take calls with one state.
+
+        The words that the emitted code reads live as long as the object.
+        """
+        work = self.operations
+        cost = work.mul + work.add + 20 * work.trig + 10 * work.div
+        self._rows_per_thread = max(64, _WORK_PER_THREAD // max(cost, 1))
         self._takes = len(self.inputs)
-        self._rows_per_thread = max(64, _WORK_PER_THREAD // max(work, 1))
-        self.threads = None
-
-    def _direct(self) -> None:
-        """Let emitted code take calls with one state; the words that it reads live as long as the object."""
+        self._one_array = len(self.outputs) == 1 and bool(self.outputs[0].shape)
+        names = tuple(operand.name for operand in self.outputs)
+        self._results = None if len(names) == 1 else _results(self._called, names)
+        self._limit()
         frame, keep = None, None
         if self._one_array and self.dtype == np.float64 and len(self.inputs) <= direct.MOST:
             code, shapes = self._compiled.code, [operand.shape for operand in self.inputs]
@@ -169,18 +213,53 @@ class Compiled(Direct):  # type: ignore[misc]
         """How long it took to get the machine code, from the trace or from the cache."""
         return self._compiled.seconds
 
-    def _general(self, *arrays: Any, out: Any = None) -> Any:
-        """A call that is not one state in plain arrays: any batch, any numbers, results that are not finite."""
-        try:
-            return self._checked(arrays, out)
-        except Traced:
-            pass
-        return self._inlined(arrays, out)
+    def __call__(self, /, *arrays: Any, **named: Any) -> Any:
+        """Results for arrays in the order of ``inputs``, or by their names; ``out=`` takes arrays to write into.
 
-    @functools.cached_property
+        Before the code is made calls come here; afterwards emitted code takes them, and comes back to ``_general``.
+        """
+        return self._general(*arrays, **named)
+
+    def _general(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
+        """A call that is not one state in plain arrays: the first, any batch, any numbers, results not finite."""
+        if named:
+            arrays = self._ordered(arrays, named)
+        if "_frame" not in self.__dict__:
+            if any(_symbolic(x) for x in arrays):  # inside another function no code is needed
+                return self._inlined(arrays, out)
+            self._make_ready()
+        try:
+            found = self._run(arrays, out)
+        except Traced:
+            return self._inlined(arrays, out)
+        return found if self._results is None else self._results(*found)
+
+    def _run(self, arrays: Sequence[Any], out: Any) -> Any:
+        """The results, several as a tuple."""
+        return self._checked(arrays, out)
+
+    def _ordered(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Arguments in the order of the inputs."""
+        names = [operand.name for operand in self.inputs]
+        for name in named:
+            if name not in names:
+                raise InputError(f"{self._called}: there is no input {name!r}; {hint(name, names)}")
+            if name in names[: len(arrays)]:
+                raise InputError(f"{self._called}: input {name!r} is given twice, by its place and by its name")
+        rest = names[len(arrays) :]
+        for name in rest:
+            if name not in named:
+                raise InputError(f"{self._called}: input {name!r} is not given; it takes {', '.join(names)}")
+        return (*arrays, *(named[name] for name in rest))
+
+    @property
     def _listing(self) -> Listing:
         """The operations, to stand inside a function that is being traced."""
-        return Listing.of(self.recipe)
+        held = self.__dict__
+        if "_listed" not in held:
+            held.setdefault("_listed", Listing.of(self.recipe))
+        listed: Listing = held["_listed"]
+        return listed
 
     def _inlined(self, arrays: Sequence[Any], out: Any) -> Any:
         """The results for traced values, as traced values."""
@@ -190,7 +269,8 @@ class Compiled(Direct):  # type: ignore[misc]
             raise self._explain(arrays, TypeError())
         values = [self._looked_at(x, o, traced=True) for x, o in zip(arrays, self.inputs, strict=True)]
         found = inlined(self._called, self._listing, values, self._batch_shape(values))
-        return found[0] if len(found) == 1 else tuple(found)
+        names = tuple(operand.name for operand in self.outputs)
+        return found[0] if len(found) == 1 else _results(self._called, names)(*found)
 
     def _checked(self, arrays: Sequence[Any], out: Any) -> Any:
         size = 0
@@ -220,10 +300,13 @@ class Compiled(Direct):  # type: ignore[misc]
                 raise InputError(f"threads must be a positive whole number or None, got {count!r}")
             count = operator.index(count)
         self._threads = count
-        rows = 2 * self._rows_per_thread if count != 1 else sys.maxsize
+        if "_frame" in self.__dict__:
+            self._limit()
+
+    def _limit(self) -> None:
+        rows = 2 * self._rows_per_thread if self._threads != 1 else sys.maxsize
         self._split_size = rows * self.inputs[0].size if self.dtype == np.float64 else 0
         """Numbers in the first argument from which a batch is looked at closely, and shared among threads."""
-        self._one_array = len(self.outputs) == 1 and bool(self.outputs[0].shape)
 
     # ---- large batches ------------------------------------------------------------------------
 

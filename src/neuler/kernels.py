@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from neuler.compiled import Bound, Compiled, Traced, apart, precision, threads
+from neuler.compiled import Bound, Compiled, apart, precision, threads
 from neuler.compiler import direct
-from neuler.compiler.build import compile_recipe
+from neuler.compiler.build import Built, compile_recipe
+from neuler.diagnose.watch import LoopWatch, Watch
 from neuler.errors import InputError
-from neuler.recipes.mobility import mobility
-from neuler.recipes.quantities import Subject, catalogue, check_options, recipe
-from neuler.recipes.setup import RobotRecipe
-from neuler.robot import Robot, verbs
+from neuler.quantities.catalogue import find
+from neuler.quantities.identity import identity
+from neuler.quantities.setup import RobotRecipe
+from neuler.robot import Robot
 from neuler.trace.recipe import Operand
-from neuler.watch import MachineWatch, Watch
 
 __all__ = ["Bound", "Kernel", "plain_options", "threads"]
 
@@ -55,50 +55,80 @@ class Kernel(Compiled):
     '(2),(2),(2)->(2)'
 
     A quaternion that is no rotation (its length is not one) is an error in one state; in a batch its state gives NaN,
-    and a warning says which. Machines give NaN at singular poses, at positions where their loops are open and for
-    motions that their legs do not allow, with a warning that says why.
+    and a warning says which. Robots with loops give NaN at singular poses and at positions where their loops are open,
+    with a warning that says why.
     """
 
-    recipe: RobotRecipe
+    def __init__(self, robot: Robot, quantity: str, *, dtype: str = "float64", **options: Any) -> None:
+        self._declare(robot, quantity, dtype, options)
+        self._make_ready()
 
-    def __init__(self, robot: Subject, quantity: str, *, dtype: str = "float64", **options: Any) -> None:
+    def _declare(self, robot: Robot, quantity: str, dtype: str, options: Mapping[str, Any]) -> None:
+        declared = find(quantity)
+        declared.check(options)
         self.robot = robot
         self.quantity = self._called = quantity
-        check_options(robot, quantity, options)
         self.options = plain_options(quantity, options)
         self.dtype = precision(quantity, dtype)
-        self.recipe = recipe(robot, quantity, **self.options)
-        self.__doc__ = catalogue(robot)[quantity].__doc__
-        identity = (robot.content_hash, quantity, tuple(sorted(self.options.items())))
-        self._compiled = compile_recipe(
-            self.recipe, quantity, self.__doc__ or "", self.dtype.name, identity, origin=__name__
-        )
-        held = robot.__dict__.setdefault("compiled", {})  # as long as the robot lives, its code need not be made again
-        held[quantity, self.dtype.name, tuple(sorted(self.options.items()))] = self._compiled
-        self.ufunc = self._compiled.ufunc
-        self._watch = self._find_watch()
-        self._measure(self.operations)
-        self._direct()
+        self.__doc__ = declared.text
+        self.__signature__ = declared.signature
 
-    def _find_watch(self) -> Watch | MachineWatch | None:
+    @classmethod
+    def later(cls, robot: Robot, quantity: str) -> Kernel:
+        """Not compiled before it is first called or asked for its shapes or operations."""
+        kernel = cls.__new__(cls)
+        kernel._declare(robot, quantity, "float64", {})
+        return kernel
+
+    @property
+    def recipe(self) -> RobotRecipe:  # type: ignore[override]
+        """Inputs, outputs, and how the quantity is traced."""
+        held = self.__dict__
+        if "_recipe" not in held:
+            held.setdefault("_recipe", find(self.quantity).recipe(self.robot, **self.options))
+        found: RobotRecipe = held["_recipe"]
+        return found
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """What the numbers of the input ``parameters`` are, in order; none without the option ``parameters=``."""
+        return tuple(each.name for each in self.recipe.parameters)
+
+    @property
+    def parameter_values(self) -> np.ndarray:
+        """The robot's own values of them."""
+        return np.array([each.value for each in self.recipe.parameters])
+
+    def _build(self) -> Built:
+        options = tuple(sorted(self.options.items()))
+        decided = identity(self.robot, self.quantity, self.options)
+        built = compile_recipe(
+            self.recipe, self.quantity, self.__doc__ or "", self.dtype.name, decided, origin=__name__
+        )
+        held = self.robot.__dict__.setdefault("compiled", {})  # while the robot lives, its code need not be made again
+        held[self.quantity, self.dtype.name, options] = built
+        return built
+
+    def _make_ready(self) -> None:
+        self._watch = self._find_watch()
+        super()._make_ready()
+
+    def _find_watch(self) -> Watch | LoopWatch | None:
         """Who says why a result is NaN; None where nothing but NaN in the arguments makes it so."""
-        if not isinstance(self.robot, Robot):
-            return None if self.recipe.unmarked else MachineWatch(self)
+        if self.robot.loops and not self.recipe.unmarked:
+            return LoopWatch(self)
+        if self.recipe.open_loops:
+            return None
         vanishing = self.recipe.may_vanish
-        turns = self.robot.nq != self.robot.nv and Operand("q", (self.robot.nq,)) in self.inputs
-        if not vanishing and not turns:
+        turns = any(joint.type.quaternion is not None for joint in self.robot.moving_joints)
+        if not vanishing and not (turns and Operand("q", (self.robot.nq,)) in self.inputs):
             return None
         return Watch(self.robot, self.quantity, self.inputs, self.outputs, vanishing).find(self.ufunc, self.dtype)
 
-    def _general(self, *arrays: Any, out: Any = None) -> Any:
-        """A call that is not one state in plain arrays: any batch, any numbers, results that are not finite."""
-        try:
-            return self._checked(arrays, out) if self._watch is None else self._watched(self._watch, arrays, out)
-        except Traced:
-            pass
-        return self._inlined(arrays, out)
+    def _run(self, arrays: Sequence[Any], out: Any) -> Any:
+        return self._checked(arrays, out) if self._watch is None else self._watched(self._watch, arrays, out)
 
-    def _watched(self, watch: Watch | MachineWatch, arrays: Sequence[Any], out: Any) -> Any:
+    def _watched(self, watch: Watch | LoopWatch, arrays: Sequence[Any], out: Any) -> Any:
         """The results, looked at for NaN; what is needed to say why is kept before it is written over."""
         found = None
         try:
@@ -130,11 +160,7 @@ class Kernel(Compiled):
         return _again, (self.robot, self.quantity, self.dtype.name, self.options, self.threads)
 
 
-def _again(robot: Subject, quantity: str, dtype: str, options: dict[str, Any], threads: int | None) -> Kernel:
+def _again(robot: Robot, quantity: str, dtype: str, options: dict[str, Any], threads: int | None) -> Kernel:
     kernel = Kernel(robot, quantity, dtype=dtype, **options)
     kernel.threads = threads
     return kernel
-
-
-verbs.provide(Kernel)
-verbs.provide_analysis(mobility)

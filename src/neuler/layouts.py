@@ -245,6 +245,7 @@ def mujoco(robot: Robot, model: Any = None) -> Layout:
     >>> layout.q([1, 2, 3, 0, 0, 0, 1, 0.1, 0.2]).tolist()
     [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0, 0.1, 0.2]
     """
+    _refuse_carried(robot)
     if _is_names(model):
         slots = _slots_by_name(robot, "mujoco", model)
     else:
@@ -254,6 +255,20 @@ def mujoco(robot: Robot, model: Any = None) -> Layout:
             found[str(model.joint(k).name)] = Slot(int(model.jnt_qposadr[k]), nq, int(model.jnt_dofadr[k]), nv)
         slots = _matched(robot, "mujoco", found)
     return Layout(robot, "mujoco", slots, scalar_first=True, world_axes=True)
+
+
+def _refuse_carried(robot: Robot) -> None:
+    """MuJoCo counts the position of a free link from the world: nothing that moves may carry it."""
+    carried = {joint.child: joint for joint in robot.joints}
+    for joint in robot.joints:
+        below = carried.get(joint.parent)
+        while joint.kind == "free" and below is not None:
+            if below.moves:
+                raise InputError(
+                    f"layouts.mujoco: joint {joint.name!r} is free on a link that joint {below.name!r} moves; "
+                    "MuJoCo frees links from the world alone"
+                )
+            below = carried.get(below.parent)
 
 
 def _is_names(model: Any) -> bool:
@@ -275,8 +290,14 @@ def _slots_by_name(robot: Robot, library: str, names: Sequence[str] | None) -> t
 
 def _matched(robot: Robot, library: str, slots: dict[str, Slot]) -> tuple[Slot, ...]:
     """In the robot's order; joints that either side lacks, and joints of another kind, are named."""
+    if robot.loops:
+        raise InputError(
+            f"layouts.{library}: robot {robot.name!r} has loops, which no layout knows: take the layout of robot.tree"
+        )
+    followers = {coupling.joint for coupling in robot.couplings}
     missing = [name for name in robot.joint_names if name not in slots]
     extra = [name for name in slots if name not in robot.joint_names]
+    extra = [name for name in extra if name not in followers or slots[name].nv]
     if missing or extra:
         parts = [f"the model has no joint {', '.join(map(repr, missing))}"] if missing else []
         parts += [f"robot {robot.name!r} has no moving joint {', '.join(map(repr, extra))}"] if extra else []

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from neuler.trace import functions as f
 from neuler.trace import graph as g
+from neuler.trace import scalars as f
 from neuler.trace.graph import Node
 from neuler.trace.inlining import scalars
 from neuler.trace.symbols import graph_of

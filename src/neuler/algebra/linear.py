@@ -1,4 +1,4 @@
-"""Linear algebra over any scalar: products, and columns made square to one another."""
+"""Linear algebra over any scalar: products, and columns made orthogonal."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Orthogonal:
             self._done.append((k, left))
 
     def _split(self, vector: Sequence[Scalar]) -> tuple[list[Scalar], list[tuple[int, Scalar]]]:
-        """What is square to all columns so far, and how much of each was in the vector."""
+        """What is orthogonal to all columns so far, and how much of each was in the vector."""
         left, found = list(vector), []
         for k, column in self._done:
             share = dot(column, left) * self.inverses[k]
@@ -63,7 +63,7 @@ class Orthogonal:
         return left, found
 
     def across(self, vector: Sequence[Scalar]) -> list[Scalar]:
-        """(1 - A A^+) vector: what is square to all columns."""
+        """(1 - A A^+) vector: what is orthogonal to all columns."""
         return self._split(vector)[0]
 
     def solve(self, right: Sequence[Scalar]) -> list[Scalar]:

@@ -10,7 +10,9 @@ from neuler.algebra.vector import Vector
 from neuler.trace.graph import Scalar
 
 Wrench = tuple[Vector, Vector]
-"""(force; moment); a velocity or acceleration screw (linear; angular) has the same form."""
+"""(force; moment)."""
+Screw = tuple[Vector, Vector]
+"""A velocity or an acceleration: (linear; angular)."""
 
 
 def flat(wrench: Wrench) -> tuple[Scalar, ...]:
@@ -47,10 +49,10 @@ class Column:
         """The wrench's component along it: a_j^T f."""
         return vec.dot(self.linear, wrench[0]) + vec.dot(self.angular, wrench[1])
 
-    def times(self, rate: Scalar) -> Wrench:
+    def times(self, rate: Scalar) -> Screw:
         """The screw of a velocity."""
         return vec.scale(rate, self.linear), vec.scale(rate, self.angular)
 
-    def turned(self, w: Vector) -> Wrench:
+    def turned(self, w: Vector) -> Screw:
         """Its inertial rate in a frame that turns by w."""
         return vec.cross(w, self.linear), vec.cross(w, self.angular)

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _message(error: Exception) -> str:
-    from neuler.view.text import shown
+    from neuler.plain import shown
 
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename!r}: " if error.filename is not None else ""

@@ -12,8 +12,7 @@ from typing import Any
 
 from neuler import formats, robots
 from neuler.errors import InputError
-from neuler.recipes.quantities import Subject
-from neuler.robot import ParallelRobot, Robot
+from neuler.robot import Robot
 
 
 def robot_command(
@@ -41,13 +40,12 @@ def robot_command(
         "--value", action="append", default=[], metavar="SYMBOL=NUMBER", help="the value of a symbol (SYMORO+)"
     )
     command.add_argument(
-        "--values",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="values of symbols (SYMORO+): lines D3 = 0.45",
+        "--values", action="append", default=[], metavar="FILE", help="values of symbols (SYMORO+): lines D3 = 0.45"
     )
     command.add_argument("--missing", choices=("refuse", "zero"), help="dynamic parameters without a value (SYMORO+)")
+    command.add_argument(
+        "--independent", metavar="JOINT,...", help="joints of a robot with loops whose velocities are its own"
+    )
     command.set_defaults(run=run)
     return command
 
@@ -68,7 +66,7 @@ def _positive(text: str) -> int:
     return number
 
 
-def load_robot(chosen: Any) -> Subject:
+def load_robot(chosen: Any) -> Robot:
     """The robot that the command is about."""
     options = {key: getattr(chosen, key) for key in ("mimic", "missing") if getattr(chosen, key) is not None}
     if chosen.floating not in (None, "base"):
@@ -78,10 +76,16 @@ def load_robot(chosen: Any) -> Subject:
     if values:
         options["values"] = values
     found = _named(chosen.robot, options)
-    return _freed(found) if chosen.floating == "base" else found
+    if chosen.floating == "base":
+        found = _freed(found)
+    return found if chosen.independent is None else found.with_independent(*_names(chosen.independent))
 
 
-def _named(name: str, options: dict[str, Any]) -> Subject:
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _named(name: str, options: dict[str, Any]) -> Robot:
     if os.path.exists(name):
         return formats.load(name, **options)
     looks_like_file = os.sep in name or bool(os.path.splitext(name)[1])
@@ -98,21 +102,14 @@ def _named(name: str, options: dict[str, Any]) -> Subject:
     return robots.get(name)
 
 
-def _freed(found: Subject) -> Subject:
-    """With its base free to move, under a name for the ground that is not taken."""
-    if isinstance(found, ParallelRobot):
-        raise InputError(
-            f"--floating: the legs of the parallel robot {found.name!r} stand on the ground; it stays there"
-        )
-    tree = found if isinstance(found, Robot) else found.tree
-    world = "world"
-    while world in tree.link_names:
+def _freed(robot: Robot) -> Robot:
+    """With its base free to move, under names that are not taken."""
+    joint, world = "root_joint", "world"
+    while joint in {each.name for each in robot.joints}:
+        joint += "_"
+    while world in robot.frame_names:
         world += "_"
-    free = tree.with_free_base(world=world)
-    if isinstance(found, Robot):
-        return free
-    reference = None if found.reference is None else (*free.neutral()[:7], *found.reference)
-    return found.replace(tree=free, reference=reference)
+    return robot.with_free_base(joint, world)
 
 
 def _value(text: str) -> tuple[str, float]:

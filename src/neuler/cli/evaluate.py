@@ -9,9 +9,7 @@ from typing import Any
 from neuler.cli.common import load_robot, progress_bar, robot_command
 from neuler.errors import InputError
 from neuler.files.ends import FORMATS, STANDARD, name_of
-from neuler.recipes.closed_loops import CLOSED_LOOPS
-from neuler.recipes.parallel_robots import PARALLEL
-from neuler.recipes.quantities import QUANTITIES
+from neuler.quantities.catalogue import QUANTITIES
 
 LISTED = 8
 """Columns that a message names."""
@@ -24,10 +22,10 @@ NPZ: one array for each input under its name (q, qd, qdd), batch axes first; res
 Columns and arrays that are no inputs, such as the time, are kept as they are, before the results: --drop keeps
 none, --ignore leaves out some.
 
-Machines with loops: q are closed positions of all joints of the tree, qd and qdd those of the
-independent joints, tau those of the motors; v and vd (v_vx to vd_wz) those of a parallel robot's
-platform. With --assemble the file needs only the positions of the independent joints, or of the
-platform; the others are found, from a guess where the file has one.
+Robots with loops: q are closed positions of all joints with a coordinate, qd and qdd velocities of
+the independent joints (--independent chooses others), tau forces of the motors. With --assemble the
+file needs only the positions of the independent joints, of a parallel robot those of its platform or
+of its motors; the others are found, from a guess where the file has one.
 
   neuler eval inverse_dynamics puma560 --in states.csv --out torques.csv
   neuler eval forward_dynamics arm.urdf --in states.npz --out qdd.npz --option method=nasser
@@ -63,8 +61,8 @@ def add(commands: Any) -> None:
 
 
 def _quantities() -> str:
-    lists = {"": QUANTITIES, "; of mechanisms ": CLOSED_LOOPS, "; of parallel robots ": PARALLEL}
-    return "one of " + "".join(f"{of}{', '.join(names)}" for of, names in lists.items())
+    loops = [name for name, each in QUANTITIES.items() if each.only == "loops"]
+    return f"one of {', '.join(name for name in QUANTITIES if name not in loops)}; with loops also {', '.join(loops)}"
 
 
 def _option(text: str) -> tuple[str, Any]:
@@ -84,7 +82,7 @@ def _option(text: str) -> tuple[str, Any]:
 def run(chosen: Any) -> None:
     """Read, compute, write."""
     from neuler.files import tables
-    from neuler.view.text import shown
+    from neuler.plain import shown
 
     robot = load_robot(chosen)
     options: dict[str, Any] = {}
@@ -110,6 +108,6 @@ def run(chosen: Any) -> None:
 
 
 def _note(text: str) -> None:
-    from neuler.view.text import shown
+    from neuler.plain import shown
 
     print(f"neuler: note: {shown(text)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""``neuler info``: a robot's tree, parameters and the doctor's findings."""
+"""``neuler info``: a robot's tree, loops, parameters and the doctor's findings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sys
 from typing import Any
 
 from neuler.cli.common import load_robot, print_json, robot_command
-from neuler.robot import Robot
 
 
 def add(commands: Any) -> None:
@@ -18,19 +17,14 @@ def add(commands: Any) -> None:
 
 def run(chosen: Any) -> int:
     """Print a text or JSON; 1 where the doctor's errors are to count."""
-    from neuler.view import machine_text, text
+    from neuler.view import text
 
     robot = load_robot(chosen)
-    if isinstance(robot, Robot):
-        found = list(robot.check())
-        told = text.as_dict(robot, found) if chosen.json else text.summary(robot, found, _marks())
-    else:
-        found = machine_text.findings(robot)
-        told = machine_text.as_dict(robot, found) if chosen.json else machine_text.summary(robot, found, _marks())
+    found = robot.check()
     if chosen.json:
-        print_json(told)
+        print_json(text.as_dict(robot, found))
     else:
-        print(told)
+        print(text.summary(robot, found, _marks()))
     return int(chosen.strict and any(finding.severity == "error" for finding in found))
 
 

@@ -382,9 +382,10 @@ Direct: Any = callable_type(
 
 
 def vectorcalled(kind: Any) -> Any:
-    """Let a class derived from ``Direct`` be called as quickly as the type itself.
+    """Let a class derived from ``Direct`` be called as quickly as the type itself, once its instances are ``ready``.
 
-    Python 3.11 does not hand the flag down, since a class may define ``__call__`` later; this one does not.
+    Python does not hand the flag down to a class with a ``__call__`` of its own. That one takes the calls of instances
+    that are not ready: their function is null, and Python then looks for ``__call__``.
     """
     if not kind.__flags__ & _VECTORCALL:
         flags = ctypes.c_ulong.from_address(id(kind) + _TP_FLAGS)

@@ -10,8 +10,8 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 
-from neuler.compiler import functions, movement, trig
-from neuler.compiler.functions import FUNCTIONS, INLINE, Writer
+from neuler.compiler import elementary, movement, trig
+from neuler.compiler.elementary import FUNCTIONS, INLINE, Writer
 from neuler.compiler.schedule import Chunk, Plan
 from neuler.compiler.sums import Term
 from neuler.compiler.target import Target
@@ -210,7 +210,7 @@ class Emitter:
                 body.append(_declare("fma", self.lanes, "double"))
             if self.scalar == "float":
                 body.append(movement.sincos_of_floats(self.lanes))
-        body.extend(functions.emit(name, self.lanes, self.target.fma) for name in sorted(self.functions))
+        body.extend(elementary.emit(name, self.lanes, self.target.fma) for name in sorted(self.functions))
         if self.functions and self.target.fma and _declare("fma", self.lanes, "double") not in body:
             body.append(_declare("fma", self.lanes, "double"))
         # Windows commits a stack page by page, in order: nothing large may skip ahead there

@@ -2,49 +2,23 @@
 
 Positions are ``q_<joint>``, velocities ``qd_<joint>``, forces ``tau_<joint>``. A free joint has several: its position
 is ``q_<joint>_x, _y, _z, _qx, _qy, _qz, _qw``, its velocity ``qd_<joint>_vx, _vy, _vz, _wx, _wy, _wz``, its force
-``tau_<joint>_fx, _fy, _fz, _mx, _my, _mz``. Velocities of a mechanism are those of its independent joints, forces
-those of its active ones; ``v`` and ``vd`` of a parallel robot's platform are ``v_vx`` to ``vd_wz``.
+``tau_<joint>_fx, _fy, _fz, _mx, _my, _mz``; other joints with several coordinates alike, by the parts that they have.
+In loops velocities are those of the independent joints, forces those of the driven ones.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from neuler.recipes.mobility import chart
-from neuler.recipes.quantities import Subject
-from neuler.robot import Joint, Mechanism, ParallelRobot, Robot
+from neuler.robot import Joint, Robot
 from neuler.trace.recipe import Operand
 
-POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
-SCREW = ("vx", "vy", "vz", "wx", "wy", "wz")
-WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
-
 _POSITIONS = frozenset({"q", "next"})
-_VELOCITIES = frozenset({"qd", "qdd", "qddd", "qdddd", "given", "found", "qd_tree", "qdd_tree", "leg_qd", "leg_qdd"})
-_FORCES = frozenset({"tau", "tau_rate", "bias", "gravity"})
-
-
-def mechanism_of(subject: Subject) -> Mechanism | None:
-    """The mechanism that a machine is; None for a tree."""
-    if isinstance(subject, ParallelRobot):
-        return subject.mechanism
-    return subject if isinstance(subject, Mechanism) else None
-
-
-def tree_of(subject: Subject) -> Robot:
-    """The tree of a machine; a robot is its own.
-
-    >>> import neuler
-    >>> tree_of(neuler.robots.four_bar()).joint_names
-    ('crank', 'coupler', 'rocker')
-    """
-    if isinstance(subject, Robot):
-        return subject
-    mechanism = mechanism_of(subject)
-    assert mechanism is not None
-    return mechanism.tree
+_VELOCITIES = frozenset({"qd", "qdd", "qddd", "qdddd", "qd_tree", "qdd_tree", "weights"})
+_EITHER = frozenset({"given", "found"})
+_FORCES = frozenset({"tau", "tau_rate", "tau_rate2", "bias", "gravity", "force"})
 
 
 def slots(robot: Robot) -> list[tuple[Joint, int, int]]:
@@ -61,15 +35,32 @@ def slots(robot: Robot) -> list[tuple[Joint, int, int]]:
     return found
 
 
-def entries(robot: Robot, parts: Sequence[str], between: str = "_") -> list[str]:
-    """A name for every number of a vector over the joints; ``parts`` are those of a free joint's."""
+def position_parts(joint: Joint) -> Sequence[str]:
+    """What its positions are called; nothing where there is one."""
+    return joint.type.parts
+
+
+def velocity_parts(joint: Joint) -> Sequence[str]:
+    """What its velocities are called."""
+    return joint.type.velocity_parts
+
+
+def force_parts(joint: Joint) -> Sequence[str]:
+    """What its forces are called: f and m with the axes of a screw, else as the velocities."""
+    named = {"v": "f", "w": "m"}
+    return [named[part[0]] + part[1:] if part[0] in named else part for part in joint.type.velocity_parts]
+
+
+def entries(joints: Sequence[Joint], parts: Callable[[Joint], Sequence[str]], between: str = "_") -> list[str]:
+    """A name for every number of a vector over the joints."""
     found: list[str] = []
-    for joint in robot.moving_joints:
-        found += [f"{joint.name}{between}{part}" for part in parts] if joint.kind == "free" else [joint.name]
+    for joint in joints:
+        names = parts(joint)
+        found += [f"{joint.name}{between}{part}" for part in names] if names else [joint.name]
     return found
 
 
-def column_names(subject: Subject, operand: Operand, options: Mapping[str, Any] | None = None) -> list[str]:
+def column_names(robot: Robot, operand: Operand, options: Mapping[str, Any] | None = None) -> list[str]:
     """The names of an operand's numbers, in order; ``options`` are those of its kernel.
 
     >>> import neuler
@@ -82,39 +73,36 @@ def column_names(subject: Subject, operand: Operand, options: Mapping[str, Any] 
     """
     if operand.shape == ():
         return [operand.name]
-    found = _entries(subject, operand, options or {}) if len(operand.shape) == 1 else None
+    found = _entries(robot, operand) if len(operand.shape) == 1 else None
     if found is not None and len(found) == operand.size and len(set(found)) == len(found):
         return [f"{operand.name}_{name}" for name in found]
     spots = itertools.product(*map(range, operand.shape))
     return [f"{operand.name}[{','.join(map(str, spot))}]" for spot in spots]
 
 
-def _entries(subject: Subject, operand: Operand, options: Mapping[str, Any]) -> list[str] | None:
-    tree, mechanism = tree_of(subject), mechanism_of(subject)
+def _entries(robot: Robot, operand: Operand) -> list[str] | None:
+    joints = robot.moving_joints
     if operand.name in _POSITIONS:
-        return entries(tree, POSE)
-    if isinstance(subject, ParallelRobot) and operand.name in ("v", "vd"):
-        return list(SCREW)
-    if operand.name not in _VELOCITIES | _FORCES:
+        return entries(joints, position_parts)
+    if operand.name not in _VELOCITIES | _FORCES | _EITHER:
         return None
-    every = entries(tree, WRENCH if operand.name in _FORCES else SCREW)
-    if mechanism is None or operand.size == len(every):
+    parts = force_parts if operand.name in _FORCES else velocity_parts
+    if operand.name.endswith("_tree"):
+        return entries(robot.tree.moving_joints, parts)
+    every = entries(joints, parts)
+    if operand.size == len(every) or not robot.loops:
         return every
-    if isinstance(subject, ParallelRobot) and operand.name.startswith("leg_"):
-        return every[6:]
-    if operand.name == "tau":
-        return [name for name in every if name in mechanism.active_names]
-    named = options.get("independent")
-    names = (named,) if isinstance(named, str) else named
-    return [every[k] for k in chart(mechanism, names).independent]
+    facts = robot.mobility
+    forces = operand.name in _EITHER or operand.name.startswith("tau") or operand.name == "weights"
+    return [every[k] for k in (facts.active_numbers if forces else facts.choice.independent)]
 
 
-def spellings(subject: Subject, inputs: Sequence[Operand], options: Mapping[str, Any]) -> dict[str, int]:
+def spellings(robot: Robot, inputs: Sequence[Operand], options: Mapping[str, Any]) -> dict[str, int]:
     """Every accepted name of every number, to its place among all inputs; ambiguous names are left out."""
     places: dict[str, set[int]] = {}
     start = 0
     for operand in inputs:
-        for k, name in enumerate(column_names(subject, operand, options)):
+        for k, name in enumerate(column_names(robot, operand, options)):
             for spelling in {name, f"{operand.name}[{k}]", f"{operand.name}{k + 1}"}:
                 places.setdefault(spelling, set()).add(start + k)
         start += operand.size

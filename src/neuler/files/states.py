@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import FormatError, InputError, RobotError
-from neuler.files.columns import mechanism_of, slots, tree_of
+from neuler.files.columns import slots
 from neuler.kernels import Kernel
-from neuler.robot import Mechanism, ParallelRobot
+from neuler.robot import Robot
 from neuler.robot.configuration import length_instead_of_one, no_rotation, quaternions
 from neuler.robot.parallel import PLATFORM
 from neuler.tolerances import OPEN
@@ -30,7 +30,7 @@ Where = Callable[[tuple[int, ...]], str]
 class Closing:
     """Closes the loops: the positions ``places`` of ``joints`` are kept, the others start from ``guess``."""
 
-    mechanism: Mechanism
+    robot: Robot
     joints: tuple[str, ...]
     places: tuple[int, ...]
     guess: Array
@@ -40,44 +40,35 @@ class Closing:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
-                found = self.mechanism.assemble(q[..., self.places], q, independent=self.joints)
+                found = self.robot.assemble(q[..., self.places], q, independent=self.joints)
         except RobotError as error:
             raise FormatError(f"{where((0,) * (q.ndim - 1))}: {error}") from None
         if found.closed.all():
             return found.q
         first = tuple(np.argwhere(~found.closed)[0].tolist())
         raise FormatError(
-            f"{where(first)}: the loops of {self.mechanism.name!r} cannot be closed at this position; they stay open "
+            f"{where(first)}: the loops of {self.robot.name!r} cannot be closed at this position; they stay open "
             f"by {float(found.gap[first]):.2g} (m or rad): out of reach, or of another branch"
         )
 
 
 def closings(kernel: Kernel) -> list[Closing]:
     """The ways to close the loops of a kernel's states: by the platform's pose, by the independent joints."""
-    mechanism = mechanism_of(kernel.robot)
-    if mechanism is None:
-        raise InputError(f"--assemble closes loops, and robot {kernel.robot.name!r} has none")
-    named = kernel.options.get("independent")
-    chosen = (named,) if isinstance(named, str) else named or mechanism.mobility.independent
-    for name in chosen:
-        if name not in mechanism.joint_names:
-            raise InputError(f"--option independent: {mechanism.name!r} has no moving joint {name!r}")
-    ways = [tuple(name for name in mechanism.joint_names if name in chosen)] if chosen else []
-    if isinstance(kernel.robot, ParallelRobot):
+    robot = kernel.robot
+    if not robot.loops:
+        raise InputError(f"--assemble closes loops, and robot {robot.name!r} has none")
+    ways = [tuple(name for name in robot.joint_names if name in robot.mobility.independent)]
+    if PLATFORM in robot.joint_names:
         ways.insert(0, (PLATFORM,))
-    if not ways:
-        raise InputError(
-            f"--assemble: the active joints of {mechanism.name!r} do not decide its position; "
-            "name joints that do: --option independent=joint1,joint2"
-        )
-    guess = np.array(mechanism.mobility.reference)
-    return [Closing(mechanism, way, _places(mechanism, way), guess) for way in ways]
+        motors = robot.replace(independent=None).mobility
+        if motors.driven == motors.freedoms:
+            ways.append(tuple(name for name in robot.joint_names if name in motors.independent))
+    guess = np.array(robot.mobility.reference)
+    return [Closing(robot, way, _places(robot, way), guess) for way in dict.fromkeys(ways)]
 
 
-def _places(mechanism: Mechanism, joints: Sequence[str]) -> tuple[int, ...]:
-    return tuple(
-        q + k for joint, q, _ in slots(mechanism.tree) if joint.name in joints for k in range(joint.nq)
-    )  # fmt: skip
+def _places(robot: Robot, joints: Sequence[str]) -> tuple[int, ...]:
+    return tuple(q + k for joint, q, _ in slots(robot) if joint.name in joints for k in range(joint.nq))
 
 
 def ready(kernel: Kernel, arrays: Sequence[Array], where: Where, closing: Closing | None = None) -> list[Array]:
@@ -87,15 +78,15 @@ def ready(kernel: Kernel, arrays: Sequence[Array], where: Where, closing: Closin
     if "q" not in names:
         return found
     at = names.index("q")
-    tree = tree_of(kernel.robot)
+    robot = kernel.robot
     q = np.asarray(found[at])
-    if closing is not None and q.ndim and q.shape[-1] == len(closing.places) != tree.nq:
-        whole = np.array(np.broadcast_to(closing.guess, (*q.shape[:-1], tree.nq)))
+    if closing is not None and q.ndim and q.shape[-1] == len(closing.places) != robot.nq:
+        whole = np.array(np.broadcast_to(closing.guess, (*q.shape[:-1], robot.nq)))
         whole[..., closing.places] = q
         q = whole
-    if q.ndim == 0 or q.shape[-1] != tree.nq or q.dtype.kind not in "fiu":
+    if q.ndim == 0 or q.shape[-1] != robot.nq or q.dtype.kind not in "fiu":
         return found  # the kernel says what is wrong
-    for name, first in quaternions(tree):
+    for name, first in quaternions(robot):
         turn = q[..., first : first + 4]
         bad = no_rotation(turn)
         if bad.any():
@@ -104,19 +95,18 @@ def ready(kernel: Kernel, arrays: Sequence[Array], where: Where, closing: Closin
             raise FormatError(f"{where(spot)}: the quaternion of joint {name!r} {what}; divide it by that, or set it")
     if closing is not None:
         found[at] = closing.close(q.astype(float), where)
-    elif mechanism_of(kernel.robot) is not None and not kernel.recipe.open_loops:
+    elif robot.loops and not kernel.recipe.open_loops:
         _refuse_open(kernel, q, where)
     return found
 
 
 def _refuse_open(kernel: Kernel, q: Array, where: Where) -> None:
-    mechanism = mechanism_of(kernel.robot)
-    assert mechanism is not None
-    gap = np.linalg.norm(np.asarray(mechanism.closure(q)[0]), axis=-1)
+    robot = kernel.robot
+    gap = np.linalg.norm(np.asarray(robot.compile("closure")(q)[0]), axis=-1)
     bad = np.asarray(gap >= OPEN)
     if bad.any():
         spot = tuple(np.argwhere(bad)[0].tolist())
         raise FormatError(
-            f"{where(spot)}: the loops of {mechanism.name!r} are open by {float(gap[spot]):.2g} (m or rad) there; "
+            f"{where(spot)}: the loops of {robot.name!r} are open by {float(gap[spot]):.2g} (m or rad) there; "
             "give closed positions, or let --assemble close them"
         )

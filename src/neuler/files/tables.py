@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import FormatError
-from neuler.files.columns import mechanism_of
 from neuler.files.ends import STANDARD, format_of, name_of, target
 from neuler.files.match import Chosen, Note
 from neuler.files.read import Part, Report, read_csv, read_npz
@@ -76,7 +75,7 @@ def evaluate(
 
 
 def _outputs(kernel: Kernel, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    if mechanism_of(kernel.robot) is None:
+    if not kernel.robot.loops:
         found = kernel(*arrays)
     else:
         with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
@@ -93,7 +92,7 @@ def _counted(kernel: Kernel, chunks: Iterable[Results], note: Note) -> Iterator[
         nan = np.isnan(outputs[0]).any(axis=tuple(range(-core, 0)))
         lost, states = lost + int(nan.sum()), states + nan.size
         yield outputs, kept
-    if lost and mechanism_of(kernel.robot) is not None:
+    if lost and kernel.robot.loops:
         note(
             f"{lost} of {states} states have no result (nan): there the machine is singular, or asked to move as its "
             "loops do not allow"

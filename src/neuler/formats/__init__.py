@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import inspect
 import os
+from pathlib import Path
 from typing import Any
 
 from neuler.errors import FormatError, RobotError
 from neuler.formats import par
 from neuler.formats.dh import DHRow, KhalilRow, from_dh
+from neuler.formats.registry import FORMATS, checked, format_of, suffixes
+from neuler.formats.source import Source
 from neuler.formats.urdf import load_urdf
-from neuler.formats.urdf_xml import Source, is_text
-from neuler.robot import Mechanism, Robot
+from neuler.robot import Robot
 
-__all__ = ["DHRow", "KhalilRow", "from_dh", "load", "load_urdf", "par"]
-
-_SUPPORTED = "URDF (.urdf, or .xml with the root element <robot>), SYMORO+ (.par)"
+__all__ = ["DHRow", "KhalilRow", "from_dh", "load", "load_urdf", "par", "save"]
 
 
-def load(source: Source, *, floating_base: bool = False, **options: Any) -> Robot | Mechanism:
+def load(source: Source, *, floating_base: bool = False, **options: Any) -> Robot:
     """A robot from a file, read by its suffix, or from its text.
 
     Supported: URDF (``.urdf``, or ``.xml`` with the root element ``<robot>``) with the options of
     :func:`load_urdf`; SYMORO+ (``.par``) with those of :func:`neuler.formats.par.read`, such as
     ``values={"D3": 0.45}``. Text that begins with ``(*`` is read as SYMORO+, other text that begins
-    with ``<`` and other bytes as XML. Closed loops and couplings give a :class:`Mechanism`.
+    with ``<`` and other bytes as XML. Closed loops and mimic joints are loops and couplings of
+    the robot.
 
     ``floating_base=True`` frees the base: :meth:`Robot.with_free_base`.
 
@@ -35,54 +35,44 @@ def load(source: Source, *, floating_base: bool = False, **options: Any) -> Robo
     """
     if not isinstance(source, (str, bytes, os.PathLike)):
         raise FormatError(f"expected the path or the text of a robot file, got {type(source).__name__}")
-    if not len(os.fspath(source)) or not os.fspath(source).strip():
-        raise FormatError("got an empty text: give the path of a robot file (.urdf, .xml, .par), or its whole text")
+    if not os.fspath(source).strip():
+        known = ", ".join(suffixes())
+        raise FormatError(f"got an empty text: give the path of a robot file ({known}), or its whole text")
     if not isinstance(floating_base, bool):
         raise FormatError(f"option 'floating_base' must be True or False, got {floating_base!r}")
-    if _is_par(source):
-        suffix = ".par"
-    else:
-        suffix = ".xml" if is_text(source) else os.path.splitext(os.fsdecode(source))[1].lower()
-    if suffix in (".urdf", ".xml"):
-        found = load_urdf(source, **_known("URDF", load_urdf, options))
-    elif suffix == ".par":
-        found = par.read(source, **_known("SYMORO+", par.read, options))
-    elif suffix == ".xacro":
-        raise FormatError(f"{_shown(source)}: is a xacro file; run xacro first and load the URDF that it prints")
-    else:
-        what = f"the suffix {suffix!r}" if suffix else "no suffix"
-        raise FormatError(f"{_shown(source)}: a file with {what} is not supported; supported: {_SUPPORTED}")
+    form = format_of(source)
+    found = form.read(source, **checked(form, options))
     return _freed(found) if floating_base else found
 
 
-def _is_par(source: Source) -> bool:
-    if isinstance(source, bytes):
-        return source.lstrip(b"\xef\xbb\xbf \t\r\n")[:2] == b"(*"
-    return isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("(*")
+def save(robot: Robot, path: str | os.PathLike[str]) -> None:
+    """Write a robot to a file, in the format of its suffix: SYMORO+ (``.par``).
+
+    What a format cannot hold is refused by name; nothing is written then.
+
+    >>> import tempfile, neuler
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(neuler.robots.rx90(), folder + "/arm.par")
+    ...     load(folder + "/arm.par") == neuler.robots.rx90()
+    True
+    """
+    suffix = os.path.splitext(os.fsdecode(path))[1].lower()
+    for form in FORMATS:
+        if form.write is not None and suffix in form.suffixes:
+            text = form.write(robot)
+            try:
+                Path(path).write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise FormatError(f"{os.fsdecode(path)}: cannot be written: {error.strerror or error}") from None
+            return
+    known = ", ".join(f"{form.name} ({', '.join(form.suffixes)})" for form in FORMATS if form.write is not None)
+    raise FormatError(f"{os.fsdecode(path)!r}: robots are written as {known}; give the file such a suffix")
 
 
-def _known(what: str, reader: Any, options: dict[str, Any]) -> dict[str, Any]:
-    known = [name for name in inspect.signature(reader).parameters if name != "source"]
-    for name in options:
-        if name not in known:
-            raise FormatError(f"load: unknown option {name!r}; {what} files take {', '.join(known)}, floating_base")
-    return options
-
-
-def _freed(machine: Robot | Mechanism) -> Robot | Mechanism:
-    tree = machine if isinstance(machine, Robot) else machine.tree
+def _freed(robot: Robot) -> Robot:
     try:
-        tree = tree.with_free_base()
+        return robot.with_free_base()
     except RobotError as error:
         raise FormatError(
             f"floating_base=True: {error}; load it as it is and choose names: with_free_base(joint=..., world=...)"
         ) from None
-    if isinstance(machine, Robot):
-        return tree
-    reference = None if machine.reference is None else (0, 0, 0, 0, 0, 0, 1, *machine.reference)
-    return machine.replace(tree=tree, reference=reference)
-
-
-def _shown(source: Source) -> str:
-    text = os.fsdecode(source)
-    return repr(text if len(text) <= 120 else text[:117] + "...")

@@ -36,9 +36,10 @@ def tilt(axis: Vec3) -> Transform:
     ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0))
     """
     a, b, c = axis
-    if c < -1.0 + 1e-12:
-        return Transform(((1.0, 0.0, a), (0.0, -1.0, b), (0.0, 0.0, c)))
-    k = 1.0 / (1.0 + c)
+    across = a * a + b * b
+    if c < 0.0 and across < 1e-300:
+        return Transform(((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, -1.0)))
+    k = (1.0 - c) / across if c < 0.0 else 1.0 / (1.0 + c)  # the same; near -z without a loss of digits
     return Transform(((1.0 - a * a * k, -a * b * k, a), (-a * b * k, 1.0 - b * b * k, b), (-a, -b, c)))
 
 

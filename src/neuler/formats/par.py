@@ -15,8 +15,8 @@ from neuler.formats.par_remarks import Remarks
 from neuler.formats.par_table import ALL_DRIVEN, Table, checked
 from neuler.formats.par_text import decode, is_text
 from neuler.formats.par_write import write
-from neuler.formats.urdf_xml import Source
-from neuler.robot import Frame, Joint, Link, Loop, Mechanism, Robot
+from neuler.formats.source import Source
+from neuler.robot import Frame, Joint, Link, Loop, Robot
 from neuler.robot.transform import Transform
 
 __all__ = ["is_text", "read", "write"]
@@ -31,10 +31,10 @@ def read(
     *,
     missing: str = "refuse",
     gravity: ArrayLike | None = None,
-) -> Robot | Mechanism:
+) -> Robot:
     """The robot of a SYMORO+ file: a path, or its content (bytes, or text with a line break).
 
-    A tree gives a :class:`Robot`; closed loops (NJ > NL) give a :class:`Mechanism`: joints 1 to NL are the tree,
+    Closed loops (NJ > NL) are loops of the robot: joints 1 to NL are the tree,
     each cut joint k is the :class:`Loop` "jointk" between the frames "framek" on its antecedent and "frame(k+B)",
     B = NJ - NL, by its sigma revolute, prismatic or fixed. Frames beyond 2 NJ - NL are frames of the robot. Links are
     "base", "link1" ..., joints "joint1" ...; the coordinates follow ``robot.joint_names``. Units are SI, rad.
@@ -65,12 +65,12 @@ def read(
     label, text = decode(source)
     try:
         table = Table(label, text, checked(values or {}), missing == "zero", gravity)
-        return _machine(table, Remarks(table.sheet), "robot" if is_text(source) else Path(label).stem)
+        return _robot(table, Remarks(table.sheet), "robot" if is_text(source) else Path(label).stem)
     except RobotError as error:
         raise FormatError(f"{label}: {error}") from None
 
 
-def _machine(table: Table, remarks: Remarks, file: str) -> Robot | Mechanism:
+def _robot(table: Table, remarks: Remarks, file: str) -> Robot:
     remarks.check_numbers(table.links, table.joints)
     robot = remarks.of_robot
     name: str = robot.get("name") or _name(table) or file or "robot"
@@ -114,9 +114,8 @@ def _machine(table: Table, remarks: Remarks, file: str) -> Robot | Mechanism:
     for k in range(2 * table.joints - table.links + 1, table.frames + 1):
         frames.append(Frame(f"frame{k}", names[seats[k][0]], seats[k][1]))
     notes = [*robot.get("notes", ()), *(note for note in table.notes if note != ALL_DRIVEN or not remarks.has_roles)]
-    tree = Robot(robot.get("tree", name), links, joints, table.gravity, frames, notes)
-    couplings = remarks.couplings()
-    return Mechanism(name, tree, loops, couplings, robot.get("reference")) if loops or couplings else tree
+    more = (loops, remarks.couplings(), robot.get("reference"), robot.get("independent"))
+    return Robot(name, links, joints, table.gravity, frames, notes, *more)
 
 
 def _drive(table: Table, j: int) -> dict[str, Any]:

@@ -14,22 +14,23 @@ from typing import Any
 import numpy as np
 
 from neuler.errors import FormatError, RobotError
-from neuler.formats.par_text import Sheet, clip
-from neuler.robot import Coupling, Frame, Joint, Limits, Link
+from neuler.formats.par_text import Sheet
+from neuler.formats.source import clip
+from neuler.robot import Coupling, Frame, Joint, Limits, Link, Polynomial, Spline
 from neuler.robot.transform import Transform, Vec3
 
 _REMARK = re.compile(r"neuler (robot|link|joint|frame|loop|coupling)(?: ([0-9]{1,6}))? (\{.*\})", re.DOTALL)
 _LIMIT = 100_000
-_TEXTS = {"name", "tree", "world", "root_joint", "role", "link", "first", "second", "joint", "of"}
+_TEXTS = {"name", "world", "root_joint", "role", "link", "first", "second", "joint"}
 _FIELDS = {
-    "robot": {"name", "tree", "notes", "world", "root_joint", "world_body", "reference"},
+    "robot": {"name", "notes", "world", "root_joint", "world_body", "reference", "independent"},
     "link": {"name", "helper", "mass", "first_moment", "inertia"},
     "joint": {
         "name", "axis", "limits", "coulomb_reverse", "gear_ratio", "stiffness", "rest", "role",
     },
     "frame": {"name", "link", "rotation", "translation"},
     "loop": {"name", "first", "second"},
-    "coupling": {"joint", "of", "ratio", "offset"},
+    "coupling": {"joint", "of", "ratio", "offset", "polynomial", "spline"},
 }  # fmt: skip
 
 Data = dict[str, Any]
@@ -105,9 +106,10 @@ class Remarks:
     def of_robot(self) -> Data:
         """Names and notes of the robot."""
         data = self._of("robot")
-        notes = data.get("notes", [])
-        if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-            raise self._refuse("robot", 0, ValueError("notes must be a list of texts"))
+        for key in ("notes", "independent"):
+            texts = data.get(key, [])
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+                raise self._refuse("robot", 0, ValueError(f"{key} must be a list of texts"))
         return data
 
     @property
@@ -201,11 +203,35 @@ class Remarks:
         return there.name
 
     def couplings(self) -> list[Coupling]:
-        """Gears between joints."""
+        """Joints that follow others."""
         found = []
         for line, data in self.lists["coupling"]:
             try:
-                found.append(Coupling(**data))
-            except (TypeError, RobotError) as error:
+                found.append(_coupling(data))
+            except (KeyError, TypeError, ValueError) as error:
                 raise self.error(line, f"the remark on a coupling cannot be used: {error}; mend or remove it") from None
         return found
+
+
+def coupling_data(coupling: Coupling) -> Data:
+    """A coupling as a remark holds it."""
+    one = len(coupling.of) == 1
+    data: Data = {"joint": coupling.joint, "of": coupling.of[0] if one else coupling.of}
+    data |= {"ratio": coupling.ratio[0] if one else coupling.ratio, "offset": coupling.offset}
+    match coupling.function:
+        case Polynomial(coefficients=coefficients):
+            data["polynomial"] = coefficients
+        case Spline(x=x, y=y, degree=degree):
+            data["spline"] = {"x": x, "y": y, "degree": degree}
+    return data
+
+
+def _coupling(data: Data) -> Coupling:
+    data = dict(data)
+    if "polynomial" in data:
+        data["function"] = Polynomial(data.pop("polynomial"))
+    if "spline" in data:
+        if "function" in data:
+            raise ValueError("it is a polynomial or a spline, not both")
+        data["function"] = Spline(**data.pop("spline"))
+    return Coupling(**data)

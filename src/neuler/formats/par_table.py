@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.errors import FormatError, RobotError
-from neuler.formats.par_text import RESERVED, Entry, clip, scan
+from neuler.formats.par_text import RESERVED, Entry, scan
+from neuler.formats.source import clip
 from neuler.naming import hint
 from neuler.robot import Link
 from neuler.robot.transform import Transform
@@ -268,7 +269,7 @@ class Table:
             other = self._variables[unknown[0]].owner
             raise entry.error(
                 f"{unknown[0]!r} is already the joint variable of {other}; give each joint its own and couple them "
-                "with Mechanism(..., couplings=[Coupling(...)])"
+                "with robot.replace(couplings=[Coupling(...)])"
             )
         self._variables[unknown[0]] = entry
         return unknown[0]

@@ -9,10 +9,9 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from neuler.errors import FormatError
-from neuler.formats.urdf_xml import Source, file_chunks
+from neuler.formats.source import Source, check_size, check_source, clip, file_chunks, label_of
 from neuler.naming import closest
 
 MAX_BYTES = 4 * 2**20
@@ -82,11 +81,6 @@ class Sheet:
     comments: list[tuple[int, str]] = field(default_factory=list)
 
 
-def clip(text: str) -> str:
-    """The text as an error shows it."""
-    return repr(text if len(text) <= 60 else text[:57] + "...")
-
-
 # ---- from a source to text -----------------------------------------------------------------------------
 
 
@@ -101,24 +95,17 @@ def is_text(source: Source) -> bool:
 
 def decode(source: Source) -> tuple[str, str]:
     """The label of a source and its text: UTF-8, or Latin-1, in which many SYMORO+ files are written."""
-    if not isinstance(source, (str, bytes, os.PathLike)):
-        raise FormatError(f"expected the path or the text of a SYMORO+ file, got {type(source).__name__}")
-    if isinstance(source, str) and not source.strip():
-        raise FormatError("expected the path or the text of a SYMORO+ file, got an empty string")
+    check_source(source, "SYMORO+")
     if isinstance(source, str) and is_text(source):
-        _check_size("PAR text", len(source))
         label, text = "PAR text", source
+        check_size(label, len(source), MAX_BYTES)
     else:
         if isinstance(source, bytes):
             label, data = "PAR text", source
-            _check_size(label, len(data))
+            check_size(label, len(data), MAX_BYTES)
         else:
             path = os.fsdecode(source)
-            label = path if len(path) <= 200 else f"{path[:97]}...{path[-97:]}"
-            data = b""
-            for chunk in file_chunks(label, Path(path), "SYMORO+"):
-                data += chunk
-                _check_size(label, len(data))
+            label, data = label_of(path), b"".join(file_chunks(path, "SYMORO+", MAX_BYTES))
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -128,11 +115,6 @@ def decode(source: Source) -> tuple[str, str]:
     if not text.strip("\ufeff \t\r\n"):
         raise FormatError(f"{label}: is empty; a SYMORO+ file begins with NL, NJ and NF")
     return label, text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _check_size(label: str, size: int) -> None:
-    if size > MAX_BYTES:
-        raise FormatError(f"{label}: is larger than the limit of {MAX_BYTES:,} bytes; no robot needs so many")
 
 
 # ---- from text to entries -------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Robots and mechanisms as SYMORO+ files."""
+"""Robots as SYMORO+ files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from neuler.errors import FormatError
 from neuler.formats.khalil import Six, factors, tilt
-from neuler.formats.par_remarks import remark
-from neuler.robot import Joint, Link, Mechanism, Robot
+from neuler.formats.par_remarks import coupling_data, remark
+from neuler.robot import Joint, Link, Robot
 from neuler.robot.joint import Limits
 from neuler.robot.transform import Transform
 
@@ -30,16 +30,17 @@ class _Row:
     mu: int = 0
 
 
-def write(robot: Robot | Mechanism) -> str:
+def write(robot: Robot) -> str:
     """The robot as the text of a SYMORO+ file, which :func:`neuler.formats.par.read` reads again.
 
     The z axis of each link becomes its joint's axis: where it is not, the link is described in a frame turned to it
     by the smallest turn. Between nearly parallel axes a massless link, fixed, keeps the parameters small. Numbers are
     written with all their digits, quarter turns as pi/2. What the format has no place for (names, own axes, limits,
-    Coulomb friction of the reverse direction, frames, springs of driven joints, couplings, the reference of a
-    mechanism, the body of a base that does not move) stands in comments that ``read`` understands and SYMORO+ skips.
+    Coulomb friction of the reverse direction, frames, springs of driven joints, couplings, the reference and the
+    independent joints of a robot with loops, the body of a base that does not move) stands in comments that ``read``
+    understands and SYMORO+ skips: it takes coupled joints as joints of their own.
 
-    Refused: cut joints other than revolute, prismatic and fixed; more than one free link.
+    Refused: joints and cut joints other than revolute, prismatic and fixed; free links but for the base.
 
     >>> from neuler import Joint, Link, Robot
     >>> arm = Robot("arm", [Link("base"), Link("bob", 1.0)], [Joint("hinge", "revolute", "base", "bob")])
@@ -54,18 +55,16 @@ def write(robot: Robot | Mechanism) -> str:
     Mu = {1}
     Theta = {th1}
     """
-    if not isinstance(robot, (Robot, Mechanism)):
-        raise FormatError(f"expected a Robot or a Mechanism, got {type(robot).__name__}")
+    if not isinstance(robot, Robot):
+        raise FormatError(f"expected a Robot, got {type(robot).__name__}")
     return _Writer(robot).text()
 
 
 class _Writer:
-    def __init__(self, robot: Robot | Mechanism) -> None:
-        self.name = robot.name
-        self.tree = robot if isinstance(robot, Robot) else robot.tree
-        self.loops = () if isinstance(robot, Robot) else robot.loops
-        self.couplings = () if isinstance(robot, Robot) else robot.couplings
-        self.reference = None if isinstance(robot, Robot) else robot.reference
+    def __init__(self, robot: Robot) -> None:
+        self.name, self.tree = robot.name, robot.tree
+        self.loops, self.couplings = robot.loops, robot.couplings
+        self.reference, self.independent = robot.reference, robot.independent
         self.remarks: list[str] = []
         self.floating, self.base, self.seat = self._ground()
         self.rows: list[_Row] = [_Row(0, 2, (0.0,) * 6, self.base)]
@@ -108,6 +107,11 @@ class _Writer:
         for joint, link in zip(self.tree.joints, self.tree.links[1:], strict=True):
             if joint.kind == "free":
                 continue
+            if joint.kind not in _SIGMA:
+                raise FormatError(
+                    f"joint {joint.name!r}: a SYMORO+ file holds revolute, prismatic and fixed joints, not a "
+                    f"{joint.kind} one; build it of these, with links without mass between them"
+                )
             turned = tilt(joint.axis) if joint.moves else Transform()
             placement = self.tilts[joint.parent].inverse() @ joint.placement @ turned
             row = self._add(self.numbers[joint.parent], placement, _SIGMA[joint.kind])
@@ -221,12 +225,12 @@ class _Writer:
         plain = re.sub(r"[^\w -]", "_", self.name, flags=re.ASCII).strip()
         if plain != self.name:
             data["name"] = self.name
-        if tree.name != self.name:
-            data["tree"] = tree.name
         if tree.notes:
             data["notes"] = list(tree.notes)
         if self.reference is not None:
             data["reference"] = self.reference
+        if self.independent is not None:
+            data["independent"] = self.independent
         if self.floating:
             data |= {"world": tree.links[0].name, "root_joint": tree.joints[0].name}
             if tree.links[0] != Link(tree.links[0].name):
@@ -246,10 +250,7 @@ class _Writer:
             )
         for k, loop in enumerate(self.loops, start=links + 1):
             self.remarks.append(remark("loop", {"name": loop.name, "first": loop.first, "second": loop.second}, k))
-        for c in self.couplings:
-            self.remarks.append(
-                remark("coupling", {"joint": c.joint, "of": c.of, "ratio": c.ratio, "offset": c.offset})
-            )
+        self.remarks += [remark("coupling", coupling_data(coupling)) for coupling in self.couplings]
 
 
 def _more(joint: Joint, number: int, silent: bool) -> dict[str, Any]:

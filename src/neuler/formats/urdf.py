@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.errors import FormatError, RobotError
-from neuler.formats.urdf_xml import Element, Source, read_xml
-from neuler.robot import Coupling, Joint, Limits, Link, Mechanism, Robot
+from neuler.formats.source import Source
+from neuler.formats.xml import Element, read_xml
+from neuler.robot import Coupling, Joint, Limits, Link, Robot
 from neuler.robot.transform import Transform, Vec3
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
 
+_RUN_XACRO = "run xacro first and load what it prints"
 _GEOMETRY = {"visual", "collision", "material"}
 _KNOWN_ATTRIBUTES = {
     "robot": {"name", "version"},
@@ -38,10 +40,10 @@ _LOOPS = {"loop_joint", "joint", "ball_constraint", "distance_constraint", "line
 def load_urdf(
     source: Source,
     *,
-    mimic: str = "refuse",
+    mimic: str = "couple",
     floating: str = "free",
     gravity: ArrayLike = (0.0, 0.0, -9.81),
-) -> Robot | Mechanism:
+) -> Robot:
     """A robot from a URDF file: a path, or the XML itself (bytes, or text that begins with ``<``).
 
     Units are URDF's: m, kg, rad. ``gravity`` (m/s^2) is expressed in the base link's frame.
@@ -50,20 +52,18 @@ def load_urdf(
     N s/m) and Coulomb friction (N m or N). A limit that is not given is infinite; a continuous
     joint has no position limits. A link without ``<inertial>`` has no mass.
 
-    A *planar* joint ``j`` becomes three: ``j/x`` and ``j/y`` slide (m), ``j/turn`` turns about the
-    plane's normal (rad), with massless links ``j/x`` and ``j/y`` between. The smallest rotation
-    that takes z to the normal takes x and y to the two directions of sliding.
+    A *planar* joint has three coordinates: x and y (m) and the angle about the plane's normal (rad). The
+    smallest rotation that takes z to the normal takes x and y to the two directions of sliding.
 
-    Joints that mimic others are refused unless it is said what to do with them: ``mimic="couple"``
-    gives a :class:`Mechanism` whose couplings hold q = multiplier q_of + offset, the mimicking joints
-    passive (a file without any gives a Robot); ``mimic="independent"`` gives each a coordinate of its own.
+    A joint that *mimics* another has no coordinate of its own: a :class:`Coupling` holds q = multiplier
+    q_of + offset. ``mimic="independent"`` gives each a coordinate instead, ``"refuse"`` refuses them.
 
-    A *floating* joint is free: seven position and six velocity coordinates. It must start at the root
-    or at a link fixed to it. ``floating="fixed"`` welds floating joints, ``"refuse"`` refuses them.
+    A *floating* joint is free: seven position and six velocity coordinates. ``floating="fixed"`` welds
+    floating joints, ``"refuse"`` refuses them.
 
     A simple transmission gives ``gear_ratio``. What a file says that has no effect here (other
     transmissions, sensors, simulator settings) is named in ``robot.notes``; shapes and materials are
-    not read. Loop constraints are refused: close loops in code, with :class:`Mechanism` and :class:`Loop`.
+    not read. Loop constraints are refused: close loops in code, with :class:`Loop`.
 
     >>> arm = load_urdf('''<robot name="pendulum"><link name="base"/>
     ...   <link name="bob"><inertial><origin xyz="0 0 -1"/><mass value="2"/>
@@ -74,16 +74,16 @@ def load_urdf(
     (('hinge',), 2.0, 0.1)
     """
     for option, value, allowed in (
-        ("mimic", mimic, ("refuse", "couple", "independent")),
+        ("mimic", mimic, ("couple", "independent", "refuse")),
         ("floating", floating, ("free", "fixed", "refuse")),
     ):
         if value not in allowed:
             raise FormatError(f"option {option!r} of load_urdf must be one of {', '.join(allowed)}, got {value!r}")
-    root = read_xml(source)
+    root = read_xml(source, "URDF", _advice)
     if root.tag != "robot":
         raise root.error(f"expected the root element <robot> of a URDF file, got <{root.tag}>; only URDF is supported")
     try:
-        return _Reader(root, mimic, floating).machine(gravity)
+        return _Reader(root, mimic, floating).robot(gravity)
     except RobotError as error:
         raise FormatError(f"{root.file}: {error}") from None
 
@@ -97,16 +97,11 @@ class _Reader:
         self.notes: list[str] = []
         self.independent: list[str] = []
         self.mimics: list[tuple[Element, Coupling]] = []
-        self.free: list[Element] = []
         self.welded: list[str] = []
         self.simulated: list[str] = []
         self.unlimited: list[str] = []
         self.links: list[Link] = []
         self.joints: list[Joint] = []
-
-    def machine(self, gravity: ArrayLike) -> Robot | Mechanism:
-        robot = self.robot(gravity)
-        return Mechanism(robot.name, robot, couplings=self.couplings()) if self.mimics else robot
 
     def robot(self, gravity: ArrayLike) -> Robot:
         _refuse_xacro(self.root)
@@ -125,7 +120,7 @@ class _Reader:
                 raise element.error(
                     f"<{element.tag}> {name!r}: loop constraints are not supported; remove it to load the open tree, "
                     "then close it in code: name a frame on either side with robot.with_frame(...) and build "
-                    f'Mechanism(robot.name, robot, loops=[Loop({name or "loop"!r}, "revolute", "frame_1", "frame_2")])'
+                    f'robot.replace(loops=[Loop({name or "loop"!r}, "revolute", "frame_1", "frame_2")])'
                 )
             elif element.tag not in _GEOMETRY:
                 self.ignore(element)
@@ -137,11 +132,10 @@ class _Reader:
         self.named("floating joints taken as fixed", self.welded)
         self.named("revolute and prismatic joints without a <limit>, taken as unlimited", self.unlimited)
         self.named("joints of the simulator alone, in <gazebo>, ignored", self.simulated)
-        self.check_free()
         joints = self.geared(transmissions)
         counts = [f"ignored: {what} ({count})" for what, count in sorted(self.ignored.items())]
         name = self.root.attributes.get("name", "").strip() or "robot"
-        return Robot(name, self.links, joints, gravity=gravity, notes=[*self.notes, *counts])
+        return Robot(name, self.links, joints, gravity, notes=[*self.notes, *counts], couplings=self.couplings())
 
     # ---- notes -----------------------------------------------------------------------------
 
@@ -222,7 +216,6 @@ class _Reader:
                 for child_element in element.children:
                     if child_element.tag in ("axis", "limit", "dynamics", "mimic"):
                         self.ignore(child_element, "joint type=floating")
-                self.free.append(element)
                 return [Joint(name, "free", parent, child, placement)]
             self.welded.append(name)
         if kind in ("fixed", "floating"):
@@ -282,9 +275,8 @@ class _Reader:
         leader = mimic.attribute("joint", owner)
         if self.mimic_option == "refuse":
             raise mimic.error(
-                f"{owner}: mimics joint {leader!r}; say what to do with joints that mimic others: "
-                'mimic="couple" gives a Mechanism that couples them, '
-                'mimic="independent" gives each a coordinate of its own'
+                f"{owner}: mimics joint {leader!r}; "
+                'mimic="couple" lets it follow, mimic="independent" gives it a coordinate of its own'
             )
         if self.mimic_option == "independent":
             self.independent.append(name)
@@ -297,47 +289,28 @@ class _Reader:
         self.mimics.append((mimic, Coupling(name, leader, ratio, offset)))
 
     def couplings(self) -> list[Coupling]:
-        """Every mimic joint coupled to one that moves by itself."""
+        """Of every mimic joint."""
         moving = {joint.name: joint for joint in self.joints if joint.moves}
-        followers = {coupling.joint: coupling for _, coupling in self.mimics}
+        known = {joint.name for joint in self.joints}
         for element, coupling in self.mimics:
-            owner = f"joint {coupling.joint!r}"
-            if coupling.of in followers:
-                end = followers[coupling.of].of
+            (leader,) = coupling.of
+            if leader not in moving or not moving[leader].type.has_axis:
+                what = "is not revolute or prismatic" if leader in known else "does not exist"
                 raise element.error(
-                    f"{owner}: mimics joint {coupling.of!r}, which itself mimics {end!r}; let it mimic the joint that "
-                    "leads them all, the multipliers multiplied"
+                    f"joint {coupling.joint!r}: mimics joint {leader!r}, which {what}; "
+                    "name a revolute or prismatic joint"
                 )
-            if coupling.of not in moving or moving[coupling.of].kind == "free":
-                known = {joint.name for joint in self.joints} | {joint.name.rpartition("/")[0] for joint in self.joints}
-                what = "is not revolute or prismatic" if coupling.of in known else "does not exist"
+        leads = {coupling.joint: coupling.of[0] for _, coupling in self.mimics}
+        for element, coupling in self.mimics:
+            path = [coupling.joint]
+            while path[-1] in leads and path[-1] not in path[:-1]:
+                path.append(leads[path[-1]])
+            if path[-1] == coupling.joint:
+                circle = " of ".join(map(repr, path))
                 raise element.error(
-                    f"{owner}: mimics joint {coupling.of!r}, which {what}; name a revolute or prismatic joint"
+                    f"joint {coupling.joint!r}: mimic joints lead in a circle: {circle}; one must move by itself"
                 )
-        return list(followers.values())
-
-    def check_free(self) -> None:
-        """Free joints start where nothing moves."""
-        fixed: dict[str, list[str]] = {}
-        for joint in self.joints:
-            if joint.kind == "fixed":
-                fixed.setdefault(joint.parent, []).append(joint.child)
-        carried = {joint.child for joint in self.joints}
-        pending = [link.name for link in self.links if link.name not in carried]
-        still: set[str] = set()
-        while pending:
-            name = pending.pop()
-            if name not in still:
-                still.add(name)
-                pending.extend(fixed.get(name, ()))
-        parents = {joint.name: joint.parent for joint in self.joints}
-        for element in self.free:
-            name = element.attributes["name"].strip()
-            if parents[name] not in still:
-                raise element.error(
-                    f"joint {name!r}: a floating joint starts at the root or at a link fixed to it, not at "
-                    f'{parents[name]!r}, which moves; give its pose in the root, or floating="fixed" welds it'
-                )
+        return [coupling for _, coupling in self.mimics]
 
     def planar(
         self,
@@ -355,14 +328,7 @@ class _Reader:
             )
         for limit in element.all("limit"):
             self.ignore(limit, "joint type=planar")
-        parent, child = ends
-        x, y = _in_plane(normal)
-        self.links.extend((Link(f"{name}/x"), Link(f"{name}/y")))
-        return [
-            Joint(f"{name}/x", "prismatic", parent, f"{name}/x", placement, x),
-            Joint(f"{name}/y", "prismatic", f"{name}/x", f"{name}/y", axis=y),
-            Joint(f"{name}/turn", "revolute", f"{name}/y", child, axis=normal),
-        ]
+        return [Joint(name, "planar", *ends, placement, normal)]
 
     # ---- transmissions -----------------------------------------------------------------------
 
@@ -392,15 +358,7 @@ class _Reader:
                     others.setdefault("second transmissions of a joint, ignored", []).append(name)
         for what, names in others.items():
             self.named(what, names)
-        followers = {coupling.joint for _, coupling in self.mimics}
-        return [
-            dataclasses.replace(
-                joint,
-                gear_ratio=ratios.get(joint.name, 1.0),
-                role="passive" if joint.name in followers else joint.role,
-            )
-            for joint in self.joints
-        ]
+        return [dataclasses.replace(joint, gear_ratio=ratios.get(joint.name, 1.0)) for joint in self.joints]
 
     def reduction(self, element: Element, owner: str) -> float | None:
         found = element.all("mechanicalReduction")
@@ -416,13 +374,9 @@ class _Reader:
         return values.pop()
 
 
-def _in_plane(normal: Vec3) -> tuple[Vec3, Vec3]:
-    """Images of x and y under the smallest rotation that takes z to the normal (Rodrigues)."""
-    a, b, c = normal
-    if c < -1.0 + 1e-12:
-        return (1.0, 0.0, 0.0), (0.0, -1.0, 0.0)
-    k = 1.0 / (1.0 + c)
-    return (1.0 - a * a * k, -a * b * k, -a), (-a * b * k, 1.0 - b * b * k, -b)
+def _advice(text: str) -> str:
+    """About a text that should have been a number."""
+    return f"; this is a xacro file: {_RUN_XACRO}" if "${" in text or "$(" in text else ""
 
 
 def _refuse_xacro(root: Element) -> None:
@@ -430,5 +384,5 @@ def _refuse_xacro(root: Element) -> None:
     while pending:
         element = pending.pop()
         if element.tag.startswith("xacro:"):
-            raise element.error(f"<{element.tag}>: this is a xacro file; run xacro first and load what it prints")
+            raise element.error(f"<{element.tag}>: this is a xacro file; {_RUN_XACRO}")
         pending.extend(element.children)

@@ -1,23 +1,18 @@
-"""``neuler.function``: a Python function over arrays, compiled, with its derivatives."""
+"""``neuler.function``: a Python function over arrays, compiled, with its differentiated."""
 
 from __future__ import annotations
 
-import functools
-from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from neuler.compiled import Compiled, precision
 from neuler.compiler import direct
 from neuler.compiler.build import Built, compile_recipe
 from neuler.errors import InputError
-from neuler.functions import derivatives
+from neuler.functions import differentiated
 from neuler.functions.tracing import check_name, fresh, listing_of
 from neuler.naming import hint
 from neuler.trace import listing as listings
-from neuler.trace.inlining import scalars
 from neuler.trace.listing import Listing
 from neuler.trace.recipe import Operand, Operations
 
@@ -55,53 +50,18 @@ class Function(Compiled):
             )
         self.name = self._called = name
         self.dtype = precision(name, dtype)
-        self._listing = listing
+        self._listed = listing
         self.recipe = listing.recipe()
         self._derived: dict[Any, Function] = {}
-        self._results = None if len(listing.outputs) == 1 else _results(name, tuple(x.name for x in listing.outputs))
-        self._measure(listing.operations)
-        direct.ready(self, None)
 
-    @functools.cached_property
-    def _compiled(self) -> Built:  # type: ignore[override]
+    def _build(self) -> Built:
         identity = ("function", self._listing.digest)
         return compile_recipe(self.recipe, self.name, "", self.dtype.name, identity, origin=listings.__name__)
-
-    @functools.cached_property
-    def ufunc(self) -> Any:
-        """The NumPy gufunc itself."""
-        return self._compiled.ufunc
 
     @property
     def operations(self) -> Operations:
         """Multiplications, additions, divisions and sines for one state."""
         return self._listing.operations
-
-    def _general(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
-        if named:
-            arrays = self._ordered(arrays, named)
-        if "_frame" not in self.__dict__:
-            if any(_symbolic(x) for x in arrays):  # inside another function no code is needed
-                return self._together(self._inlined(arrays, out))
-            self._direct()
-        return self._together(super()._general(*arrays, out=out))
-
-    def _together(self, found: Any) -> Any:
-        return found if self._results is None else self._results(*found)
-
-    def _ordered(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Arguments in the order of the inputs."""
-        names = [operand.name for operand in self.inputs]
-        for name in named:
-            if name not in names:
-                raise InputError(f"{self.name}: there is no input {name!r}; {hint(name, names)}")
-            if name in names[: len(arrays)]:
-                raise InputError(f"{self.name}: input {name!r} is given twice, by its place and by its name")
-        rest = names[len(arrays) :]
-        for name in rest:
-            if name not in named:
-                raise InputError(f"{self.name}: input {name!r} is not given; it takes {', '.join(names)}")
-        return (*arrays, *(named[name] for name in rest))
 
     # ---- derivatives ------------------------------------------------------------------------------------------
 
@@ -113,7 +73,7 @@ class Function(Compiled):
         >>> f.jacobian()([2.0, 3.0])
         array([ 9., 12.])
         """
-        return self._matrix("jacobian", derivatives.jacobian_of, wrt, of, sparse)
+        return self._matrix("jacobian", differentiated.jacobian_of, wrt, of, sparse)
 
     def hessian(self, wrt: Names = None, of: Names = None, *, sparse: bool = False) -> Function:
         """Second derivatives of one number, shape in + in; of several numbers, of their sum times ``weights``.
@@ -127,7 +87,7 @@ class Function(Compiled):
         array([[0., 6.],
                [6., 4.]])
         """
-        return self._matrix("hessian", derivatives.hessian_of, wrt, of, sparse)
+        return self._matrix("hessian", differentiated.hessian_of, wrt, of, sparse)
 
     def jvp(self, wrt: Names = None, of: Names = None) -> Function:
         """Jacobian times vector: inputs ``d<in>`` more, outputs ``d<out>``. The matrix is never made.
@@ -137,7 +97,7 @@ class Function(Compiled):
         >>> float(f.jvp()([2.0, 3.0], dx=[1.0, 0.0]))
         9.0
         """
-        return self._product("jvp", derivatives.jvp_of, wrt, of)
+        return self._product("jvp", differentiated.jvp_of, wrt, of)
 
     def vjp(self, wrt: Names = None, of: Names = None) -> Function:
         """Vector times Jacobian: inputs ``weights`` more, the shape of the output; outputs ``gradient_<in>``.
@@ -147,7 +107,7 @@ class Function(Compiled):
         >>> f.vjp()([2.0, 3.0], weights=[1.0, 10.0])
         array([40.,  6.])
         """
-        return self._product("vjp", derivatives.vjp_of, wrt, of)
+        return self._product("vjp", differentiated.vjp_of, wrt, of)
 
     def hvp(self, wrt: Names = None, of: Names = None) -> Function:
         """Hessian times vector: inputs as of :meth:`hessian` and ``d<in>``, outputs ``dgradient_<in>``.
@@ -157,7 +117,7 @@ class Function(Compiled):
         >>> f.hvp()([2.0, 3.0], dx=[1.0, 1.0])
         array([ 6., 10.])
         """
-        return self._product("hvp", derivatives.hvp_of, wrt, of)
+        return self._product("hvp", differentiated.hvp_of, wrt, of)
 
     def _matrix(self, what: str, make: Callable[..., Listing], wrt: Names, of: Names, sparse: object) -> Function:
         if not isinstance(sparse, bool):
@@ -214,28 +174,6 @@ def _again(
     function = Function(Listing(sides[0], sides[1], body, structure), name, dtype)
     function.threads = threads
     return function
-
-
-def _symbolic(x: Any) -> bool:
-    try:
-        value = np.asarray(x)
-    except ValueError:
-        return False
-    return value.dtype == object and scalars(value)[1]
-
-
-@functools.lru_cache(1024)
-def _results(name: str, fields: tuple[str, ...]) -> Any:
-    """A namedtuple that other processes understand; a name that Python does not take becomes its place."""
-
-    def reduce(self: Any) -> Any:
-        return _results_again, (name, fields, tuple(self))
-
-    return type(name, (namedtuple(name, fields, rename=True),), {"__slots__": (), "__reduce__": reduce})
-
-
-def _results_again(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    return _results(name, fields)(*values)
 
 
 def function(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.algebra.turns import Angle
-from neuler.passes.tree import Body, Tree
+from neuler.passes.tree import Body, Drive, Tree
 from neuler.robot import Joint, Robot, Transform
 
 Array = NDArray[np.float64]
@@ -61,7 +61,7 @@ class _Chooser:
             joint = self.joint(number)
             body = self._body(number) if joint.type.has_axis or not joint.moves else self._seated(number)
             if joint.moves:
-                body = dataclasses.replace(body, coordinate=velocities, position=positions)
+                body = dataclasses.replace(body, coordinate=velocities, position=positions, drive=Drive.of(joint))
             velocities, positions = velocities + joint.nv, positions + joint.nq
             bodies.append(body)
         frames: dict[str, tuple[int, Transform]] = {}

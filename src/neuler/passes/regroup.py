@@ -18,8 +18,11 @@ import dataclasses
 
 import numpy as np
 
+from neuler.algebra.pose import Pose
+from neuler.algebra.ten import Ten
 from neuler.passes.tree import REVOLUTE, Body, Tree
 from neuler.robot import Link, Transform
+from neuler.trace.graph import Node
 
 
 def regroup(tree: Tree) -> Tree:
@@ -27,13 +30,30 @@ def regroup(tree: Tree) -> Tree:
     bodies = list(tree.bodies)
     for number in range(len(bodies) - 1, 0, -1):
         body = bodies[number]
-        assert body.joint is not None
-        kept, moved = body.kind.split(_link(body), body.joint)
-        bodies[number] = _with(body, kept)
         parent = bodies[body.antecedent]
-        bodies[body.antecedent] = _with(parent, _link(parent).merged(moved.seen_from(_zero_pose(body))))
+        assert body.joint is not None
+        if _constant(body) and _constant(parent):
+            kept, moved = body.kind.split(_link(body), body.joint)
+            bodies[number] = _with(body, kept)
+            bodies[body.antecedent] = _with(parent, _link(parent).merged(moved.seen_from(_zero_pose(body))))
+        else:
+            shown, passed = body.kind.split(_ten(body), body.joint)
+            seat = body.seat or _as_pose(_zero_pose(body))
+            bodies[number] = _with(body, shown)
+            bodies[body.antecedent] = _with(parent, _ten(parent).merged(passed.seen_from(seat)))
     bodies = [_rotor_on_link(tree, body) for body in bodies]
     return dataclasses.replace(tree, bodies=tuple(bodies))
+
+
+def _constant(body: Body) -> bool:
+    """Whether its parameters and its place are numbers."""
+    return body.seat is None and not any(
+        isinstance(x, Node) for x in (body.mass, *body.first_moment, *body.inertia)
+    )  # fmt: skip
+
+
+def _as_pose(placement: Transform) -> Pose:
+    return Pose(placement.rotation, placement.translation)
 
 
 def _zero_pose(body: Body) -> Transform:
@@ -50,23 +70,27 @@ def _zero_pose(body: Body) -> Transform:
 
 
 def _rotor_on_link(tree: Tree, body: Body) -> Body:
-    """On the base and square to it, a joint's rotor turns exactly as its link does: one parameter."""
-    joint = body.joint
-    if joint is None or body.sigma != REVOLUTE or not joint.rotor_inertia:
+    """On the base and orthogonal to it, a joint's rotor turns exactly as its link does: one parameter."""
+    rotor = body.drive.rotor_inertia
+    if body.sigma != REVOLUTE or isinstance(rotor, Node) or not rotor:
         return body
     below = tree.bodies[body.antecedent]
     first = body.antecedent == 0
     second = below.antecedent == 0 and below.sigma == REVOLUTE and body.alpha[0] == 0.0
-    if not (first or second):
+    if not (first or second) or body.seat or below.seat:
         return body
     xx, yy, zz, xy, xz, yz = body.inertia
-    inertia = (xx, yy, zz + joint.rotor_inertia, xy, xz, yz)
-    return dataclasses.replace(body, inertia=inertia, joint=dataclasses.replace(joint, rotor_inertia=0.0))
+    inertia = (xx, yy, zz + rotor, xy, xz, yz)
+    return dataclasses.replace(body, inertia=inertia, drive=dataclasses.replace(body.drive, rotor_inertia=0.0))
 
 
 def _link(body: Body) -> Link:
-    return Link(body.name, body.mass, body.first_moment, body.inertia)
+    return Link(body.name, body.mass, body.first_moment, body.inertia)  # type: ignore[arg-type]
 
 
-def _with(body: Body, link: Link) -> Body:
+def _ten(body: Body) -> Ten:
+    return Ten(body.name, body.mass, body.first_moment, body.inertia)
+
+
+def _with(body: Body, link: Link | Ten) -> Body:
     return dataclasses.replace(body, mass=link.mass, first_moment=link.first_moment, inertia=link.inertia)

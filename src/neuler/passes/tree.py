@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from neuler.algebra import vector as vec
 from neuler.algebra.placement import STRAIGHT, Placement
 from neuler.algebra.pose import Pose
-from neuler.algebra.screw import Column, Wrench
+from neuler.algebra.screw import Column, Screw
 from neuler.algebra.turns import Angle
+from neuler.algebra.vector import Symmetric, Vector
 from neuler.robot import Joint, Transform
 from neuler.robot.kinds import KINDS, Kind
-from neuler.robot.link import Inertia6
 from neuler.robot.transform import Vec3, exact_cos_sin
 from neuler.robot.value import kept
 from neuler.trace.graph import Scalar, cos, sin
@@ -23,6 +23,24 @@ _STILL = KINDS["fixed"]
 
 Place = Placement | Pose
 """Where a frame is in its antecedent's."""
+
+
+@dataclass(frozen=True)
+class Drive:
+    """Loss, rotor and spring of a joint, Khalil (31), (69), (70)."""
+
+    viscous: Scalar = 0.0
+    coulomb: Scalar = 0.0
+    coulomb_reverse: Scalar = 0.0
+    rotor_inertia: Scalar = 0.0
+    stiffness: Scalar = 0.0
+    rest: Scalar = 0.0
+
+    @classmethod
+    def of(cls, joint: Joint) -> Drive:
+        """As the joint has them; a Coulomb friction that is not given in reverse is the same both ways."""
+        reverse = joint.coulomb if joint.coulomb_reverse is None else joint.coulomb_reverse
+        return cls(joint.viscous, joint.coulomb, reverse, joint.rotor_inertia, joint.stiffness, joint.rest)
 
 
 @dataclass(frozen=True)
@@ -43,15 +61,18 @@ class Body:
     alpha: Angle = STRAIGHT
     quarters: int = 0
     offset: float = 0.0
-    mass: float = 0.0
-    first_moment: Vec3 = (0.0, 0.0, 0.0)
-    inertia: Inertia6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    mass: Scalar = 0.0
+    first_moment: Vector = (0.0, 0.0, 0.0)
+    inertia: Symmetric = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     joint: Joint | None = None
+    drive: Drive = Drive()
     coordinate: int | None = None
     """Number of its first velocity."""
     position: int = 0
     """Number of its first position."""
     mount: Transform = field(default_factory=Transform)
+    seat: Pose | None = None
+    """Of a joint whose placement is no constant: the frame in its antecedent's at position zero."""
 
     @property
     def sigma(self) -> int | None:
@@ -70,7 +91,7 @@ class Body:
         first = self.coordinate or 0
         return tuple((first + k, column) for k, column in enumerate(self.columns))
 
-    def relative(self, values: Sequence[Scalar]) -> Wrench:
+    def relative(self, values: Sequence[Scalar]) -> Screw:
         """The screw of the body relative to its antecedent, from the robot's velocities (or accelerations)."""
         linear, angular = vec.ZERO, vec.ZERO
         for index, column in self.freedoms:
@@ -86,12 +107,21 @@ class Body:
         """The body's frame in its antecedent's, at the robot's positions q."""
         if self.kind.has_axis:
             assert self.joint is not None
-            return self.placement(*self.kind.travel(self.joint, q[self.position]))
+            turn, slide = self.kind.travel(self.joint, q[self.position])
+            return self.placement(turn, slide) if self.seat is None else self.seated(turn, slide)
         if not self.columns:
-            return self.placement(0.0, 0.0)
+            return self.placement(0.0, 0.0) if self.seat is None else self.seat
         turned, moved = self.kind.pose(self.positions(q))
-        seat, at = self.mount.rotation, self.mount.translation
-        return Pose(vec.product(seat, turned), vec.add(at, vec.apply(seat, moved)))
+        seat = self.seat or Pose(self.mount.rotation, self.mount.translation)
+        return Pose(vec.product(seat.rotation, turned), vec.add(seat.position, vec.apply(seat.rotation, moved)))
+
+    def seated(self, turn: Scalar, slide: Scalar) -> Pose:
+        """The frame behind a joint with an axis on a seat that is no constant."""
+        assert self.seat is not None
+        c, s = cos(turn), sin(turn)
+        about_z = ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0))
+        moved = vec.apply(self.seat.rotation, (0.0, 0.0, slide))
+        return Pose(vec.product(self.seat.rotation, about_z), vec.add(self.seat.position, moved))
 
     def placement(self, turn: Scalar, slide: Scalar) -> Placement:
         """The frame behind a joint that has turned about its axis and slid along it."""
@@ -111,7 +141,7 @@ class Tree:
 
     name: str
     bodies: tuple[Body, ...]
-    gravity: Vec3
+    gravity: Vector
     frames: dict[str, tuple[int, Transform]] = field(hash=False, compare=False)
     link_names: tuple[str, ...] = ()
     usual: Mapping[int, float] = field(default_factory=dict, hash=False, compare=False)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from neuler.algebra.screw import flat
 from neuler.passes.fuse import fuse
 from neuler.robot import Joint, Link, Robot
+from neuler.robot.expand import expand
 from neuler.robot.inertia_matrix import spatial
 
 Array = NDArray[np.float64]
@@ -22,7 +23,7 @@ _NONE = 1e-9
 
 def weightless(robot: Robot) -> frozenset[str]:
     """Their names. Where a link is unphysical, so that its inertia may cancel that of others, all joints below it."""
-    fused = fuse(robot)
+    fused = fuse(expand(robot))
     floor = _NONE * max((abs(link.mass) for link in fused.links), default=0.0)
     found: set[str] = set()
     cancels = {link.name: not _physical(link) for link in fused.links}

@@ -22,6 +22,8 @@ def peer(name: str, robot: Robot, urdf: str | None = None) -> Peer:
     if name not in PEERS:
         raise InputError(f"there is no peer {name!r}; there are: {', '.join(PEERS)}")
     library(name)
+    if robot.loops or robot.couplings:
+        raise InputError(f"robot {robot.name!r} has loops or couplings, and only trees are compared with a peer")
     try:
         return Pinocchio(robot, urdf) if name == "pinocchio" else MuJoCo(robot)
     except (ValueError, RuntimeError) as error:

@@ -10,8 +10,10 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from neuler import layouts
+from neuler.errors import InputError
 from neuler.peers.base import LOOPED, Array, States, Task, first_output, has_centre, library, looped
 from neuler.robot import Joint, Link, Robot
+from neuler.robot.expand import expand
 from neuler.robot.transform import Transform, quaternion
 
 _MUJOCO_LEAST = 1e-10
@@ -22,19 +24,23 @@ def mjcf(robot: Robot) -> str:
     """The robot as MJCF: tree, bodies, joints, rotors (armature) and gravity; no friction, no contacts.
 
     Names are numbers of links and joints (``link0``, ``joint0``), so that any name is allowed in a
-    robot. Bodies that MuJoCo's compiler refuses (no mass, impossible inertia) get a stand-in of 1 kg
-    and 1 kg m^2; :func:`mujoco_model` puts their true values into the compiled model.
+    robot; joints that are several simple ones in a row are written as these. Bodies that MuJoCo's compiler
+    refuses (no mass, impossible inertia) get a stand-in of 1 kg and 1 kg m^2; :func:`mujoco_model` puts their true
+    values into the compiled model.
     """
+    robot = expand(robot)
     children: dict[str, list[int]] = {link.name: [] for link in robot.links}
-    seats = {robot.links[0].name: Transform()}
-    top = [-1]
+    still = {robot.links[0].name: Transform()}  # links that are fixed to the world, and where they are
+    top = {-1: Transform()}
     for number, joint in enumerate(robot.joints):
         if joint.kind == "free":  # only the world may carry it
-            top.append(number)
-        else:
-            children[joint.parent].append(number)
-        if joint.parent in seats:
-            seats[joint.child] = seats[joint.parent] @ joint.placement
+            if joint.parent not in still:
+                raise InputError(f"MuJoCo lets only the world carry a free joint, and {joint.parent!r} moves")
+            top[number] = still[joint.parent] @ joint.placement
+            continue
+        children[joint.parent].append(number)
+        if joint.parent in still and not joint.moves:
+            still[joint.child] = still[joint.parent] @ joint.placement
     lines = [
         "<mujoco>",
         '<compiler angle="radian" autolimits="false" fusestatic="false" balanceinertia="false"/>',
@@ -49,7 +55,7 @@ def mjcf(robot: Robot) -> str:
             lines.append("</body>")
             continue
         link = robot.links[k + 1]
-        placement = seats[link.name] if k in top else robot.joints[k].placement
+        placement = top[k] if k in top else robot.joints[k].placement
         frame = f"{_attribute('pos', placement.translation)} {_attribute('quat', _quaternion(placement.rotation))}"
         lines.append(f'<body name="link{k + 1}" {frame}>')
         lines.append(_mjcf_body(link))
@@ -65,6 +71,8 @@ def _mjcf_joint(number: int, joint: Joint) -> str:
         return f'<freejoint name="joint{number}"/>'
     if joint.kind == "spherical":
         return f'<joint name="joint{number}" type="ball"/>'
+    if joint.type.has_pitch:
+        raise InputError(f"joint {joint.name!r}: MuJoCo has no helical joints")
     kind = {"revolute": "hinge", "prismatic": "slide"}[joint.kind]
     rotor = _attribute("armature", [joint.rotor_inertia])
     return f'<joint name="joint{number}" type="{kind}" {_attribute("axis", joint.axis)} {rotor}/>'
@@ -107,6 +115,7 @@ def _mjcf_body(link: Link) -> str:
 def mujoco_model(robot: Robot) -> Any:
     """The robot as a compiled ``mujoco.MjModel``, every body with its true mass and inertia."""
     mujoco = library("mujoco")
+    robot = expand(robot)
     model = mujoco.MjModel.from_xml_string(mjcf(robot))
     changed = False
     for k, link in enumerate(robot.links):
@@ -134,10 +143,11 @@ class MuJoCo:
         self.mujoco = library("mujoco")
         self.version = str(self.mujoco.__version__)
         self.model = mujoco_model(robot)
+        simple = expand(robot)
         numbers = [int(self.model.joint(k).name.removeprefix("joint")) for k in range(self.model.njnt)]
-        self.layout = layouts.mujoco(robot, [robot.joints[k].name for k in numbers])
-        self.free = robot.nq != robot.nv
-        self.links = np.array([self.model.body(f"link{k}").id for k in range(len(robot.links))])
+        self.layout = layouts.mujoco(simple, [simple.joints[k].name for k in numbers])
+        self.free = any(joint.type.always_passive for joint in robot.moving_joints)
+        self.links = np.array([self.model.body(f"link{simple.link_names.index(name)}").id for name in robot.link_names])
         self.tip = int(self.links[robot.link_names.index(robot.tip)])
 
     def task(self, quantity: str, states: States) -> Task | None:

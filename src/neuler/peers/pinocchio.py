@@ -69,7 +69,7 @@ def _pinocchio_reads(pin: Any, robot: Robot, urdf: str) -> Any | None:
     for root in ((), (pin.JointModelFreeFlyer(),)):
         try:
             model = pin.buildModelFromUrdf(urdf, *root)
-            layout = layouts.pinocchio(robot, model)
+            layout = layouts.pinocchio(expand(robot), model)
         except (ValueError, RuntimeError):
             continue
         if not all(model.existFrame(name, pin.FrameType.BODY) for name in robot.link_names[len(root) :]):
@@ -104,7 +104,7 @@ class Pinocchio:
         own = _pinocchio_reads(self.pin, robot, urdf) if urdf else None
         self.model = own if own is not None else pinocchio_model(robot)
         self.model_from = "its own reading of the file" if own is not None else "the robot's data, converted"
-        self.layout = layouts.pinocchio(robot, self.model)
+        self.layout = layouts.pinocchio(expand(robot), self.model)
         self.order = self.layout.order
         self.links = [self._frame(name) for name in robot.link_names]
         self.tip = self.links[robot.link_names.index(robot.tip)]

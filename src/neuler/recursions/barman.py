@@ -1,4 +1,4 @@
-"""Sensitivities of joint torques and reaction wrenches to q, qd and qdd: Barman, chapter III.
+"""Tables of joint torques and reaction wrenches to q, qd and qdd: Barman, chapter III.
 
 Barman differentiates the recursive Newton-Euler equations once for every joint coordinate i: outward
 the motion of the links that joint i carries (steps 2-8), inward the forces and moments of these links
@@ -32,7 +32,7 @@ from neuler.trace.graph import Scalar
 EZ: Vector = (0.0, 0.0, 1.0)
 
 Three = tuple[Motion, Motion, Motion]
-"""Sensitivities ,i and ,i' and ,i'' of a link's motion: each is linear in the parts of a Motion."""
+"""Tables ,i and ,i' and ,i'' of a link's motion: each is linear in the parts of a Motion."""
 
 Wrenches = tuple[Wrench, Wrench, Wrench]
 """The same of a wrench."""
@@ -41,7 +41,7 @@ Table = list[list[Scalar]]
 
 
 @dataclass(frozen=True)
-class Sensitivities:
+class Tables:
     """Of torques: [row of tau][coordinate]. Of reactions: [body][fx, fy, fz, mx, my, mz][coordinate].
 
     A reaction is the wrench of the antecedent on a body, in its canonical frame at its origin. Where
@@ -63,7 +63,7 @@ def sensitivities(
     qdd: Sequence[Scalar],
     external: Mapping[int, Sequence[Wrench]] | None = None,
     global_external: Loads | None = None,
-) -> Sensitivities:
+) -> Tables:
     """Barman (3.1)-(3.95) for trees, with springs, viscous friction and rotor inertia.
 
     ``external`` holds wrenches applied TO a body that turn with it, in its canonical frame at its
@@ -206,7 +206,7 @@ def _turned_wrench(body: Body, reaction: Wrench) -> Wrench:
 # ---- step 10 -------------------------------------------------------------------------------------
 
 
-def _tables(tree: Tree, wrenches: Sequence[Mapping[int, Wrenches]]) -> Sensitivities:
+def _tables(tree: Tree, wrenches: Sequence[Mapping[int, Wrenches]]) -> Tables:
     """(3.93), (3.95): the components along e_z, which is constant; then spring, friction and rotor."""
     n = tree.dof
     torque: list[Table] = [[[0.0] * n for _ in range(n)] for _ in range(3)]
@@ -220,8 +220,8 @@ def _tables(tree: Tree, wrenches: Sequence[Mapping[int, Wrenches]]) -> Sensitivi
                 for column in body.columns:
                     assert row is not None
                     torque[kind][row][i] = column.dot(wrench)
-        if row is not None and body.joint is not None:
-            torque[0][row][row] = torque[0][row][row] + body.joint.stiffness
-            torque[1][row][row] = torque[1][row][row] + body.joint.viscous
+        if row is not None:
+            torque[0][row][row] = torque[0][row][row] + body.drive.stiffness
+            torque[1][row][row] = torque[1][row][row] + body.drive.viscous
             torque[2][row][row] = torque[2][row][row] + rotor(body)
-    return Sensitivities(torque[0], torque[1], torque[2], reaction[0], reaction[1], reaction[2])
+    return Tables(torque[0], torque[1], torque[2], reaction[0], reaction[1], reaction[2])

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuler.passes.tree import Body
-from neuler.trace.graph import Scalar, sign
+from neuler.trace.graph import Node, Scalar, sign
+
+
+def none(x: Scalar) -> bool:
+    """Whether it is the number zero."""
+    return not isinstance(x, Node) and x == 0.0
 
 
 def friction(body: Body, rate: Scalar) -> Scalar:
     """F_s sign(qd) + F_v qd, Khalil (31); the Coulomb part may differ between the two directions."""
-    joint = body.joint
-    if joint is None or not body.columns:
-        return 0.0
-    forward = joint.coulomb
-    reverse = forward if joint.coulomb_reverse is None else joint.coulomb_reverse
-    loss = joint.viscous * rate
-    if forward or reverse:
+    forward, reverse = body.drive.coulomb, body.drive.coulomb_reverse
+    loss = body.drive.viscous * rate
+    if not none(forward) or not none(reverse):
         s = sign(rate)
-        loss = loss + (forward + reverse) / 2 * s + (forward - reverse) / 2 * (s * s)
+        loss = loss + 0.5 * (forward + reverse) * s + 0.5 * (forward - reverse) * (s * s)
     return loss
 
 
 def spring(body: Body, q: Sequence[Scalar]) -> Scalar:
     """K (q - q0): what it takes to hold the joint's spring, Khalil (69), (70)."""
-    joint = body.joint
-    if joint is None or not joint.stiffness or body.coordinate is None:
+    if none(body.drive.stiffness) or not body.columns:
         return 0.0
-    return joint.stiffness * (q[body.position] - joint.rest)
+    return body.drive.stiffness * (q[body.position] - body.drive.rest)
 
 
 def passive(body: Body, q: Sequence[Scalar], rate: Scalar) -> Scalar:
@@ -35,9 +35,9 @@ def passive(body: Body, q: Sequence[Scalar], rate: Scalar) -> Scalar:
     return friction(body, rate) + spring(body, q)
 
 
-def rotor(body: Body) -> float:
+def rotor(body: Body) -> Scalar:
     """Ia: inertia of rotor and gears on the joint's side."""
-    return body.joint.rotor_inertia if body.joint else 0.0
+    return body.drive.rotor_inertia
 
 
 def joint_name(body: Body) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from neuler.algebra import vector as vec
 from neuler.algebra.vector import Vector
 from neuler.passes.tree import Body, Tree
-from neuler.recursions.drives import rotor, spring
+from neuler.recursions.drives import none, rotor, spring
 from neuler.recursions.kinematics import placements, velocities
 from neuler.trace.graph import Scalar
 
@@ -39,8 +39,8 @@ def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
     level = vec.subtract(moment, vec.scale(mass, start))
     energy = -vec.dot(tree.gravity, level)
     for body in tree.bodies:
-        if body.joint and body.joint.stiffness:
-            energy = energy + 0.5 * (spring(body, q) * (q[body.position] - body.joint.rest))
+        if not none(body.drive.stiffness) and body.columns:
+            energy = energy + 0.5 * (spring(body, q) * (q[body.position] - body.drive.rest))
     return energy
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuler.algebra import vector as vec
-from neuler.algebra.screw import Column, Wrench
+from neuler.algebra.screw import Column, Screw, Wrench
 from neuler.algebra.vector import Matrix, Vector
 from neuler.passes.tree import Tree
 from neuler.recursions.kinematics import placements, world_poses
@@ -13,7 +13,7 @@ from neuler.robot import Transform
 from neuler.trace.graph import Scalar
 
 
-def motion_at(placement: Transform, screw: Wrench) -> Wrench:
+def motion_at(placement: Transform, screw: Screw) -> Screw:
     """The screw of a frame placed on a body, in its own axes at its own origin."""
     v, w = screw
     r: Matrix = placement.rotation
@@ -72,7 +72,7 @@ def jacobian(tree: Tree, q: Sequence[Scalar], frame: str, *, world: bool) -> lis
     places = placements(tree, q)
     number, placement = tree.frames[frame]
     pose: tuple[Matrix, Vector] = (placement.rotation, placement.translation)
-    columns: list[Wrench] = [(vec.ZERO, vec.ZERO)] * tree.dof
+    columns: list[Screw] = [(vec.ZERO, vec.ZERO)] * tree.dof
     while number:
         body = tree.bodies[number]
         for index, k in body.freedoms:
@@ -85,7 +85,7 @@ def jacobian(tree: Tree, q: Sequence[Scalar], frame: str, *, world: bool) -> lis
     return [[(*v, *w)[row] for v, w in columns] for row in range(6)]
 
 
-def column(k: Column, rotation: Matrix, position: Vector) -> Wrench:
+def column(k: Column, rotation: Matrix, position: Vector) -> Screw:
     """R^T (l + z x P) and R^T z of a frame at R, P on a body that slides by l and turns by z."""
     moved = vec.add(k.linear, vec.cross(k.angular, position))
     return vec.apply_transposed(rotation, moved), vec.apply_transposed(rotation, k.angular)

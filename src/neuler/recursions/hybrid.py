@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 
 from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
-from neuler.algebra.screw import Column, Wrench, flat, pair
+from neuler.algebra.screw import Column, Screw, Wrench, flat, pair
 from neuler.algebra.vector import Vector
 from neuler.errors import RobotError
-from neuler.passes.tree import Body, Place, Tree
-from neuler.recursions.drives import joint_name, passive, rotor
+from neuler.passes.tree import Place, Tree
+from neuler.recursions.drives import joint_name, none, passive, rotor
 from neuler.recursions.kinematics import motions, newton_euler, placements
 from neuler.trace.graph import Node, Scalar, one_if_felt
 
@@ -49,6 +49,24 @@ class Elimination:
     """H^-1 a^T J*: what it loses for a unit acceleration of the antecedent."""
     exact: bool
     """No rotor, and a motion along one axis: then the entry of ``share`` along the joint is one."""
+
+
+@dataclass(frozen=True)
+class Links:
+    """The state of the inward pass, a list entry a body."""
+
+    tree: Tree
+    places: list[Place]
+    settled: list[bool]
+    wrench: list[Wrench]
+    """What the link passes on to its antecedent."""
+    inertia: list[Inertia | None]
+    """J*, of links that are not settled."""
+    total: list[Wrench]
+    """The wrench before its joint's coordinates were eliminated."""
+    plain: list[Inertia | None]
+    """The inertia before that."""
+    steps: list[list[Elimination]]
 
 
 def reciprocal(inertia: Scalar, name: str, usual: float = 0.0) -> Scalar:
@@ -94,24 +112,26 @@ def hybrid(
         None if fixed else Inertia.rigid(body.mass, body.first_moment, body.inertia)
         for body, fixed in zip(tree.bodies, settled, strict=True)
     ]
-    plain = list(inertia)
-    total = list(wrench)
-    steps: list[list[Elimination]] = [[] for _ in tree.bodies]
+    links = Links(tree, places, settled, wrench, inertia, list(wrench), list(inertia), [[] for _ in tree.bodies])
     for number in range(len(tree.bodies) - 1, 0, -1):
         body = tree.bodies[number]
         parent = body.antecedent
-        total[number], plain[number] = wrench[number], inertia[number]
+        links.total[number], links.plain[number] = wrench[number], inertia[number]
         for index, column in body.freedoms:
             if not motion_given[index]:
                 force = given[index] - passive(body, q, qd[index])  # (44), (69)
-                usual = tree.usual.get(index, 0.0)
-                steps[number].append(_eliminate(body, number, index, column, force, usual, wrench, inertia))
+                links.steps[number].append(_eliminate(links, number, index, column, force))
         f, m = places[number].wrench_up(*wrench[number])  # (39), (77); (28)-(30)
         wrench[parent] = (vec.add(wrench[parent][0], f), vec.add(wrench[parent][1], m))
         below, here = inertia[parent], inertia[number]
         if below is not None and here is not None:
             inertia[parent] = below + places[number].inertia_up(here)  # (40), (78)
-    return _outward(tree, places, q, qd, given, motion_given, settled, wrench, total, plain, steps)
+    found, felt = _outward(links)
+    for number, body in enumerate(tree.bodies[1:], start=1):
+        for k, column in body.freedoms:
+            if motion_given[k]:  # (31), (82)
+                found[k] = column.dot(felt[number]) + rotor(body) * given[k] + passive(body, q, qd[k])
+    return Found(found, felt)
 
 
 def inverse_dynamics(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
@@ -132,77 +152,53 @@ def _settled(tree: Tree, motion_given: Sequence[bool]) -> list[bool]:
     return settled
 
 
-def _eliminate(
-    body: Body,
-    number: int,
-    index: int,
-    column: Column,
-    force: Scalar,
-    usual: float,
-    wrench: list[Wrench],
-    inertia: list[Inertia | None],
-) -> Elimination:
+def _eliminate(links: Links, number: int, index: int, column: Column, force: Scalar) -> Elimination:
     """Khalil (36)-(38): solve for the joint's acceleration and take it out of the link's equations."""
-    j = inertia[number]
+    body, j = links.tree.bodies[number], links.inertia[number]
     assert j is not None
     u = j.along(column)  # J* a
     ia = rotor(body)
+    usual = links.tree.usual.get(index, 0.0)
     inverse = reciprocal(column.dot(u) + ia, joint_name(body), usual)  # (36)
-    exact = column.unit if ia == 0.0 else None
+    exact = column.unit if none(ia) else None
     share = tuple(1.0 if k == exact else x * inverse for k, x in enumerate(flat(u)))
-    p = flat(wrench[number])
-    nominal = (force - column.dot(wrench[number])) * inverse
-    inertia[number] = j.without(u, pair(share), exact)  # (37)
+    p = flat(links.wrench[number])
+    nominal = (force - column.dot(links.wrench[number])) * inverse
+    links.inertia[number] = j.without(u, pair(share), exact)  # (37)
     alpha = [x + y * nominal for x, y in zip(p, flat(u), strict=True)]  # (38)
     if exact is not None:
         alpha[exact] = force
-    wrench[number] = pair(alpha)
+    links.wrench[number] = pair(alpha)
     return Elimination(index, column, nominal, share, exact is not None)
 
 
-def _outward(
-    tree: Tree,
-    places: Sequence[Place],
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    given: Sequence[Scalar],
-    motion_given: Sequence[bool],
-    settled: Sequence[bool],
-    wrench: Sequence[Wrench],
-    total: Sequence[Wrench],
-    plain: Sequence[Inertia | None],
-    steps: Sequence[Sequence[Elimination]],
-) -> Found:
-    """Khalil (41)-(43), (79)-(82), for the differences from the nominal accelerations."""
+def _outward(links: Links) -> tuple[list[Scalar], list[Wrench]]:
+    """Khalil (41)-(43), (79)-(81), for the differences from the nominal accelerations: accelerations, and reactions."""
+    tree = links.tree
     found: list[Scalar] = [0.0] * tree.dof
-    change: list[Wrench] = [(vec.ZERO, vec.ZERO)]
-    felt = [wrench[0]]
+    change: list[Screw] = [(vec.ZERO, vec.ZERO)]
+    felt = [links.wrench[0]]
     for number, body in enumerate(tree.bodies[1:], start=1):
-        if settled[number]:
+        if links.settled[number]:
             change.append((vec.ZERO, vec.ZERO))
-        else:
-            delta = list(flat(places[number].motion_down(*change[body.antecedent])))
-            for step in reversed(steps[number]):
-                k = step.column.unit
-                others = [(s, x) for i, (s, x) in enumerate(zip(step.share, delta, strict=True)) if i != k]
-                after = step.nominal
-                for s, x in others:
-                    after = after - s * x
-                if step.exact and k is not None:
-                    found[step.index], delta[k] = after - delta[k], after
-                    continue
-                push = after if k is None else after - step.share[k] * delta[k]  # (41), (80)
-                found[step.index] = push
-                delta = [x + y for x, y in zip(delta, flat(step.column.times(push)), strict=True)]  # (43), (81)
-            change.append(pair(delta))
-        reaction = total[number]
-        if not settled[number]:
-            inertia = plain[number]
-            assert inertia is not None
-            f, m = inertia @ change[number]  # (42), (79)
-            reaction = (vec.add(reaction[0], f), vec.add(reaction[1], m))
-        felt.append(reaction)
-        for k, column in body.freedoms:
-            if motion_given[k]:  # (31), (82)
-                found[k] = column.dot(reaction) + rotor(body) * given[k] + passive(body, q, qd[k])
-    return Found(found, felt)
+            felt.append(links.total[number])
+            continue
+        delta = list(flat(links.places[number].motion_down(*change[body.antecedent])))
+        for step in reversed(links.steps[number]):
+            k = step.column.unit
+            others = [(s, x) for i, (s, x) in enumerate(zip(step.share, delta, strict=True)) if i != k]
+            after = step.nominal
+            for s, x in others:
+                after = after - s * x
+            if step.exact and k is not None:
+                found[step.index], delta[k] = after - delta[k], after
+                continue
+            push = after if k is None else after - step.share[k] * delta[k]  # (41), (80)
+            found[step.index] = push
+            delta = [x + y for x, y in zip(delta, flat(step.column.times(push)), strict=True)]  # (43), (81)
+        change.append(pair(delta))
+        inertia = links.plain[number]
+        assert inertia is not None
+        f, m = inertia @ change[number]  # (42), (79)
+        felt.append((vec.add(links.total[number][0], f), vec.add(links.total[number][1], m)))
+    return found, felt

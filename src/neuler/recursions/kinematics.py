@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neuler.algebra import vector as vec
-from neuler.algebra.screw import Wrench, plus
+from neuler.algebra.screw import Screw, plus
 from neuler.algebra.vector import Matrix, Vector
 from neuler.passes.tree import Body, Place, Tree
 from neuler.trace.graph import Scalar
@@ -30,9 +30,9 @@ def angular_velocities(tree: Tree, places: Sequence[Place], qd: Sequence[Scalar]
     return w
 
 
-def velocities(tree: Tree, places: Sequence[Place], qd: Sequence[Scalar]) -> list[Wrench]:
+def velocities(tree: Tree, places: Sequence[Place], qd: Sequence[Scalar]) -> list[Screw]:
     """Screws (linear; angular) of all canonical frames, Khalil (13)."""
-    screws: list[Wrench] = [(vec.ZERO, vec.ZERO)]
+    screws: list[Screw] = [(vec.ZERO, vec.ZERO)]
     for body, place in zip(tree.bodies[1:], places[1:], strict=True):
         screws.append(plus(place.motion_down(*screws[body.antecedent]), body.relative(qd)))
     return screws

@@ -18,7 +18,7 @@ from neuler.algebra.placement import Placement
 from neuler.algebra.screw import Wrench, flat, pair, plus
 from neuler.algebra.vector import Vector
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
-from neuler.recursions.drives import joint_name, passive, rotor
+from neuler.recursions.drives import joint_name, none, passive, rotor
 from neuler.recursions.hybrid import Found, reciprocal
 from neuler.recursions.kinematics import angular_velocities, coordinate, placements
 from neuler.trace.graph import Scalar
@@ -66,7 +66,7 @@ def nasser(
         passed, through = one.a, one.b
         for k in _along(body):
             z = one.a.column(k)  # A* Z
-            inverse, exact = _inverse(tree, body, flat(z)[k]), rotor(body) == 0.0
+            inverse, exact = _inverse(tree, body, flat(z)[k]), none(rotor(body))
             share = [1.0 if exact and i == k else x * inverse for i, x in enumerate(flat(z))]
             passed = one.a.without(z, pair(share), k if exact else None)  # gamma G A*
             free = drives[number] - flat(one.b)[k]

@@ -121,7 +121,8 @@ def torque_rates(
         for k, column in body.freedoms:
             own = column.dot(wrench[i]), column.dot(rate[i])
             tau[k] = own[0] + rotor(body) * qdd[k] + passive(body, q, qd[k])  # (18), (19)
-            tau_rate[k] = own[1] + rotor(body) * qddd[k] + _viscous(body) * qdd[k] + _stiffness(body) * qd[k]  # (20)
+            passed = rotor(body) * qddd[k] + body.drive.viscous * qdd[k] + body.drive.stiffness * qd[k]
+            tau_rate[k] = own[1] + passed  # (20)
         wrench[j] = plus(wrench[j], place.wrench_up(*wrench[i]))  # (14), (15)
         rate[j] = plus(rate[j], place.wrench_up(*_carried(body, qd, wrench[i], rate[i])))  # (16), (17)
     return Rates(tau, tau_rate, wrench, rate)
@@ -213,13 +214,3 @@ def _carried(body: Body, qd: Sequence[Scalar], wrench: Wrench, rate: Wrench) -> 
     (f, n), (fd, nd) = wrench, rate
     v, w = body.relative(qd)
     return vec.add(fd, vec.cross(w, f)), vec.add(nd, vec.add(vec.cross(w, n), vec.cross(v, f)))
-
-
-def _viscous(body: Body) -> float:
-    """Fv: all of the friction of Khalil (31) that has a rate."""
-    return body.joint.viscous if body.joint else 0.0
-
-
-def _stiffness(body: Body) -> float:
-    """K of the joint's spring, Khalil (69)."""
-    return body.joint.stiffness if body.joint else 0.0

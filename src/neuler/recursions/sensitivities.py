@@ -138,28 +138,30 @@ def sensitivities(
     gains = _all_gains(tree, whole, moving, qd)
     pulled = pulls(tree, whole.places, loads or {})
     found = Sensitivities(_zeros(tree.dof), _zeros(tree.dof), _zeros(tree.dof))
+    seen = Seen(tree, whole, gains, felt, pulled)
     for number, body in enumerate(tree.bodies):
         for here, k in body.freedoms:
-            _path(tree, whole, gains, felt, pulled, found, number, here, k)
-            if body.joint:
-                found.dq[here][here] = found.dq[here][here] + body.joint.stiffness
-                found.dqd[here][here] = found.dqd[here][here] + body.joint.viscous
+            _path(seen, found, number, here, k)
+            found.dq[here][here] = found.dq[here][here] + body.drive.stiffness
+            found.dqd[here][here] = found.dqd[here][here] + body.drive.viscous
             found.dqdd[here][here] = found.dqdd[here][here] + rotor(body)
     return found
 
 
-def _path(
-    tree: Tree,
-    whole: Composite,
-    gains: Sequence[Sequence[Gains]],
-    felt: Sequence[Wrench],
-    pulled: Sequence[Pull],
-    found: Sensitivities,
-    number: int,
-    here: int,
-    k: Column,
-) -> None:
+@dataclass(frozen=True)
+class Seen:
+    """What every pair of joints is looked at with."""
+
+    tree: Tree
+    whole: Composite
+    gains: Sequence[Sequence[Gains]]
+    felt: Sequence[Wrench]
+    pulled: Sequence[Pull]
+
+
+def _path(seen: Seen, found: Sensitivities, number: int, here: int, k: Column) -> None:
     """One column of a joint against all its columns and every joint between it and the base."""
+    tree, whole, gains, pulled = seen.tree, seen.whole, seen.gains, seen.pulled
     body = tree.bodies[number]
     mine = gains[number][body.columns.index(k)]
     shift, bias = mine.dq.wrench(whole, number), mine.dqd.wrench(whole, number)
@@ -170,7 +172,7 @@ def _path(
         found.dqd[own][here] = j.dot(bias)
         found.dqdd[own][here] = j.dot(mass)
     row = pulled[number].row(k)
-    shift = _turned(k, felt[number], shift, pulled[number].passed(k))
+    shift = _turned(k, seen.felt[number], shift, pulled[number].passed(k))
     at = number
     while tree.bodies[at].antecedent:
         shift, bias = whole.places[at].wrench_up(*shift), whole.places[at].wrench_up(*bias)

@@ -37,12 +37,7 @@ def inertia_matrix_and_bias(
 
 
 def _without_springs(tree: Tree) -> Tree:
-    bodies = [
-        dataclasses.replace(body, joint=dataclasses.replace(body.joint, stiffness=0.0, role="passive"))
-        if body.joint and body.joint.stiffness
-        else body
-        for body in tree.bodies
-    ]
+    bodies = [dataclasses.replace(body, drive=dataclasses.replace(body.drive, stiffness=0.0)) for body in tree.bodies]
     return dataclasses.replace(tree, bodies=tuple(bodies))
 
 

@@ -1,10 +1,11 @@
 """What a robot is."""
 
+from neuler.robot.coupling import Coupling, Polynomial, Spline
 from neuler.robot.joint import Frame, Joint, Limits
 from neuler.robot.link import Link
-from neuler.robot.mechanism import Coupling, Loop, Mechanism
+from neuler.robot.loop import Loop
 from neuler.robot.model import Robot
-from neuler.robot.parallel import Leg, ParallelRobot, stack
+from neuler.robot.parallel import Leg, parallel_robot, stack
 from neuler.robot.transform import Transform
 
 __all__ = [
@@ -15,9 +16,10 @@ __all__ = [
     "Limits",
     "Link",
     "Loop",
-    "Mechanism",
-    "ParallelRobot",
+    "Polynomial",
     "Robot",
+    "Spline",
     "Transform",
+    "parallel_robot",
     "stack",
 ]

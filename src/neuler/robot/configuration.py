@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
-from neuler.tolerances import UNIT
+from neuler.tolerances import OPEN, UNIT
 
 if TYPE_CHECKING:
     from neuler.robot.model import Robot
@@ -30,7 +30,8 @@ def quaternions(robot: Robot) -> list[tuple[str, int]]:
 
 def ranges(robot: Robot) -> tuple[Array, Array]:
     """Lower and upper bounds for random positions: half a turn or 1 m either way, within the limits."""
-    found = [span for joint in robot.moving_joints for span in joint.type.spans(joint.limits)]
+    each = zip(robot.moving_joints, robot.coordinate_limits, strict=True)
+    found = [span for joint, limits in each for span in joint.type.spans(limits)]
     low, high = np.array(found).reshape(-1, 2).T
     return low, high
 
@@ -65,25 +66,43 @@ def listed(bad: NDArray[np.bool_]) -> str:
     return f" in {len(spots)} of {bad.size} rows: {', '.join(shown)}{', ...' if len(spots) > 5 else ''}"
 
 
+def neutral_positions(robot: Robot) -> Array:
+    """Every joint at zero, or at the limit next to it; loops may be open there."""
+    each = zip(robot.moving_joints, robot.coordinate_limits, strict=True)
+    return np.array([x for joint, limits in each for x in joint.type.neutral(limits)])
+
+
+def random_positions(robot: Robot, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
+    """Uniform within the limits, within half a turn and 1 m, any rotation; loops may be open there."""
+    found = rng.uniform(*ranges(robot), (*batch, robot.nq))
+    for _, first in quaternions(robot):
+        turn = rng.normal(size=(*batch, 4))
+        found[..., first : first + 4] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
+    return found
+
+
 class Configurations:
     """Mixed into Robot: positions q and the velocities that lead from one to another."""
 
     def neutral(self) -> Array:
         """The position with every joint at zero, or at the limit next to it; free links stand on their seats.
 
+        Of a robot with a ``reference`` that position; of one with loops closed.
+
         >>> import neuler
         >>> neuler.robots.two_link().with_free_base().neutral().tolist()
         [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
         """
-        found: list[float] = []
-        for joint in cast("Robot", self).moving_joints:
-            found.extend(joint.type.neutral(joint.limits))
-        return np.array(found)
+        robot = cast("Robot", self)
+        if robot.loops:
+            return np.array(robot.mobility.reference)
+        return neutral_positions(robot) if robot.reference is None else np.array(robot.reference)
 
     def random_configuration(self, seed: Any = None, shape: int | Sequence[int] = ()) -> Array:
         """Random positions, (*shape, nq): uniform within the limits, within half a turn and 1 m; any rotation.
 
-        ``seed`` is a number, a ``numpy.random.Generator`` to draw from, or None for different ones each time.
+        Of a robot with loops closed ones, on the branch of its reference and not far from it. ``seed`` is a number, a
+        ``numpy.random.Generator`` to draw from, or None for different ones each time.
 
         >>> import neuler
         >>> neuler.robots.two_link().with_free_base().random_configuration(0, 5).shape
@@ -93,13 +112,12 @@ class Configurations:
         try:
             rng = np.random.default_rng(seed)
             batch = (operator.index(shape),) if hasattr(shape, "__index__") else tuple(map(operator.index, shape))
-            found = rng.uniform(*ranges(robot), (*batch, robot.nq))
+            if not robot.loops:
+                return random_positions(robot, rng, batch)
+            rows = np.empty((*batch, robot.nq)).reshape(-1, robot.nq)
         except (TypeError, ValueError) as error:
             raise InputError(f"random_configuration: {error}") from None
-        for _, first in quaternions(robot):
-            turn = rng.normal(size=(*batch, 4))
-            found[..., first : first + 4] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
-        return found
+        return robot.near_reference(rng, len(rows)).reshape(*batch, robot.nq)
 
     def normalize(self, q: ArrayLike) -> Array:
         """The same positions with every quaternion of length one; a zero quaternion is an error.
@@ -125,6 +143,8 @@ class Configurations:
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The velocity that leads from q0 to q1 in one second: ``integrate(q0, difference(q0, q1), 1) == q1``.
 
+        Of a robot with loops, of its independent joints; both positions must be on one branch.
+
         q1 - q0 where positions are plain numbers; for a free link the constant screw in its own frame, the
         shorter way round (a quaternion and its negative are one rotation); for a spherical joint its turn.
         All leading axes broadcast.
@@ -140,17 +160,19 @@ class Configurations:
         start, end = (positions(robot, "difference", name, q) for name, q in (("q0", q0), ("q1", q1)))
         for name, q in (("q0", start), ("q1", end)):
             _unit(robot, "difference", name, q)
+            if robot.loops:
+                _closed(robot, "difference", name, q)
         try:
             batch = np.broadcast_shapes(start.shape[:-1], end.shape[:-1])
         except ValueError:
             raise InputError(f"difference: the batch axes do not broadcast: q0 {start.shape}, q1 {end.shape}") from None
-        found = np.empty((*batch, robot.nv))
+        found = np.empty((*batch, sum(joint.nv for joint in robot.moving_joints)))
         position = velocity = 0
         for joint in robot.moving_joints:
             a, b = (q[..., position : position + joint.nq] for q in (start, end))
             found[..., velocity : velocity + joint.nv] = joint.type.difference(a, b)
             position, velocity = position + joint.nq, velocity + joint.nv
-        return found
+        return found[..., list(robot.mobility.choice.independent)] if robot.loops else found
 
 
 def positions(robot: Robot, verb: str, name: str, q: ArrayLike) -> Array:
@@ -168,6 +190,12 @@ def positions(robot: Robot, verb: str, name: str, q: ArrayLike) -> Array:
     if bad.any():
         raise InputError(f"{verb}: {name} is not finite{listed(np.asarray(bad))}")
     return found
+
+
+def _closed(robot: Robot, verb: str, name: str, q: Array) -> None:
+    bad = np.asarray(np.linalg.norm(robot.closure(q).open_by, axis=-1) >= OPEN)
+    if bad.any():
+        raise InputError(f"{verb}: {name}: the loops are open{listed(bad)}; robot.assemble gives closed positions")
 
 
 def _unit(robot: Robot, verb: str, name: str, q: Array) -> None:

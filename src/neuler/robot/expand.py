@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from neuler.robot.joint import Joint
+from neuler.robot.kinds.kind import InARow
 from neuler.robot.link import Link
 from neuler.robot.transform import Transform
 from neuler.robot.value import kept
@@ -14,19 +15,30 @@ if TYPE_CHECKING:
 
 
 @kept
+def simple_names(robot: Robot) -> dict[str, tuple[str, ...]]:
+    """Of every joint that is made of simple ones, what these are called: names that nothing else has."""
+    taken = {*robot.frame_names, *(joint.name for joint in robot.joints)}
+    return {
+        joint.name: tuple(_unused(f"{joint.name}.{element.name}", taken) for element in joint.type.elements)
+        for joint in robot.joints
+        if joint.type.elements
+    }
+
+
+@kept
 def expand(robot: Robot) -> Robot:
     """The same robot with simple joints only; links without mass stand between those of a row."""
-    if not any(joint.type.elements for joint in robot.joints):
+    names = simple_names(robot)
+    if not names:
         return robot
-    taken = {*robot.frame_names, *(joint.name for joint in robot.joints)}
     links, joints = [robot.links[0]], []
     for joint, link in zip(robot.joints, robot.links[1:], strict=True):
         parent, seat = joint.parent, joint.placement
-        for k, element in enumerate(joint.type.elements):
-            name = _unused(f"{joint.name}.{element.name}", taken)
-            last = k == len(joint.type.elements) - 1
+        for element, name in zip(joint.type.elements, names.get(joint.name, ()), strict=True):
+            last = name == names[joint.name][-1]
             child = link.name if last else name
-            part = Joint(name, element.kind, parent, child, seat, element.axis, viscous=joint.viscous, role=joint.role)
+            axis = InARow.turned(joint.axis, element.axis)
+            part = Joint(name, element.kind, parent, child, seat, axis, viscous=joint.viscous, role=joint.role)
             joints.append(part)
             if not last:
                 links.append(Link(name))

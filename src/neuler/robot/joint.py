@@ -13,7 +13,7 @@ from neuler.robot.kinds import DRIVES, KINDS, Kind
 from neuler.robot.numbers import finite, vector
 from neuler.robot.transform import Transform, Vec3
 
-ROLES = ("driven", "passive", "elastic")
+ROLES = ("driven", "passive", "elastic", "guide")
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,16 @@ class Limits:
                 raise RobotError(f"limit {name!r} must be a number, got {getattr(self, name)!r}")
             object.__setattr__(self, name, value + 0.0)
 
+    def led(self, follower: Limits, ratio: float, offset: float) -> Limits:
+        """Of a joint that leads another, q = ratio q_of + offset: where both are within theirs.
+
+        >>> Limits(-1.0, 1.0).led(Limits(-1.0, 1.0), -2.0, 0.5)
+        Limits(lower=-0.25, upper=0.75, velocity=inf, effort=inf)
+        """
+        ends = sorted(((follower.lower - offset) / ratio, (follower.upper - offset) / ratio))
+        velocity = min(self.velocity, follower.velocity / abs(ratio))
+        return Limits(max(self.lower, ends[0]), min(self.upper, ends[1]), velocity, self.effort)
+
 
 @dataclass(frozen=True)
 class Joint:
@@ -49,7 +59,7 @@ class Joint:
     prismatic      way along ``axis``                                   its rate
     helical        angle about ``axis``; it slides by ``pitch`` m/rad   its rate
     spherical      quaternion x, y, z, w                                angular velocity in the child's axes
-    planar         x, y, angle about z, in the axes of its seat         their rates
+    planar         x, y, angle about ``axis`` (z) of its seat           their rates
     translation    x, y, z, in the axes of its seat                     their rates
     free           x, y, z, quaternion x, y, z, w                       screw (linear; angular) in the child's frame
     fixed          none                                                 none
@@ -62,7 +72,8 @@ class Joint:
     Khalil (31), (69), (70); of several velocities each has the same ``viscous``. ``coulomb_reverse`` is the magnitude
     for negative velocity where it differs.
     ``gear_ratio`` (motor turns per joint turn) is kept for information. ``role`` says who moves the joint: a
-    motor (``driven``), nobody (``passive``), or its spring (``elastic``: the default where there is stiffness).
+    motor (``driven``), nobody (``passive``), or its spring (``elastic``: the default where there is stiffness). A
+    ``guide`` is no joint of the machine: it says how loops let its child move, and carries nothing.
     """
 
     name: str
@@ -90,7 +101,7 @@ class Joint:
             if not isinstance(getattr(self, name), kind):
                 raise RobotError(f"{owner}: {name} must be a {kind.__name__}, got {getattr(self, name)!r}")
         axis = np.array(vector(owner, "axis", self.axis, 3))
-        if self.type.has_axis:
+        if self.type.has_axis or self.type.elements:
             largest = float(np.abs(axis).max())
             axis = axis / largest if largest > 1e100 else axis
             norm = float(np.linalg.norm(axis))

@@ -7,27 +7,51 @@ import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import ArrayLike
 
 from neuler.errors import RobotError
 from neuler.naming import listed
+from neuler.robot.checks import check_couplings, check_independent, check_loops, outward, sequence
 from neuler.robot.configuration import Configurations
-from neuler.robot.joint import Frame, Joint
+from neuler.robot.coupling import Coupling, in_order
+from neuler.robot.joint import Frame, Joint, Limits
 from neuler.robot.link import Link
+from neuler.robot.loop import Loop
 from neuler.robot.numbers import vector
 from neuler.robot.transform import Transform, Vec3
 from neuler.robot.value import Value, kept
-from neuler.robot.verbs import Verbs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from neuler.signatures import Verbs
+    from neuler.structure.mobility import Mobility
+    from neuler.verbs import Methods
+else:  # they are put on Robot by the rooms that know them
+
+    class Verbs:
+        """Every quantity as a kernel."""
+
+    class Methods:
+        """What stands on kernels."""
 
 
 @dataclass(frozen=True)
-class Robot(Value, Verbs, Configurations):
-    """A tree of links. ``links[0]`` is the base; ``joints[k]`` carries ``links[k + 1]``.
+class Robot(Value, Configurations, Verbs, Methods):
+    """A tree of links, and the ``loops`` and ``couplings`` that close it.
+
+    ``links[0]`` is the base; ``joints[k]`` carries ``links[k + 1]``.
 
     Give links and joints in any order: they are sorted outward from the base, depth first,
     children in the order given. The joints that move give the coordinates, in that order
     (``joint_names``). ``gravity`` (m/s^2) is expressed in the base frame.
+
+    ``loops`` join frames of the tree; ``couplings`` make joints follow others. ``reference`` is a position q at which
+    the loops are closed, or nearly so: where several assemblies are possible it says which one is meant.
+    ``independent`` names the joints whose velocities are the robot's own, qd; by default the driven ones, as many as
+    it has freedoms.
 
     ``notes`` holds what a file said that has no effect on the dynamics; the doctor repeats it.
 
@@ -48,6 +72,13 @@ class Robot(Value, Verbs, Configurations):
     gravity: Vec3 = (0.0, 0.0, -9.81)
     frames: tuple[Frame, ...] = ()
     notes: tuple[str, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    couplings: tuple[Coupling, ...] = ()
+    reference: tuple[float, ...] | None = None
+    independent: tuple[str, ...] | None = None
+
+    analyse: ClassVar[Callable[[Any], Mobility]]
+    """How the freedoms of closed loops are found; the room that knows it says so."""
 
     def __init__(
         self,
@@ -57,9 +88,18 @@ class Robot(Value, Verbs, Configurations):
         gravity: ArrayLike = (0.0, 0.0, -9.81),
         frames: Iterable[Frame] = (),
         notes: Iterable[str] = (),
+        loops: Iterable[Loop] = (),
+        couplings: Iterable[Coupling] = (),
+        reference: ArrayLike | None = None,
+        independent: str | Iterable[str] | None = None,
     ) -> None:
         owner = f"robot {name!r}"
-        sorted_links, sorted_joints = _outward(owner, tuple(links), tuple(joints))
+        parts = (("links", links), ("joints", joints), ("frames", frames), ("loops", loops), ("couplings", couplings))
+        for what, given in parts:
+            sequence(owner, what, given)
+        if independent is not None:
+            sequence(owner, "independent", (independent,) if isinstance(independent, str) else independent)
+        sorted_links, sorted_joints = outward(owner, tuple(links), tuple(joints))
         values = {
             "name": str(name),
             "links": sorted_links,
@@ -67,6 +107,10 @@ class Robot(Value, Verbs, Configurations):
             "gravity": vector(owner, "gravity", gravity, 3),
             "frames": tuple(frames),
             "notes": tuple(notes),
+            "loops": tuple(loops),
+            "couplings": tuple(couplings),
+            "reference": None,
+            "independent": (independent,) if isinstance(independent, str) else independent and tuple(independent),
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
@@ -83,6 +127,21 @@ class Robot(Value, Verbs, Configurations):
             if frame.name in names:
                 raise RobotError(f"frame {frame.name!r}: another frame or link of {owner} has this name")
             names.add(frame.name)
+        check_couplings(owner, self.joints, self.couplings)
+        check_loops(owner, self)
+        if reference is not None:
+            object.__setattr__(self, "reference", vector(owner, "reference", reference, self.nq))
+        check_independent(owner, self)
+        if self.loops:
+            _ = self.mobility  # what is wrong with its loops is said now
+
+    def __repr__(self) -> str:
+        """One line: how large it is."""
+        sizes = [(sum(joint.moves for joint in self.joints), "joint"), (len(self.links), "link")]
+        sizes += [(len(self.loops), "loop"), (len(self.couplings), "coupling")]
+        parts = [f"{n} {what}{'s' * (n != 1)}" for n, what in sizes if n or what in ("joint", "link")]
+        more = f", nu {self.nu}" if self.nu != self.nv else ""
+        return f"<robot {self.name!r}: {', '.join(parts)}, nq {self.nq}, nv {self.nv}{more}>"
 
     # ---- what it has -------------------------------------------------------------------
 
@@ -92,14 +151,56 @@ class Robot(Value, Verbs, Configurations):
         return tuple(link.name for link in self.links)
 
     @property
+    @kept
     def moving_joints(self) -> tuple[Joint, ...]:
-        """The joints that have a coordinate, in coordinate order."""
-        return tuple(joint for joint in self.joints if joint.moves)
+        """The joints that have a coordinate, in coordinate order: all that move, but those that are coupled."""
+        followers = {coupling.joint for coupling in self.couplings}
+        return tuple(joint for joint in self.joints if joint.moves and joint.name not in followers)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints that move, in coordinate order."""
+        """Their names."""
         return tuple(joint.name for joint in self.moving_joints)
+
+    @property
+    @kept
+    def coordinate_limits(self) -> tuple[Limits, ...]:
+        """Limits of ``moving_joints``, tightened by those of joints that follow one of them in proportion.
+
+        >>> from neuler import Coupling, robots
+        >>> robots.two_link().replace(couplings=[Coupling("joint2", "joint1", 2.0)]).coordinate_limits[0].lower
+        -inf
+        """
+        found = {joint.name: joint.limits for joint in self.joints}
+        for coupling in reversed(in_order(f"robot {self.name!r}", self.couplings)):
+            if coupling.function is None and len(coupling.of) == 1 and coupling.ratio[0]:
+                (leader,), (ratio,) = coupling.of, coupling.ratio
+                found[leader] = found[leader].led(found[coupling.joint], ratio, coupling.offset)
+        return tuple(found[joint.name] for joint in self.moving_joints)
+
+    @property
+    def active_names(self) -> tuple[str, ...]:
+        """Names of the joints whose forces stand in tau, in its order.
+
+        Of a tree all; of joints in loops those that a motor drives; of coupled joints none.
+        """
+        if not self.loops:
+            return self.joint_names
+        return tuple(dict.fromkeys(self.mobility.active))
+
+    @property
+    @kept
+    def tree(self) -> Robot:
+        """The same links and joints without loops and couplings; a tree is its own."""
+        if not self.loops and not self.couplings:
+            return self
+        return self.replace(loops=(), couplings=(), reference=None, independent=None)
+
+    @property
+    @kept
+    def mobility(self) -> Mobility:
+        """Freedoms, rank and redundant constraints of the loops, and a position at which they are closed."""
+        return Robot.analyse(self)
 
     @property
     def frame_names(self) -> tuple[str, ...]:
@@ -108,13 +209,23 @@ class Robot(Value, Verbs, Configurations):
 
     @property
     def nq(self) -> int:
-        """Number of position coordinates."""
-        return sum(joint.nq for joint in self.joints)
+        """Length of q: the positions of all moving joints."""
+        return sum(joint.nq for joint in self.moving_joints)
 
     @property
     def nv(self) -> int:
-        """Number of velocity coordinates."""
-        return sum(joint.nv for joint in self.joints)
+        """Length of qd and qdd: the velocities of all moving joints, in loops of the independent ones."""
+        return self.mobility.freedoms if self.loops else sum(joint.nv for joint in self.moving_joints)
+
+    @property
+    def nu(self) -> int:
+        """Length of tau: see ``active_names``."""
+        return len(self.mobility.active) if self.loops else self.nv
+
+    @property
+    def constraints(self) -> int:
+        """How many equations the loops set, redundant ones included."""
+        return sum(loop.constraints for loop in self.loops)
 
     @property
     def antecedents(self) -> tuple[int, ...]:
@@ -153,6 +264,38 @@ class Robot(Value, Verbs, Configurations):
         """SHA-256 of everything that decides the robot: equal robots, equal hashes, on every machine."""
         return hashlib.sha256(repr(dataclasses.astuple(self)).encode()).hexdigest()
 
+    def replace(self, **changes: Any) -> Robot:
+        """A copy with the given fields changed.
+
+        Where joints, loops or couplings change, ``reference`` and ``independent`` keep what they say of joints that
+        still have coordinates, unless they are given too; without a part of it a reference is gone.
+        """
+        if not {"joints", "loops", "couplings"} & set(changes):
+            return super().replace(**changes)
+        bare = super().replace(**{**changes, "reference": None, "independent": None, "loops": ()})
+        names = set(bare.joint_names)
+        more: dict[str, Any] = {"loops": changes.get("loops", self.loops)}
+        more["reference"] = changes["reference"] if "reference" in changes else self._translated(bare)
+        more["independent"] = changes.get("independent", self.independent)
+        if "independent" not in changes and not (more["loops"] and names.issuperset(self.independent or ())):
+            more["independent"] = None
+        if all(value is None or value == () for value in more.values()):
+            return bare
+        return Value.replace(bare, **more)
+
+    def _translated(self, other: Robot) -> tuple[float, ...] | None:
+        """The reference for another robot's joints; None where it does not have all of theirs."""
+        if self.reference is None:
+            return None
+        values, at = {}, 0
+        for joint in self.moving_joints:
+            values[joint.name, joint.nq] = self.reference[at : at + joint.nq]
+            at += joint.nq
+        keys = [(joint.name, joint.nq) for joint in other.moving_joints]
+        if [nq for _, nq in keys] == [nq for _, nq in values]:  # the same joints, by other names perhaps
+            return self.reference
+        return tuple(x for key in keys for x in values[key]) if all(key in values for key in keys) else None
+
     # ---- a changed robot is a new robot --------------------------------------------------
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
@@ -176,6 +319,10 @@ class Robot(Value, Verbs, Configurations):
         """The same robot with a spring on a joint, which moves it (``elastic``) or helps its motor (``driven``)."""
         return self._with_joint(joint, stiffness=stiffness, rest=rest, role=role)
 
+    def with_independent(self, *joints: str) -> Robot:
+        """The same robot with the velocities of other joints as its own."""
+        return self.replace(independent=joints)
+
     def with_passive(self, *joints: str) -> Robot:
         """The same robot with joints that no motor moves."""
         robot = self
@@ -184,9 +331,9 @@ class Robot(Value, Verbs, Configurations):
         return robot
 
     def _with_joint(self, name: str, **changes: object) -> Robot:
-        if name not in self.joint_names:
+        if name not in self.tree.joint_names:
             raise RobotError(
-                f"robot {self.name!r} has no moving joint {name!r}; it has {listed(name, self.joint_names)}"
+                f"robot {self.name!r} has no moving joint {name!r}; it has {listed(name, self.tree.joint_names)}"
             )
         joints = [dataclasses.replace(j, **changes) if j.name == name else j for j in self.joints]  # type: ignore[arg-type]
         return self.replace(joints=joints)
@@ -195,7 +342,17 @@ class Robot(Value, Verbs, Configurations):
         """The same robot with its base free to move: a new base ``world``, and a free joint to the old one."""
         ground = Link(world)
         free = Joint(joint, "free", world, self.links[0].name)
-        return self.replace(links=(ground, *self.links), joints=(free, *self.joints))
+        return self._on((ground,), (free,))
+
+    def _on(self, links: tuple[Link, ...], joints: tuple[Joint, ...]) -> Robot:
+        """On a new base with new joints below the old one."""
+        at = [x for joint in joints for x in joint.type.neutral(joint.limits)]
+        return self.replace(
+            links=(*links, *self.links),
+            joints=(*joints, *self.joints),
+            reference=self.reference and (*at, *self.reference),
+            independent=self.independent and (*(joint.name for joint in joints), *self.independent),
+        )
 
     def with_planar_base(self, names: Sequence[str] = ("base_x", "base_y", "base_turn"), world: str = "world") -> Robot:
         """The same robot on a mobile base: two slides along x and y of ``world`` and a turn about its z."""
@@ -206,7 +363,7 @@ class Robot(Value, Verbs, Configurations):
             Joint(y, "prismatic", links[1].name, links[2].name, axis=(0, 1, 0)),
             Joint(turn, "revolute", links[2].name, self.links[0].name),
         )
-        return self.replace(links=(*links, *self.links), joints=(*joints, *self.joints))
+        return self._on(links, joints)
 
     def without_friction(self) -> Robot:
         """The same robot without viscous and Coulomb friction, as many libraries compute it."""
@@ -216,59 +373,3 @@ class Robot(Value, Verbs, Configurations):
     def without_motors(self) -> Robot:
         """The same robot without rotor inertia."""
         return self.replace(joints=[dataclasses.replace(j, rotor_inertia=0.0) for j in self.joints])
-
-
-def _unique(owner: str, what: str, names: Sequence[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise RobotError(f"{owner}: a {what} needs a name, got {name!r}")
-        if name in seen:
-            raise RobotError(f"{owner}: two {what}s are named {name!r}")
-        seen.add(name)
-
-
-def _outward(
-    owner: str, links: tuple[Link, ...], joints: tuple[Joint, ...]
-) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
-    """Links and joints sorted outward from the one link that is nobody's child."""
-    if not links:
-        raise RobotError(f"{owner}: needs at least one link, its base")
-    for kind, items in ((Link, links), (Joint, joints)):
-        for item in items:
-            if not isinstance(item, kind):
-                raise RobotError(f"{owner}: expected a {kind.__name__}, got {item!r}")
-    _unique(owner, "link", [link.name for link in links])
-    _unique(owner, "joint", [joint.name for joint in joints])
-    by_name = {link.name: link for link in links}
-    carried: dict[str, Joint] = {}
-    children: dict[str, list[Joint]] = {name: [] for name in by_name}
-    for joint in joints:
-        for role, name in (("parent", joint.parent), ("child", joint.child)):
-            if name not in by_name:
-                raise RobotError(f"joint {joint.name!r}: its {role} link {name!r} does not exist in {owner}")
-        if joint.child in carried:
-            raise RobotError(
-                f"link {joint.child!r} is carried by two joints, {carried[joint.child].name!r} and {joint.name!r}: "
-                "a closed loop; a tree has one joint a link"
-            )
-        carried[joint.child] = joint
-        children[joint.parent].append(joint)
-    roots = [name for name in by_name if name not in carried]
-    if not roots:
-        raise RobotError(f"{owner}: the joints form a cycle; no link is a base")
-    if len(roots) > 1:
-        raise RobotError(f"{owner}: has {len(roots)} roots, {listed('', roots)}; join them with a fixed joint")
-    ordered_links = [by_name[roots[0]]]
-    ordered_joints: list[Joint] = []
-    stack = children[roots[0]][::-1]
-    while stack:
-        joint = stack.pop()
-        ordered_joints.append(joint)
-        ordered_links.append(by_name[joint.child])
-        stack.extend(children[joint.child][::-1])
-    if len(ordered_links) != len(links):
-        reached = {link.name for link in ordered_links}
-        lost = [name for name in by_name if name not in reached]
-        raise RobotError(f"{owner}: links {listed('', lost)} form a cycle that the base {roots[0]!r} does not reach")
-    return tuple(ordered_links), tuple(ordered_joints)

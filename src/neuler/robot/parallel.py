@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -11,17 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.errors import RobotError
+from neuler.robot.coupling import Coupling
 from neuler.robot.joint import Frame, Joint
+from neuler.robot.kinds import KINDS
 from neuler.robot.link import Link
-from neuler.robot.mechanism import CUTS, Loop, Mechanism
+from neuler.robot.loop import CUTS, Loop
 from neuler.robot.model import Robot
 from neuler.robot.numbers import vector
-from neuler.robot.parallel_verbs import ParallelVerbs
-from neuler.robot.transform import Transform, Vec3
-from neuler.robot.value import Value, kept
+from neuler.robot.transform import Transform
 
 PLATFORM = "platform"
-"""Name of the platform's link and of the free joint that gives its pose."""
+"""Name of the platform's link, and of the joint that gives its position."""
+MOVES = ("free", "planar", "translation")
+"""Kinds of that joint."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,11 @@ class Leg:
             raise RobotError(f"{owner}: kind must be one of {', '.join(CUTS)}, got {self.kind!r}")
         if not isinstance(self.attachment, Transform):
             raise RobotError(f"{owner}: its attachment must be a Transform, got {self.attachment!r}")
-        if self.chain.nq != self.chain.nv:
-            free = next(joint.name for joint in self.chain.moving_joints if joint.kind == "free")
-            raise RobotError(f"{owner}: its joint {free!r} is free; a leg stands on the base")
+        if self.chain.loops or self.chain.couplings:
+            raise RobotError(f"{owner}: its chain has loops or couplings of its own; a leg is one chain")
+        free = next((joint for joint in self.chain.moving_joints if joint.type.always_passive), None)
+        if free is not None:
+            raise RobotError(f"{owner}: its joint {free.name!r} is free; a leg stands on the base")
         if not self.chain.nv:
             raise RobotError(f"{owner}: none of its joints moves")
         try:
@@ -88,170 +91,120 @@ class Leg:
         return tuple(joint.name for joint in self.chain.moving_joints if joint.role == "driven")
 
 
-@dataclass(frozen=True)
-class ParallelRobot(Value, ParallelVerbs):
-    """A platform on legs, with six freedoms or fewer.
+def parallel_robot(
+    name: str,
+    platform: Link,
+    legs: Iterable[Leg],
+    gravity: ArrayLike = (0.0, 0.0, -9.81),
+    reference: ArrayLike | None = None,
+    joint: str = "free",
+) -> Robot:
+    """A platform on legs: a robot whose velocities are the platform's.
 
-    Positions q are the platform's pose (x, y, z, quaternion x, y, z, w) in the base frame, then the joints of all
-    legs; velocities are the platform's screw (linear; angular) in its own frame. ``reference`` is a pose that the
-    legs can reach, or nearly so.
+    ``joint`` says how the platform may move, and so what its position and velocity are: ``free`` (x, y, z, quaternion
+    x, y, z, w in the base frame; screw (linear; angular) in its own), ``planar`` (x, y, angle; their rates) or
+    ``translation`` (x, y, z; their rates). Positions q are the platform's, then those of all joints of the legs, which
+    are called 'leg.joint'. ``reference`` is a position of the platform that the legs can reach, or nearly so.
 
-    ``mechanism`` is the same robot as a tree with loops, with all verbs of a ``Mechanism``: motors as coordinates,
-    reaction wrenches, sensitivities, constrained dynamics. ``mechanism.mobility`` has the number of freedoms.
+    A platform with fewer freedoms than its joint has takes the motors' velocities as its own; ``independent`` of the
+    robot says which it has. ``inverse_kinematics`` finds the legs for a platform, ``forward_kinematics`` both for the
+    motors.
 
     >>> import neuler
     >>> robot = neuler.robots.delta()
-    >>> q = robot.inverse_kinematics([0.05, 0.0, -0.55, 0, 0, 0, 1]).q
-    >>> robot.inverse_dynamics(q, [0.1, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]).shape
+    >>> q = robot.inverse_kinematics([0.05, 0.0, -0.55]).q
+    >>> robot.inverse_dynamics(q, [0.1, 0, 0], [0, 0, 1]).shape
     (3,)
     """
-
-    called = "parallel robot"
-
-    name: str
-    platform: Link
-    legs: tuple[Leg, ...]
-    gravity: Vec3 = (0.0, 0.0, -9.81)
-    reference: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
-
-    def __init__(
-        self,
-        name: str,
-        platform: Link,
-        legs: Iterable[Leg],
-        gravity: ArrayLike = (0.0, 0.0, -9.81),
-        reference: ArrayLike = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
-    ) -> None:
-        owner = f"parallel robot {name!r}"
-        pose = vector(owner, "reference", reference, 7)
-        size = float(np.linalg.norm(pose[3:]))
-        if abs(size - 1.0) > 1e-3:
-            raise RobotError(f"{owner}: the quaternion of its reference has length {size:.6g}, not 1")
-        try:
-            given = tuple(legs)
-        except TypeError:
-            raise RobotError(f"{owner}: needs a list of legs, got {legs!r}") from None
-        values = {
-            "name": str(name),
-            "platform": platform,
-            "legs": given,
-            "gravity": vector(owner, "gravity", gravity, 3),
-            "reference": (*pose[:3], *(x / size for x in pose[3:])),
-        }
-        for key, value in values.items():
-            object.__setattr__(self, key, value)
-        if not isinstance(platform, Link):
-            raise RobotError(f"{owner}: its platform must be a Link, got {platform!r}")
-        if not self.legs:
-            raise RobotError(f"{owner}: has no legs")
-        names: set[str] = set()
-        for leg in self.legs:
-            if not isinstance(leg, Leg):
-                raise RobotError(f"{owner}: expected a Leg, got {leg!r}")
-            if leg.name in names:
-                raise RobotError(f"{owner}: two legs are named {leg.name!r}")
-            if leg.name == PLATFORM:
-                raise RobotError(f"{owner}: a leg cannot be named {PLATFORM!r}, that is the platform's own name")
-            names.add(leg.name)
-
-    @property
-    def active_names(self) -> tuple[str, ...]:
-        """The motors, leg by leg: 'leg1.slide'."""
-        return tuple(f"{leg.name}.{motor}" for leg in self.legs for motor in leg.motors)
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        """The platform, then all joints of the legs."""
-        return self.mechanism.joint_names
-
-    @property
-    def nq(self) -> int:
-        """Seven numbers of the platform's pose and the positions of the legs."""
-        return 7 + sum(leg.chain.nq for leg in self.legs)
-
-    @property
-    def nv(self) -> int:
-        """Six numbers of the platform's velocity and the velocities of the legs."""
-        return 6 + sum(leg.chain.nv for leg in self.legs)
-
-    @property
-    @kept
-    def mechanism(self) -> Mechanism:
-        """The same robot as a tree with loops: the platform free, each leg's last joint cut."""
-        links, joints, frames, loops = _module("", self, "base", "base")
-        tree = Robot(self.name, [Link("base"), *links], joints, self.gravity, frames)
-        return Mechanism(self.name, tree, loops, reference=_guess(tree, {"": self}))
-
-    @property
-    @kept
-    def content_hash(self) -> str:
-        """SHA-256 of everything that decides the robot."""
-        return hashlib.sha256(repr(dataclasses.astuple(self)).encode()).hexdigest()
-
-    # ---- a changed robot is a new one ---------------------------------------------------
-
-    def with_gravity(self, gravity: ArrayLike) -> ParallelRobot:
-        """The same robot under another gravity vector (m/s^2, base frame)."""
-        return self.replace(gravity=gravity)
-
-    def without_friction(self) -> ParallelRobot:
-        """The same robot without viscous and Coulomb friction."""
-        return self.replace(legs=[dataclasses.replace(leg, chain=leg.chain.without_friction()) for leg in self.legs])
-
-
-def _module(
-    prefix: str, robot: ParallelRobot, ground: str, carrier: str
-) -> tuple[list[Link], list[Joint], list[Frame], list[Loop]]:
-    """Links, joints, frames and loops of one parallel robot whose legs stand on ``carrier``; names get a prefix."""
-    plate = prefix + PLATFORM
-    links = [dataclasses.replace(robot.platform, name=plate)]
-    joints = [Joint(plate, "free", ground, plate)]
-    frames, loops = [], []
-    for leg in robot.legs:
-        own = f"{prefix}{leg.name}."
+    owner = f"parallel robot {name!r}"
+    if joint not in MOVES:
+        raise RobotError(f"{owner}: the platform's joint must be one of {', '.join(MOVES)}, got {joint!r}")
+    if not isinstance(platform, Link):
+        raise RobotError(f"{owner}: its platform must be a Link, got {platform!r}")
+    given = _legs(owner, legs)
+    pose = _pose(owner, joint, reference)
+    links = [Link("base"), dataclasses.replace(platform, name=PLATFORM)]
+    role = "guide" if KINDS[joint].elements else "passive"
+    joints = [Joint(PLATFORM, joint, "base", PLATFORM, role=role)]
+    frames: list[Frame] = []
+    loops: list[Loop] = []
+    guess = list(pose)
+    for leg in given:
         foot, *moving = leg.chain.links
-        called = {link.name: own + link.name for link in leg.chain.links}
+        called = {link.name: f"{leg.name}.{link.name}" for link in leg.chain.links}
         if foot == Link(foot.name):
-            called[foot.name] = carrier
+            called[foot.name] = "base"
         else:  # the leg's base has a mass, which a module on a platform carries along
             links.append(dataclasses.replace(foot, name=called[foot.name]))
-            joints.append(Joint(f"{own}{foot.name}.mount", "fixed", carrier, called[foot.name]))
+            joints.append(Joint(f"{called[foot.name]}.mount", "fixed", "base", called[foot.name]))
         links += [dataclasses.replace(link, name=called[link.name]) for link in moving]
         joints += [
-            dataclasses.replace(joint, name=own + joint.name, parent=called[joint.parent], child=called[joint.child])
-            for joint in leg.chain.joints
+            dataclasses.replace(
+                each, name=f"{leg.name}.{each.name}", parent=called[each.parent], child=called[each.child]
+            )
+            for each in leg.chain.joints
         ]
         frames += [
-            dataclasses.replace(frame, name=own + frame.name, link=called[frame.link]) for frame in leg.chain.frames
+            dataclasses.replace(frame, name=f"{leg.name}.{frame.name}", link=called[frame.link])
+            for frame in leg.chain.frames
         ]
-        frames.append(Frame(f"{plate}.{leg.name}", plate, leg.attachment))
-        loops.append(Loop(prefix + leg.name, leg.kind, own + leg.tip, f"{plate}.{leg.name}"))
-    return links, joints, frames, loops
+        frames.append(Frame(f"{PLATFORM}.{leg.name}", PLATFORM, leg.attachment))
+        tip = called.get(leg.tip, f"{leg.name}.{leg.tip}")
+        loops.append(Loop(leg.name, leg.kind, tip, f"{PLATFORM}.{leg.name}"))
+        guess += list(leg.reference if leg.reference is not None else leg.chain.neutral())
+    motors = Robot(name, links, joints, gravity, frames, loops=loops, reference=guess)
+    if motors.nv != KINDS[joint].nv:
+        return motors
+    try:
+        return motors.with_independent(PLATFORM)
+    except RobotError:  # its freedoms are as many, but others: a leg's own spin for one
+        return motors
 
 
-def _guess(tree: Robot, modules: dict[str, ParallelRobot]) -> list[float]:
-    """A position of the tree from the references of platforms and legs."""
-    values: dict[str, Sequence[float]] = {}
-    for prefix, robot in modules.items():
-        values[prefix + PLATFORM] = robot.reference
-        for leg in robot.legs:
-            for k, joint in enumerate(leg.chain.moving_joints):
-                guess = leg.reference[k] if leg.reference is not None else 0.0
-                values[f"{prefix}{leg.name}.{joint.name}"] = (guess,)
-    return [x for joint in tree.moving_joints for x in values[joint.name]]
+def _legs(owner: str, legs: Iterable[Leg]) -> tuple[Leg, ...]:
+    try:
+        given = tuple(legs)
+    except TypeError:
+        raise RobotError(f"{owner}: needs a list of legs, got {legs!r}") from None
+    if not given:
+        raise RobotError(f"{owner}: has no legs")
+    names: set[str] = set()
+    for leg in given:
+        if not isinstance(leg, Leg):
+            raise RobotError(f"{owner}: expected a Leg, got {leg!r}")
+        if leg.name in names:
+            raise RobotError(f"{owner}: two legs are named {leg.name!r}")
+        if leg.name == PLATFORM:
+            raise RobotError(f"{owner}: a leg cannot be named {PLATFORM!r}, that is the platform's own name")
+        names.add(leg.name)
+    return given
 
 
-def stack(name: str, modules: Iterable[tuple[str, ParallelRobot]], mounts: Iterable[Transform] = ()) -> Mechanism:
-    """Parallel robots in series, a hybrid robot: every one after the first stands on the platform of the one before.
+def _pose(owner: str, joint: str, reference: ArrayLike | None) -> list[float]:
+    """The platform's position, its quaternion of length one."""
+    kind = KINDS[joint]
+    if reference is None:
+        return [*(0.0 for _ in range(kind.nq - 1)), 1.0 if kind.quaternion is not None else 0.0]
+    pose = list(vector(owner, "reference", reference, kind.nq))
+    if kind.quaternion is not None:
+        size = float(np.linalg.norm(pose[kind.quaternion :]))
+        if abs(size - 1.0) > 1e-3:
+            raise RobotError(f"{owner}: the quaternion of its reference has length {size:.6g}, not 1")
+        pose[kind.quaternion :] = [x / size for x in pose[kind.quaternion :]]
+    return pose
 
-    ``modules`` are pairs of a name and a robot, from the ground up. ``mounts`` places the base frame of the second,
-    third, ... on the platform below (by default on its frame). Poses and references of all platforms are in the frame
-    of the ground, and so is gravity, the first module's; names are 'module.platform', 'module.leg.joint'. Motors come
-    in the order of the modules; ``joint_names`` of the mechanism has the order of all positions.
+
+def stack(name: str, modules: Iterable[tuple[str, Robot]], mounts: Iterable[Transform] = ()) -> Robot:
+    """Robots in series, a hybrid robot: every one after the first stands on the platform of the one before.
+
+    ``modules`` are pairs of a name and a robot, from the ground up; all but the last need a link ``platform``.
+    ``mounts`` places the base frame of the second, third, ... on the platform below (by default on its frame).
+    Positions of a module are relative to its own base, gravity is the first module's in the frame of the ground;
+    names are 'module.platform', 'module.leg.joint'.
 
     >>> import neuler
     >>> arm = neuler.stack("arm", [("low", neuler.robots.delta()), ("high", neuler.robots.delta())])
-    >>> arm.mobility.freedoms, arm.active_names[3]
+    >>> arm.nv, arm.active_names[3]
     (6, 'high.leg1.motor')
     """
     owner = f"stack {name!r}"
@@ -261,56 +214,72 @@ def stack(name: str, modules: Iterable[tuple[str, ParallelRobot]], mounts: Itera
         raise RobotError(
             f"{owner}: mounts must be {len(chosen) - 1} Transforms, one for each module after the first, got {places!r}"
         )
-    links: list[Link] = [Link("base")]
-    joints: list[Joint] = []
-    frames: list[Frame] = []
-    loops: list[Loop] = []
-    carrier = "base"
-    for k, (key, robot) in enumerate(chosen):
-        prefix = key + "."
-        if k:
-            foot = prefix + "base"
-            links.append(Link(foot))
-            joints.append(Joint(foot, "fixed", carrier, foot, placement=places[k - 1]))
-            carrier = foot
-        more_links, (plate, *legs), more_frames, more_loops = _module(prefix, robot, "base", carrier)
-        links, frames, loops = links + more_links, frames + more_frames, loops + more_loops
-        joints += [*legs, plate]  # what stands on the platform follows it: motors come in the order of the modules
-        carrier = prefix + PLATFORM
-    tree = Robot(name, links, joints, chosen[0][1].gravity, frames)
-    references = _stacked_references(chosen, places)
-    return Mechanism(name, tree, loops, reference=_guess(tree, references))
+    parts: dict[str, list[object]] = {"links": [Link("base")], "joints": [], "frames": [], "loops": [], "couplings": []}
+    independent: list[str] = []
+    values: dict[str, Sequence[float]] = {}
+    carrier, ground = "base", chosen[0][1].gravity
+    for (key, robot), place in zip(chosen, [Transform(), *places], strict=True):
+        own = _renamed(robot, key + ".")
+        foot = own.links[0]
+        parts["joints"].append(Joint(f"{key}.mount", "fixed", carrier, foot.name, place))
+        joints = sorted(own.joints, key=lambda joint: joint.child == f"{key}.{PLATFORM}")  # what stands on it follows
+        for field_name, items in (
+            ("links", own.links), ("joints", joints), ("frames", own.frames), ("loops", own.loops),
+            ("couplings", own.couplings),
+        ):  # fmt: skip
+            parts[field_name].extend(items)
+        independent += own.mobility.independent if own.loops else own.joint_names
+        reference, at = own.neutral().tolist(), 0
+        for joint in own.moving_joints:
+            values[joint.name] = reference[at : at + joint.nq]
+            at += joint.nq
+        carrier = f"{key}.{PLATFORM}"
+    tree = Robot(name, parts["links"], parts["joints"], ground, parts["frames"])  # type: ignore[arg-type]
+    followers = {coupling.joint for coupling in parts["couplings"]}  # type: ignore[attr-defined]
+    guess = [x for joint in tree.moving_joints if joint.name not in followers for x in values[joint.name]]
+    return tree.replace(
+        loops=parts["loops"], couplings=parts["couplings"], reference=guess, independent=tuple(independent) or None
+    )
 
 
-def _modules(owner: str, modules: Iterable[tuple[str, ParallelRobot]]) -> list[tuple[str, ParallelRobot]]:
+def _renamed(robot: Robot, prefix: str) -> Robot:
+    """With a prefix to all names."""
+    return Robot(
+        robot.name,
+        [dataclasses.replace(link, name=prefix + link.name) for link in robot.links],
+        [
+            dataclasses.replace(j, name=prefix + j.name, parent=prefix + j.parent, child=prefix + j.child)
+            for j in robot.joints
+        ],
+        robot.gravity,
+        [dataclasses.replace(f, name=prefix + f.name, link=prefix + f.link) for f in robot.frames],
+        robot.notes,
+        [Loop(prefix + x.name, x.kind, prefix + x.first, prefix + x.second) for x in robot.loops],
+        [
+            Coupling(prefix + c.joint, tuple(prefix + of for of in c.of), c.ratio, c.offset, c.function)
+            for c in robot.couplings
+        ],
+        robot.reference,
+        robot.independent and tuple(prefix + joint for joint in robot.independent),
+    )
+
+
+def _modules(owner: str, modules: Iterable[tuple[str, Robot]]) -> list[tuple[str, Robot]]:
     try:
         found = [(key, robot) for key, robot in modules]
     except (TypeError, ValueError):
-        raise RobotError(f"{owner}: its modules must be pairs of a name and a ParallelRobot, got {modules!r}") from None
+        raise RobotError(f"{owner}: its modules must be pairs of a name and a Robot, got {modules!r}") from None
     names: set[str] = set()
-    for key, robot in found:
+    for k, (key, robot) in enumerate(found):
         if not isinstance(key, str) or not key:
             raise RobotError(f"{owner}: a module needs a name, got {key!r}")
-        if not isinstance(robot, ParallelRobot):
-            raise RobotError(f"{owner}: module {key!r} must be a ParallelRobot, got {type(robot).__name__}")
+        if not isinstance(robot, Robot):
+            raise RobotError(f"{owner}: module {key!r} must be a Robot, got {type(robot).__name__}")
         if key in names:
             raise RobotError(f"{owner}: two modules are named {key!r}")
+        if k < len(found) - 1 and PLATFORM not in robot.link_names:
+            raise RobotError(f"{owner}: module {key!r} has no link {PLATFORM!r} for the next one to stand on")
         names.add(key)
     if len(found) < 2:
         raise RobotError(f"{owner}: needs two modules or more, got {len(found)}")
-    return found
-
-
-def _stacked_references(
-    modules: Sequence[tuple[str, ParallelRobot]], mounts: Sequence[Transform]
-) -> dict[str, ParallelRobot]:
-    """The modules with the references of their platforms in the frame of the ground."""
-    found = {}
-    ground = Transform()
-    for k, (key, robot) in enumerate(modules):
-        pose = ground @ Transform.from_quaternion(robot.reference[:3], robot.reference[3:])
-        placed = (*pose.translation, *pose.quaternion)
-        found[key + "."] = robot.replace(reference=placed)
-        if k < len(mounts):
-            ground = pose @ mounts[k]
     return found

@@ -87,6 +87,20 @@ class Transform:
         object.__setattr__(self, "rotation", _matrix3(r.tolist()))
         object.__setattr__(self, "translation", tuple(p.tolist()))
 
+    @property
+    def rpy(self) -> Vec3:
+        """URDF's angles: about the fixed axes x, y, z in turn. Of several that do it those with yaw 0.
+
+        >>> [round(angle, 12) for angle in Transform.from_rpy(rpy=(0.1, 0.2, 0.3)).rpy]
+        [0.1, 0.2, 0.3]
+        """
+        r = np.array(self.rotation)
+        across = float(np.hypot(r[0, 0], r[1, 0]))
+        pitch = float(np.arctan2(-r[2, 0], across))
+        if across < 1e-12:
+            return (float(np.arctan2(-r[1, 2], r[1, 1])), pitch, 0.0)
+        return (float(np.arctan2(r[2, 1], r[2, 2])), pitch, float(np.arctan2(r[1, 0], r[0, 0])))
+
     @classmethod
     def from_rpy(cls, xyz: Sequence[float] = (0, 0, 0), rpy: Sequence[float] = (0, 0, 0)) -> Transform:
         """URDF's origin: roll, pitch, yaw about the fixed axes x, y, z, in this order."""

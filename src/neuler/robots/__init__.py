@@ -12,12 +12,12 @@ from collections.abc import Callable
 
 from neuler.errors import RobotError
 from neuler.naming import closest
-from neuler.robot import Mechanism, ParallelRobot, Robot
-from neuler.robots.barman import prismatic_revolute, two_link
+from neuler.robot import Robot
+from neuler.robots.barman_arms import prismatic_revolute, two_link
 from neuler.robots.eel import eel
 from neuler.robots.general import general_chain
-from neuler.robots.parallel import delta, gough_stewart, orthoglide, planar_3rrr
-from neuler.robots.planar import five_bar, four_bar, slider_crank
+from neuler.robots.linkages import five_bar, four_bar, slider_crank
+from neuler.robots.platforms import delta, gough_stewart, orthoglide, planar_3rrr
 from neuler.robots.puma import puma560
 from neuler.robots.rx90 import rx90
 from neuler.robots.shuttle import shuttle_arm
@@ -45,7 +45,7 @@ __all__ = [
     "two_link",
 ]
 
-_CATALOGUE: dict[str, Callable[[], Robot | Mechanism | ParallelRobot]] = {
+_CATALOGUE: dict[str, Callable[[], Robot]] = {
     "delta": delta,
     "eel": eel,
     "five_bar": five_bar,
@@ -69,7 +69,7 @@ def names() -> tuple[str, ...]:
     return tuple(_CATALOGUE)
 
 
-def get(name: str) -> Robot | Mechanism | ParallelRobot:
+def get(name: str) -> Robot:
     """The robot or machine of this name.
 
     >>> get("two_link").joint_names

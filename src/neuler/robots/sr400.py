@@ -6,7 +6,7 @@ from math import pi
 from typing import Any
 
 from neuler.formats.dh import from_dh
-from neuler.robot import Loop, Mechanism
+from neuler.robot import Loop, Robot
 from neuler.robot.transform import Transform
 from neuler.robots.bodies import box
 
@@ -39,7 +39,7 @@ _BODIES = (  # mass, mass centre, sides of a uniform box along x, y, z
 _ROTORS = (30.0, 40.0, 0.0, 4.0, 3.0, 2.0, 35.0, 0.0)
 
 
-def sr400() -> Mechanism:
+def sr400() -> Robot:
     """The SR400 with the geometry of the SYMORO+ user's guide, Table 1.3: six motors, a parallelogram, a cut joint.
 
     Modified DH. Joints 1, 2, 4, 5, 6 and 7 are driven; 3 and 8 are passive. Links 2, 3, 7 and 8 form a parallelogram:
@@ -65,7 +65,7 @@ def sr400() -> Mechanism:
     ('joint1', 'joint2', 'joint4', 'joint5', 'joint6', 'joint7')
     >>> q = [0, -pi / 2, 0, 0, 0, 0, -pi, pi / 2]
     >>> for frame in ("frame9", "frame10"):
-    ...     print(machine.tree.compile("link_poses", frame=frame)(q)[:3, 3].round(12) + 0.0)
+    ...     print(machine.compile("link_poses", frame=frame)(q)[:3, 3].round(12) + 0.0)
     [-0.05  0.    0.9 ]
     [-0.05  0.    0.9 ]
     """
@@ -80,4 +80,4 @@ def sr400() -> Mechanism:
         .with_frame("frame10", "link3", Transform.khalil(gamma=pi / 2, d=-D8))
     )
     reference = (0.0, -pi / 2, 0.0, 0.0, 0.0, 0.0, -pi, pi / 2)
-    return Mechanism("sr400", tree, [Loop("joint9", "revolute", "frame9", "frame10")], reference=reference)
+    return tree.replace(loops=[Loop("joint9", "revolute", "frame9", "frame10")], reference=reference)

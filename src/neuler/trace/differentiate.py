@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 
-from neuler.trace.functions import less, mask, maximum, power
 from neuler.trace.graph import (
     ABOVE,
     ABS,
@@ -46,6 +45,7 @@ from neuler.trace.graph import (
     sign,
     sin,
 )  # fmt: skip
+from neuler.trace.scalars import less, mask, maximum, power
 
 Sparse = dict[tuple[int, int], Scalar]
 """Entries (row, column) that are not structurally zero."""

@@ -195,9 +195,9 @@ class Node:
 
 def _function(name: str) -> Callable[..., Scalar]:
     """Of the module above, whose functions make nodes of this one."""
-    from neuler.trace import functions
+    from neuler.trace import scalars
 
-    return getattr(functions, name)
+    return getattr(scalars, name)
 
 
 def _add(a: Node, b: Scalar) -> Scalar:

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from neuler.errors import InputError
-from neuler.trace import functions as f
 from neuler.trace import graph as g
+from neuler.trace import scalars as f
 from neuler.trace.graph import Node, Scalar
 from neuler.trace.recipe import Operand, Operations, Recipe, traced
 

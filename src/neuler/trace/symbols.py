@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from neuler.errors import InputError
-from neuler.trace import functions as f
+from neuler.trace import scalars as f
 from neuler.trace.graph import Graph, Node, Scalar, cos, sin, sqrt
 
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_)

@@ -1,83 +1,163 @@
-"""Pictures of a robot or a machine with matplotlib: joints and links in space."""
+"""Pictures of a robot with matplotlib: joints and links in space, the loops where they are cut."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
-from neuler.recipes.quantities import Subject
-from neuler.robot.model import Robot
-from neuler.view.draw_machine import Placed, draw_machine, machine_surroundings
-from neuler.view.labels import label
-from neuler.view.marks import axis_bar, bar_length, bodies, link_line
-from neuler.view.space import INK, drawn, frame, ground, link_poses, mass_centres, places, plotting, surroundings, svg
+from neuler.robot import Robot
+from neuler.view.labels import label, merged
+from neuler.view.marks import bodies, joint_mark, link_line, mark_size, plate
+from neuler.view.placed import PLATE, Placed
+from neuler.view.space import CUT, INK, STEEL, azimuth, box_around, drawn, frame, ground, plotting, svg
 
 Array = NDArray[np.float64]
 
+LABELS = 10
+"""Names up to which all joints are named; of more, the loops and free links alone."""
+_OPEN = 1e-6
+"""Share of the picture by which the two frames of a cut joint may be apart."""
 
-def draw(
-    robot: Subject, q: ArrayLike | None = None, ax: Any = None, *, extent: tuple[Array, Array] | None = None
-) -> Any:
-    """The robot or machine at position ``q``, in 3-D axes with equal scales; gives the axes.
 
-    Links are lines between joint origins, short bars are joint axes (revolute: one colour,
-    prismatic: another), discs are mass centres whose area grows with mass, the square is the base
-    (left out where a robot floats far from it).
-    Of a machine with loops, filled marks are motors, crosses are cut joints, and platforms are plates; a loop that is
-    open, or slides, has two crosses with a dashed line between them.
-    ``q`` is by default the neutral position, of a machine its closed reference.
+def draw(robot: Robot, q: ArrayLike | None = None, ax: Any = None, *, extent: tuple[Array, Array] | None = None) -> Any:
+    """The robot at position ``q``, in 3-D axes with equal scales; gives the axes.
+
+    Links are lines between joint origins, dashed where they are ground. Joints are small bodies along their axes:
+    cylinders turn, boxes slide, a bolt in a nut does both, a ball turns any way, a plate moves in its plane, a cross
+    slides any way; those that no motor moves are pale. Discs are mass centres whose area grows with mass, the square
+    is the base (left out where a robot floats far from it). Crosses in circles are joints at which loops are cut; a
+    loop that is open, or slides, has two with a dashed line between them. What three loops or more hold is a plate.
+
+    ``q`` is by default the neutral position, with loops the closed reference.
     ``ax`` must be 3-D axes (``figure.add_subplot(projection="3d")``); without it a figure is made.
     ``extent``: lower and upper corners of the space shown, to draw several poses alike.
     """
     if ax is not None and not hasattr(ax, "get_zlim"):
         raise InputError('draw: ax must be 3-D axes; make them with figure.add_subplot(projection="3d")')
-    if not isinstance(robot, Robot):
-        return draw_machine(robot, q, ax or _axes(), extent)
-    poses = link_poses(robot, robot.neutral() if q is None else q)
-    ax = ax or _axes()
-    low, high = extent or surroundings(robot, [poses])
-    size = float((high - low).max())
-    origins, centres = poses[:, :3, 3], mass_centres(robot, poses)
+    placed = Placed.of(robot, q)
+    usual = Placed.of(robot) if robot.loops else placed  # decides the point of view, so that all pictures have the same
+    ax = ax or plotting()(figsize=(6, 6), layout="constrained").add_subplot(projection="3d")
+    low, high = extent or box_around(placed.points)
+    size, normal = float((high - low).max()), usual.plane
     ax.computed_zorder = False
-    ground(ax, low, high)
-    bar = bar_length(size, robot.nv)
-    stands = bool(((low <= origins[0]) & (origins[0] <= high)).all())
-    for number, (joint, parent) in enumerate(zip(robot.joints, robot.antecedents, strict=True), start=1):
-        if stands or parent:
-            link_line(ax, origins[[parent, number]], joint)
-        if joint.moves:
-            axis_bar(ax, joint, poses[number], bar)
-    bodies(ax, robot, origins, centres)
+    ground(ax, low, high, 2 if normal is None else normal)
+    frame(ax, low, high, normal, azimuth([np.array(points) for points in usual.platforms.values()]))
+    stands = bool(((low <= placed.origins[0]) & (placed.origins[0] <= high)).all())
+    plates, lines = _plates(ax, placed)
+    lines += _joints(ax, placed, size, plates, stands)
+    lines += _cuts(ax, placed, plates, size)
+    _gears(ax, placed)
+    bodies(ax, robot, placed.origins, placed.centres)
     if stands:
-        ax.scatter(*origins[0], marker="s", s=70, color=INK, depthshade=False, zorder=5)
-    frame(ax, low, high)
+        ax.scatter(*placed.origins[0], marker="s", s=30 if plates else 70, color=INK, depthshade=False, zorder=3)
     corners = np.array(list(itertools.product(*zip(low, high, strict=True))))
-    free = [(joint.child, origins[k]) for k, joint in enumerate(robot.joints, start=1) if joint.kind == "free"]
-    label(ax, free, [], np.vstack([origins, centres]), corners)
+    label(ax, merged(_names(placed, plates), size), lines, placed.points, corners)
     return ax
 
 
-def _axes() -> Any:
-    return plotting()(figsize=(6, 6), layout="constrained").add_subplot(projection="3d")
+def _numbered(robot: Robot) -> list[tuple[int, Any, int]]:
+    """Number of the link, its joint, number of the link below."""
+    both = zip(robot.joints, robot.antecedents, strict=True)
+    return [(k, joint, parent) for k, (joint, parent) in enumerate(both, start=1)]
 
 
-def pose_pictures(robot: Subject, states: Sequence[ArrayLike]) -> list[bytes]:
-    """The robot in several poses, as SVG, each as large as it can be and cut to what is drawn."""
+def _joints(ax: Any, placed: Placed, size: float, plates: set[int], stands: bool) -> list[Array]:
+    """Links and joints of the tree; gives the lines."""
+    robot, lines = placed.robot, []
+    mark = mark_size(size, min(len(robot.moving_joints), 30))
+    coupled = {coupling.joint for coupling in robot.couplings}
+    for number, joint, parent in _numbered(robot):
+        if number in plates and joint.nv > 1:  # legs hold it, not this joint
+            continue
+        if parent not in plates and (stands or parent):
+            lines.append(placed.origins[[parent, number]])
+            link_line(ax, lines[-1], joint, parent == 0 and robot.links[0].mass == 0)
+        driven = joint.role == "driven" and joint.name not in coupled
+        joint_mark(ax, joint, placed.poses[number], mark, filled=driven)
+    return lines
+
+
+def _plates(ax: Any, placed: Placed) -> tuple[set[int], list[Array]]:
+    """Platforms and what three legs or more stand on, as polygons; gives the numbers of these links, and edges."""
+    platforms = placed.platforms
+    if not platforms:
+        return set(), []
+    rigid = [0]  # of every link, the first of those that are fixed together
+    stands: dict[int, list[Array]] = {}
+    for number, joint, parent in _numbered(placed.robot):
+        rigid.append(number if joint.moves else rigid[parent])
+        if joint.moves and number not in platforms:
+            foot = placed.poses[parent] @ (*joint.placement.translation, 1.0)
+            stands.setdefault(rigid[parent], []).append(foot[:3])
+    edges: list[Array] = []
+    for points in platforms.values():
+        edges += plate(ax, points)
+    carriers = {index: points for index, points in stands.items() if len(points) >= PLATE}
+    for points in carriers.values():
+        if float(np.ptp(points, axis=0).max()) > 1e-9:
+            edges += plate(ax, points, ground=True)
+    return {number for number, first in enumerate(rigid) if first in platforms or first in carriers}, edges
+
+
+def _cuts(ax: Any, placed: Placed, plates: set[int], size: float) -> list[Array]:
+    """The links' ends at the cut joints, and the cuts: crosses, or a gap where a loop is open."""
+    lines = []
+    for loop, ends in zip(placed.robot.loops, placed.cuts, strict=True):
+        for name, point in zip((loop.first, loop.second), ends, strict=True):
+            index, _ = placed.robot.locate(name)
+            if index and index not in plates:
+                lines.append(np.array([placed.origins[index], point]))
+                ax.plot(*lines[-1].T, color=STEEL, linewidth=3.2, solid_capstyle="round", zorder=2)
+        apart = float(np.linalg.norm(ends[1] - ends[0]))
+        if apart > _OPEN * size:
+            ax.plot(*ends.T, color=CUT, linewidth=1.6, linestyle=(0, (2, 1.5)), zorder=6)
+        for point in ends if apart > _OPEN * size else ends[:1]:
+            ax.scatter(*point, s=52, color="white", edgecolor=CUT, linewidth=1.7, depthshade=False, zorder=6)
+            ax.scatter(*point, s=30, marker="x", color=CUT, linewidth=1.5, depthshade=False, zorder=7)
+    return lines
+
+
+def _gears(ax: Any, placed: Placed) -> None:
+    """Coupled joints and those that lead them, joined by dotted lines."""
+    at = {joint.name: number for number, joint, _ in _numbered(placed.robot)}
+    for coupling in placed.robot.couplings:
+        for leader in coupling.of:
+            ends = placed.origins[[at[coupling.joint], at[leader]]]
+            ax.plot(*ends.T, color=CUT, linewidth=1.5, linestyle=(0, (1, 1.5)), zorder=6)
+
+
+def _names(placed: Placed, plates: set[int]) -> list[tuple[str, Array]]:
+    """Names and their places: of joints and loops, or where these are many of loops, plates and free links."""
+    numbered = _numbered(placed.robot)
+    cuts = [(loop.name, ends.mean(axis=0)) for loop, ends in zip(placed.robot.loops, placed.cuts, strict=True)]
+    joints = [(joint.name, placed.origins[k]) for k, joint, _ in numbered if joint.moves and joint.type.symbol]
+    free = [(joint.child, placed.origins[k]) for k, joint, _ in numbered if joint.moves and not joint.type.symbol]
+    if placed.platforms:
+        legs = [(loop.name, _foot(placed, loop.first, plates)) for loop in placed.robot.loops]
+        return [*legs, *((placed.robot.links[k].name, placed.origins[k]) for k in placed.platforms)]
+    return [*free, *joints, *cuts] if len(joints) + len(cuts) <= LABELS else [*free, *cuts]
+
+
+def _foot(placed: Placed, frame_name: str, plates: set[int]) -> Array:
+    """Where the leg that ends in a frame stands: its first joint, seen from the base."""
+    index = here = placed.robot.locate(frame_name)[0]
+    while index and index not in plates:
+        here, index = index, placed.robot.antecedents[index - 1]
+    return placed.origins[here]
+
+
+def pose_pictures(robot: Robot, states: Sequence[ArrayLike], save: Callable[[Any, Any], bytes] = svg) -> list[bytes]:
+    """The robot in several poses, by default as SVG, each as large as it can be and cut to what is drawn."""
     found = []
     for q in states:
         figure = plotting()(figsize=(6.0, 6.0))
-        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0), projection="3d")
-        if isinstance(robot, Robot):
-            poses = link_poses(robot, q)
-            extent = surroundings(robot, [poses])
-            points = places(robot, poses)
-        else:
-            extent, points = machine_surroundings(robot, [q]), Placed.of(robot, q).points
-        draw(robot, q, ax, extent=extent)
-        found.append(svg(figure, drawn(figure, *extent, 0.65, points)))
+        points = Placed.of(robot, q).points
+        extent = box_around(points)
+        draw(robot, q, figure.add_axes((0.0, 0.0, 1.0, 1.0), projection="3d"), extent=extent)
+        found.append(save(figure, drawn(figure, *extent, 0.65, points)))
     return found

@@ -6,7 +6,7 @@ import base64
 import html
 from collections.abc import Iterable, Sequence
 
-from neuler.view.text import shown
+from neuler.plain import shown
 
 
 class Markup(str):
@@ -54,11 +54,11 @@ WIDE = 8
 """Columns beyond which a table is wide."""
 
 
-def picture(svg: bytes, description: str) -> Markup:
-    """An SVG image held in the page; as an image it can neither run anything nor clash with another."""
-    data = base64.b64encode(svg).decode("ascii")
+def picture(image: bytes, description: str, kind: str = "svg+xml") -> Markup:
+    """An image (SVG or "png") held in the page; as an image it can neither run anything nor clash with another."""
+    data = base64.b64encode(image).decode("ascii")
     text = escape(description)
-    return Markup(f'<img src="data:image/svg+xml;base64,{data}" alt="{text}">')
+    return Markup(f'<img src="data:image/{kind};base64,{data}" alt="{text}">')
 
 
 def pictures(images: Iterable[tuple[str, bytes]], kind: str) -> Markup:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.plain import shown
 from neuler.view.space import INK, on_paper
-from neuler.view.text import shown
 
 Array = NDArray[np.float64]
 

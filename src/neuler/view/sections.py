@@ -1,32 +1,50 @@
-"""Sections that the reports on robots and on machines share."""
+"""Sections of a report that say what a robot is: facts, pictures, loops, tree, findings, tables; and how fast it is."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from neuler.bench import Bench, machine
+from neuler.diagnose.doctor import Finding
+from neuler.measure import Measurement, machine
+from neuler.plain import number, vector
 from neuler.robot import Robot
-from neuler.robot.doctor import Finding
 from neuler.view import text
-from neuler.view.charts import LIMIT, NEAR, force_figure, near_limit, shows
-from neuler.view.html import Markup, escape, join, page, pictures, table, tag
-from neuler.view.space import HINGE, INK, MASS, SLIDE, SPRING, STEEL, svg
+from neuler.view.draw import pose_pictures
+from neuler.view.html import Markup, escape, join, pictures, table, tag
+from neuler.view.marks import symbols
+from neuler.view.motions import Motion
+from neuler.view.space import CUT, INK, MASS, SPRING, STEEL
 
-Array = NDArray[np.float64]
-
-PANELS = 12
-"""Joints whose force is drawn; of more joints, those with the largest."""
+LONG = 12
+"""Positions beyond which a reference is not written out."""
 
 
-def heading(name: str, lead: str, facts: Sequence[tuple[str, object]]) -> Markup:
+def heading(robot: Robot, found: Sequence[Finding]) -> Markup:
     """Name, and facts at a glance."""
+    kinds = [joint.kind for joint in robot.joints]
+    names = list(dict.fromkeys(kinds))
+    numbers = [robot.nq, robot.nv, *([robot.nu] if robot.nu != robot.nv else [])]
+    called = ["positions", "velocities", "forces"][: len(numbers)]
+    facts: list[tuple[str, object]] = [
+        (", ".join(called), ", ".join(map(str, numbers))) if text.apart(robot) else ("coordinates", robot.nv),
+        ("links", len(robot.links)),
+    ]
+    if names:
+        facts.append((" / ".join(names), " / ".join(str(kinds.count(kind)) for kind in names)))
+    if robot.loops:
+        mobility = robot.mobility
+        facts.append(("loops", len(robot.loops)))
+        facts.append(("constraints, redundant", f"{mobility.constraints}, {mobility.constraints - mobility.rank}"))
+    if robot.couplings:
+        facts.append(("couplings", len(robot.couplings)))
+    facts += [
+        ("mass", f"{number(robot.mass)} kg"),
+        ("gravity, m/s²", vector(robot.gravity)),
+        ("errors and warnings", sum(finding.severity != "note" for finding in found)),
+    ]
     entries = [tag("div", tag("dt", what), tag("dd", value)) for what, value in facts]
-    return join([tag("h1", name), tag("p", lead, cls="lead"), tag("dl", *entries, cls="facts")])
+    return join([tag("h1", robot.name), tag("p", "Robot report", cls="lead"), tag("dl", *entries, cls="facts")])
 
 
 def key(marks: Iterable[tuple[str, str]]) -> Markup:
@@ -36,19 +54,44 @@ def key(marks: Iterable[tuple[str, str]]) -> Markup:
 
 def marks_of(robot: Robot) -> list[tuple[str, str]]:
     """The key to a picture of a robot: what there is of it."""
-    kinds = {joint.kind for joint in robot.joints}
     found = [
-        (INK, "base", True), (STEEL, "link", bool(robot.joints)), (HINGE, "revolute axis", "revolute" in kinds),
-        (SLIDE, "prismatic axis", "prismatic" in kinds),
+        (INK, "base", True), (STEEL, "link", bool(robot.joints)), *((*mark, True) for mark in symbols(robot)),
         (MASS, "mass centre, larger for more mass", any(link.mass > 0 for link in robot.links)),
         (SPRING, "spring", any(joint.stiffness for joint in robot.joints)),
+        (CUT, "cut joint, a cross", bool(robot.loops)), (CUT, "coupling, dotted", bool(robot.couplings)),
     ]  # fmt: skip
     return [(colour, name) for colour, name, there in found if there]
 
 
-def poses(images: Iterable[tuple[str, bytes]], marks: Sequence[tuple[str, str]]) -> Markup:
-    """Pictures, each at a scale of its own, and the key to their colours."""
-    return join([tag("h2", "Poses"), pictures(images, "poses"), key(marks)])
+def poses(robot: Robot, motion: Motion) -> Markup:
+    """The neutral position and the end of the test motion, each at a scale of its own, and the key to their colours."""
+    if robot.loops:
+        first, then = "reference pose, loops closed", "another closed pose"
+    else:
+        plain = [x for joint in robot.moving_joints for x in joint.type.neutral(joint.limits) if joint.nq == 1]
+        first, then = "zero pose, moved into the limits" if any(plain) else "zero pose", "bent pose"
+    states = {first if robot.nq else "as it is: no joint moves": motion.q[0]}
+    if motion.moves:
+        states[then] = motion.q[-1]
+    images = zip(states, pose_pictures(robot, list(states.values())), strict=True)
+    parts = [tag("h2", "Poses"), pictures(images, "poses"), key(marks_of(robot))]
+    if len({joint.role == "driven" for joint in robot.moving_joints if joint.type.symbol}) == 2:
+        parts.append(tag("p", "A pale joint is one that no motor moves.", cls="note"))
+    return join(parts)
+
+
+def structure(robot: Robot) -> Markup:
+    """What the loops leave free, and who leads whom."""
+    parts: list[Markup] = []
+    if robot.loops:
+        rows = text.mobility_rows(robot)
+        rows = rows if robot.nq <= LONG else rows[:-1]  # a long position is in the table of the test motion
+        facts = [(name, tag("span", fact, style="white-space:normal")) for name, fact in rows]
+        parts += [tag("h2", "Mobility"), table(("", "at the reference and near it"), facts, left=2)]
+        parts += [tag("h2", "Loops"), table(text.LOOP_HEAD, text.loop_rows(robot), left=7)]
+    if robot.couplings:
+        parts += [tag("h2", "Couplings"), table(text.COUPLING_HEAD, text.coupling_rows(robot), left=3)]
+    return join(parts)
 
 
 def tree(robot: Robot) -> Markup:
@@ -71,69 +114,19 @@ def parameters(robot: Robot) -> Markup:
     """Tables of masses and joints."""
     units = "Inertia about the mass centre in the axes of its link; an empty limit does not exist. "
     units += "Friction and rotor inertia at the joint, behind the gear. Units: kg, m, rad, s, N, N m."
-    units += f" {text.FREE}" if robot.nq != robot.nv else ""
+    units = " ".join([units, *([text.several(robot)] if text.several(robot) else [])])
     link_head = ("link", "mass", "mass centre", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
     parts = [tag("h2", "Masses"), table(link_head, text.link_rows(robot))]
-    if robot.nv:
+    if robot.nq:
         parts += [tag("h2", "Joints"), table(text.joint_head(robot), text.joint_rows(robot), left=2)]
     return join([*parts, tag("p", units, cls="note")])
 
 
-@dataclasses.dataclass(frozen=True)
-class Force:
-    """One force along a motion: where its joint starts and ends, what standing still takes of it, its limit."""
-
-    name: str
-    unit: str
-    ends: tuple[float, float] | None
-    force: Array
-    still: Array
-    limit: float = np.inf
-
-
-def forces(title: str, told: str, times: Array, found: Sequence[Force], still: str) -> Markup:
-    """Curves of the largest forces, and a table of all; ``still`` names what the dashed curve is."""
-    marks = [(HINGE, "solid: the force, friction and rotors included")]
-    peaks = np.array([np.abs(one.force).max() for one in found])
-    drawn = np.sort(np.argsort(-peaks, kind="stable")[:PANELS])
-    images = [
-        (one.name, svg(force_figure(times, one.force, one.still, one.unit, one.limit)))
-        for one in (found[k] for k in drawn.tolist())
-    ]  # fmt: skip
-    if any(shows(found[k].still, found[k].force) for k in drawn):
-        against = "gravity alone asks for" if still == "gravity" else "standing still asks for"
-        marks.append((MASS, f"dashed: what {against}"))
-    if any(near_limit(found[k].force, found[k].limit) for k in drawn):
-        marks.append((LIMIT, f"dotted: the effort limit, where the force comes to {NEAR:.0%} of it"))
-    if len(drawn) < len(found):
-        told += f" Drawn: the {len(drawn)} joints with the largest forces of {len(found)}."
-    none = [one.name for one in found if one.limit <= 0.0]
-    if none:
-        told += f" The effort limit of {_listed(none)} is given as zero or less, which no force keeps: it is not used."
-    rows = []
-    for one, peak in zip(found, peaks.tolist(), strict=True):
-        used = f"{peak / one.limit:.0%}" if 0.0 < one.limit < np.inf else ""
-        held = float(np.abs(one.still).max())
-        held = held if held > 1e-12 * float(peaks.max()) else 0.0
-        ends = [text.number(x, 4) for x in one.ends] if one.ends else ["", ""]
-        rows.append([
-            one.name, *ends, text.number(peak, 4), text.number(float(np.sqrt(np.mean(one.force**2))), 4),
-            text.number(held, 4), one.unit, text.number(one.limit, 4) + " (not used)" * (one.limit <= 0.0), used,
-        ])  # fmt: skip
-    head = ("joint", "from", "to", "peak", "rms", f"peak of {still}", "unit", "limit", "peak / limit")
-    return join([tag("h2", title), tag("p", told), pictures(images, "panels"), key(marks), table(head, rows)])
-
-
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(text.shown(name) for name in names[:most]) + more
-
-
-def speed(bench: Bench) -> Markup:
+def speed(measured: Sequence[Measurement], batch: int) -> Markup:
     """Operations and times."""
-    head = ("quantity", "mul", "add", "div", "trig", "compile, s", "one call, µs", f"batch of {bench.batch}, ns/state")
+    head = ("quantity", "mul", "add", "div", "trig", "compile, s", "one call, µs", f"batch of {batch}, ns/state")
     rows = []
-    for one in bench.measurements:
+    for one in measured:
         if one.operations is None:
             rows.append([one.quantity, *["-"] * 7])
             continue
@@ -143,34 +136,7 @@ def speed(bench: Bench) -> Markup:
     facts = machine()
     told = (
         f"One thread; {facts['cpu']}, code for {facts['code_for']}; Python {facts['python']}, NumPy {facts['numpy']}. "
+        "Operations are for one state. The call is made from Python and pays for it; a batch does not."
     )
-    told += "Operations are for one state. The call is made from Python and pays for it; a batch does not."
-    failed = [
-        tag("p", f"{one.quantity}: not measured: {one.failure}", cls="note")
-        for one in bench.measurements
-        if one.failure
-    ]
+    failed = [tag("p", f"{one.quantity}: not measured: {one.failure}", cls="note") for one in measured if one.failure]
     return join([tag("h2", "Operations and speed"), table(head, rows), *failed, tag("p", told, cls="note")])
-
-
-def assembled(
-    name: str,
-    sections: Sequence[Callable[[], Markup]],
-    verbs: Sequence[str],
-    measure: Callable[[str], Bench],
-    progress: Callable[[Sequence[Any]], Iterable[Any]],
-) -> str:
-    """The page: its sections one after another, then every quantity measured, with progress told."""
-    parts: list[Markup] = []
-    benches: list[Bench] = []
-    jobs: list[Callable[[], Markup] | str] = [*sections, *verbs]
-    for job in progress(jobs):
-        if isinstance(job, str):
-            benches.append(measure(job))
-        else:
-            parts.append(job())
-    if benches:
-        together = tuple(one for bench in benches for one in bench.measurements)
-        parts.append(speed(dataclasses.replace(benches[0], measurements=together)))
-    parts.append(tag("footer", f"Made by neuler {machine()['neuler']}."))
-    return page(f"{name}: robot report", join(parts))

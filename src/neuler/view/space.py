@@ -5,21 +5,20 @@ from __future__ import annotations
 import importlib
 import io
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from neuler.errors import InputError, NeulerError
-from neuler.robot.model import Robot
+from neuler.errors import NeulerError
 
 Array = NDArray[np.float64]
 
 INK, STEEL, HINGE, SLIDE, MASS = "#1d2733", "#46586b", "#c2410c", "#0f766e", "#3b6fb6"
-"""Text, links, axes of revolute joints, axes of prismatic joints, mass centres."""
+"""Text, links, joints that turn, joints that slide, mass centres."""
 CUT, SPRING = "#a16207", "#7e22ce"
-"""Cut joints and gears, springs."""
+"""Loops and couplings, springs."""
 
 
 def plotting() -> Any:
@@ -32,50 +31,7 @@ def plotting() -> Any:
         ) from None
 
 
-def link_poses(robot: Robot, q: ArrayLike) -> Array:
-    """Homogeneous matrices of all links at one state, also of a robot that has no coordinates."""
-    state = np.asarray(q, dtype=float)
-    if state.shape != (robot.nq,):
-        raise InputError(f"draw: expected q with {robot.nq} numbers for robot {robot.name!r}, got shape {state.shape}")
-    if not np.isfinite(state).all():
-        raise InputError(f"draw: q must be finite, got {state.tolist()}")
-    if robot.nv:
-        return np.asarray(robot.link_poses(state))
-    poses = [np.eye(4)]
-    for joint, parent in zip(robot.joints, robot.antecedents, strict=True):
-        poses.append(poses[parent] @ joint.placement.matrix)
-    return np.array(poses)
-
-
-def mass_centres(robot: Robot, poses: Array) -> Array:
-    """Of all links, in the base frame."""
-    com = np.array([link.com for link in robot.links])
-    return np.einsum("kij,kj->ki", poses[:, :3, :3], com) + poses[:, :3, 3]
-
-
-def surroundings(robot: Robot, poses: Iterable[Array]) -> tuple[Array, Array]:
-    """Corners of a box around the robot in these poses, with a margin, never flat."""
-    return box_around(np.vstack([places(robot, p) for p in poses]), 0.15)
-
-
-def places(robot: Robot, poses: Array) -> Array:
-    """Of its links and mass centres. The ground of a robot that floats is no part of it: it may be far away."""
-    first = int(floats(robot))
-    return np.vstack([poses[first:, :3, 3], mass_centres(robot, poses)[first:]])
-
-
-def floats(robot: Robot) -> bool:
-    """Whether nothing joins the robot to its first link, which has no mass: the ground.
-
-    >>> import neuler
-    >>> floats(neuler.robots.eel()), floats(neuler.robots.puma560())
-    (True, False)
-    """
-    stand = [joint for joint, parent in zip(robot.joints, robot.antecedents, strict=True) if parent == 0]
-    return bool(stand) and robot.links[0].mass == 0 and all(joint.kind == "free" for joint in stand)
-
-
-def box_around(points: Array, least: float = 0.22) -> tuple[Array, Array]:
+def box_around(points: Array, least: float = 0.18) -> tuple[Array, Array]:
     """Corners of a box around points, with a margin; half its least side is ``least`` of its largest, or more."""
     low, high = points.min(axis=0), points.max(axis=0)
     size = max(float((high - low).max()), 0.1)
@@ -84,7 +40,7 @@ def box_around(points: Array, least: float = 0.22) -> tuple[Array, Array]:
 
 
 def ground(ax: Any, low: Array, high: Array, normal: int = 2) -> None:
-    """A light grid under the robot, or behind one that moves in the plane square to axis ``normal``."""
+    """A light grid under the robot, or behind one that moves in the plane orthogonal to axis ``normal``."""
     step = _round_step(float((high - low).max()) / 6)
     style = {"color": "#d9dee5", "linewidth": 0.7, "zorder": 0}
     behind = low[normal] if normal == 2 else high[normal]
@@ -184,6 +140,13 @@ def drawn(figure: Any, low: Array, high: Array, room: float = 0.5, points: Array
 
 _ABOVE = 0.45
 """Inches over what is drawn: for discs, axes and names."""
+
+
+def png(figure: Any, box: Any = None) -> bytes:
+    """The figure (or a box of it) as pixels."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", bbox_inches=box)
+    return buffer.getvalue()
 
 
 def svg(figure: Any, box: Any = None) -> bytes:

@@ -1,55 +1,23 @@
-"""A robot as text: its tree, its parameters, what the doctor found."""
+"""A robot as text and as plain data: its tree, its loops and couplings, its parameters, what the doctor found."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
+from neuler.diagnose.doctor import Finding
 from neuler.files.columns import slots
-
-if TYPE_CHECKING:
-    from neuler.robot import Joint, Robot
-    from neuler.robot.doctor import Finding
+from neuler.plain import columns, count, number, safe, shown, vector
+from neuler.robot import Coupling, Joint, Loop, Robot
 
 FANCY = ("├─ ", "└─ ", "│  ")
 PLAIN = ("|- ", "`- ", "|  ")
+LIMITS = ("lower", "upper", "velocity", "effort")
 
 
-def shown(text: str) -> str:
-    """Text that cannot steer a terminal: what is not printable is written as an escape.
-
-    >>> shown("arm" + chr(27) + "[2J")
-    'arm\\\\x1b[2J'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def number(x: float | None, digits: int = 5) -> str:
-    """Short and exact enough to read; nothing for None and infinite numbers.
-
-    >>> number(0.30000000000000004), number(float("inf"))
-    ('0.3', '')
-    """
-    return "" if x is None or math.isinf(x) else f"{x:.{digits}g}"
-
-
-def vector(values: Iterable[float]) -> str:
-    """Numbers side by side, zeros short."""
-    return " ".join(number(x if abs(x) > 1e-15 else 0.0, 4) for x in values)
-
-
-def columns(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """An aligned table: the first ``left`` columns to the left, the others to the right."""
-    cells = [list(head), *(list(row) for row in rows)]
-    widths = [max(len(row[k]) for row in cells) for k in range(len(head))]
-    lines = []
-    for row in cells:
-        padded = [c.ljust(w) if k < left else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))]
-        lines.append("  ".join(padded).rstrip())
-    lines.insert(1, "  ".join("-" * w for w in widths))
-    return "\n".join(lines)
+# ---- the tree ------------------------------------------------------------------------------------
 
 
 def branches(robot: Robot, marks: tuple[str, str, str] = FANCY) -> Iterator[tuple[str, Joint]]:
@@ -69,38 +37,151 @@ def _pending(joints: list[Joint], before: str) -> list[tuple[str, bool, Joint]]:
     return [(before, k == 0, joint) for k, joint in enumerate(reversed(joints))]
 
 
+def places(robot: Robot) -> dict[str, tuple[range, range]]:
+    """Where the numbers of each moving joint are in q and in qd; in loops only independent velocities are in qd.
+
+    >>> import neuler
+    >>> places(neuler.robots.four_bar())
+    {'crank': (range(0, 1), range(0, 1)), 'coupler': (range(1, 2), range(0, 0)), 'rocker': (range(2, 3), range(0, 0))}
+    """
+    own = {k: place for place, k in enumerate(robot.mobility.choice.independent)}
+    found = {}
+    for joint, q, v in slots(robot):
+        mine = sorted(own[k] for k in range(v, v + joint.nv) if k in own)  # side by side, as the joints' own are
+        found[joint.name] = range(q, q + joint.nq), range(mine[0], mine[-1] + 1) if mine else range(0)
+    return found
+
+
+def _spelled(numbers: range) -> str:
+    """One number, or from a first to before a last; nothing for none."""
+    return f"{numbers.start}:{numbers.stop}" if len(numbers) > 1 else ",".join(map(str, numbers))
+
+
 def coordinates(robot: Robot) -> dict[str, tuple[str, str]]:
-    """Where the numbers of each moving joint are in q and in qd: one, or from a first to before a last.
+    """The same as text.
 
     >>> import neuler
     >>> coordinates(neuler.robots.two_link().with_free_base())
     {'root_joint': ('0:7', '0:6'), 'joint1': ('7', '6'), 'joint2': ('8', '7')}
     """
-    found = {}
-    for joint, q, v in slots(robot):
-        one = joint.nq == 1
-        found[joint.name] = (str(q), str(v)) if one else (f"{q}:{q + joint.nq}", f"{v}:{v + joint.nv}")
-    return found
+    return {name: (_spelled(q), _spelled(qd)) for name, (q, qd) in places(robot).items()}
+
+
+def apart(robot: Robot) -> bool:
+    """Whether positions and velocities are counted apart."""
+    return any(q != qd for q, qd in places(robot).values())
 
 
 def tree(robot: Robot, marks: tuple[str, str, str] = FANCY) -> str:
     """The kinematic tree: each joint with its kind, coordinates and role, and the link that it carries."""
     mass = {link.name: link.mass for link in robot.links}
-    places, told = coordinates(robot), _drives(robot)
+    where, told, both = coordinates(robot), _drives(robot), apart(robot)
+    led = {coupling.joint: coupling for coupling in robot.couplings}
 
     def body(name: str) -> str:
         return shown(name) + (f" ({number(mass[name])} kg)" if mass[name] else "")
 
     lines = [body(robot.links[0].name)]
     for before, joint in branches(robot, marks):
-        what = "fixed"
-        if joint.moves:
-            q, qd = places[joint.name]
-            what = f"{joint.kind} q[{q}]" + (f" qd[{qd}]" if robot.nq != robot.nv else "")
-            what += f", {_drive(joint)}" if told and joint.kind != "free" else ""
+        what = joint.kind
+        if joint.name in where:
+            q, qd = where[joint.name]
+            what += f" q[{q}]" + (f" qd[{qd}]" if both and qd else "")
+            what += f", {_drive(joint)}" if told and not joint.type.always_passive else ""
+        elif joint.name in led:
+            what += f", follows {', '.join(map(shown, led[joint.name].of))}"
         lines.append(f"{before}{shown(joint.name)}: {what} -> {body(joint.child)}")
     return "\n".join(lines)
 
+
+def _drives(robot: Robot) -> bool:
+    """Whether it is worth saying who moves the joints: not where motors move all, and no springs help them."""
+    joints = [joint for joint in robot.moving_joints if not joint.type.always_passive]
+    return any(joint.role != "driven" or joint.stiffness for joint in joints)
+
+
+def _drive(joint: Joint) -> str:
+    return joint.role + (f", spring {number(joint.stiffness)} from {number(joint.rest)}" if joint.stiffness else "")
+
+
+# ---- loops and couplings -------------------------------------------------------------------------
+
+
+def mobility_rows(robot: Robot) -> list[list[str]]:
+    """What the loops leave free, one fact a row."""
+    facts = robot.mobility
+    lost = facts.constraints - facts.rank
+    joints = sum(joint.nv for joint in robot.moving_joints)
+    return [
+        ["freedoms", f"{facts.freedoms} = {joints} velocities of the joints - {facts.rank} independent constraints"],
+        ["constraints", f"{facts.constraints}, {lost} redundant" + (f": {', '.join(facts.redundant)}" if lost else "")],
+        ["forces (tau) of", ", ".join(robot.active_names) or "no joint"],
+        ["independent joints", ", ".join(facts.independent) or "none"],
+        ["closed at", f"q = {vector(facts.reference)}"],
+    ]
+
+
+LOOP_HEAD = ("loop", "kind", "first frame", "on link", "second frame", "on link", "through joints", "constraints")
+
+
+def loop_rows(robot: Robot) -> list[list[str]]:
+    """Every cut joint, the frames that it joins, and the joints around the loop."""
+    rows = []
+    for loop in robot.loops:
+        first, second = (robot.links[robot.locate(frame)[0]].name for frame in (loop.first, loop.second))
+        through = ", ".join(around(robot, loop))
+        rows.append([loop.name, loop.kind, loop.first, first, loop.second, second, through, str(loop.constraints)])
+    return rows
+
+
+def around(robot: Robot, loop: Loop) -> list[str]:
+    """Names of the joints of the tree that a loop goes through and that move, outward on either side.
+
+    >>> import neuler
+    >>> robot = neuler.robots.sr400()
+    >>> around(robot, robot.loops[0])
+    ['joint7', 'joint8', 'joint2', 'joint3']
+    """
+    sides = []
+    for frame in (loop.first, loop.second):
+        index, path = robot.locate(frame)[0], []
+        while index:
+            path.append(index)
+            index = robot.antecedents[index - 1]
+        sides.append(path[::-1])
+    own = [[k for k in side if k not in other] for side, other in (sides, sides[::-1])]
+    return [robot.joints[k - 1].name for side in own for k in side if robot.joints[k - 1].moves]
+
+
+COUPLING_HEAD = ("coupled joint", "follows", "by")
+
+
+def coupling_rows(robot: Robot) -> list[list[str]]:
+    """Every joint that others lead, and how."""
+    return [[coupling.joint, ", ".join(coupling.of), _law(coupling)] for coupling in robot.couplings]
+
+
+def _law(coupling: Coupling) -> str:
+    """Its position, of those that lead it.
+
+    >>> _law(Coupling("finger", "thumb", -2.0, 0.1))
+    '-2 q + 0.1'
+    """
+    if coupling.function is not None:
+        name = type(coupling.function).__name__.lower()
+        terms = [f"{_factor(coupling.ratio[0])}{name}(q)"]
+    elif len(coupling.of) == 1:
+        terms = [f"{_factor(coupling.ratio[0])}q"]
+    else:
+        terms = [f"{_factor(ratio)}q_{of}" for ratio, of in zip(coupling.ratio, coupling.of, strict=True)]
+    return " + ".join([*terms, *([number(coupling.offset)] if coupling.offset else [])])
+
+
+def _factor(ratio: float) -> str:
+    return "" if ratio == 1.0 else f"{number(ratio)} "
+
+
+# ---- parameters ----------------------------------------------------------------------------------
 
 LINK_HEAD = ("link", "mass kg", "mass centre m", "inertia about it kg m^2: xx", "yy", "zz", "xy", "xz", "yz")
 
@@ -117,38 +198,44 @@ def link_rows(robot: Robot) -> list[list[str]]:
     return rows
 
 
-def _drives(robot: Robot) -> bool:
-    """Whether it is worth saying who moves the joints: not where motors move all, and no springs help them."""
-    return any(joint.role != "driven" or joint.stiffness for joint in robot.moving_joints if joint.kind != "free")
+def _moving(robot: Robot) -> list[Joint]:
+    """With a coordinate or without."""
+    return [joint for joint in robot.joints if joint.moves]
 
 
 def _sprung(robot: Robot) -> bool:
-    return any(joint.stiffness for joint in robot.moving_joints)
+    return any(joint.stiffness for joint in _moving(robot))
 
 
-def _drive(joint: Joint) -> str:
-    return joint.role + (f", spring {number(joint.stiffness)} from {number(joint.rest)}" if joint.stiffness else "")
+def _pitched(robot: Robot) -> bool:
+    return any(joint.type.has_pitch for joint in _moving(robot))
+
+
+def has_direction(joint: Joint) -> bool:
+    """Whether the axis of the joint decides how it moves."""
+    return joint.type.has_axis or bool(joint.type.elements)
 
 
 def joint_head(robot: Robot) -> list[str]:
-    """The head of the table of joints: roles, springs and numbers of velocities where these say anything."""
-    head = ["joint", "kind", *(["role"] if _drives(robot) else []), "q", *(["qd"] if robot.nq != robot.nv else [])]
-    head += ["axis", "lower", "upper", "velocity", "effort", "viscous", "Coulomb", "rotor", "gear"]
+    """The head of the table of joints: roles, springs, pitches and numbers of velocities where these say anything."""
+    head = ["joint", "kind", *(["role"] if _drives(robot) else []), "q", *(["qd"] if apart(robot) else [])]
+    head += ["axis", *(["pitch"] if _pitched(robot) else []), *LIMITS, "viscous", "Coulomb", "rotor", "gear"]
     return head + (["stiffness", "rest"] if _sprung(robot) else [])
 
 
 def joint_rows(robot: Robot) -> list[list[str]]:
     """Coordinates, axis, limits, friction, rotor and spring of every joint that moves."""
-    rows, places = [], coordinates(robot)
-    for joint in robot.moving_joints:
+    rows, where = [], coordinates(robot)
+    for joint in _moving(robot):
         coulomb = number(joint.coulomb)
         if joint.coulomb_reverse is not None and joint.coulomb_reverse != joint.coulomb:
             coulomb += f" / {number(joint.coulomb_reverse)}"
-        q, qd = places[joint.name]
-        role = ["" if joint.kind == "free" else joint.role] if _drives(robot) else []
-        row = [joint.name, joint.kind, *role, q, *([qd] if robot.nq != robot.nv else [])]
-        row += ["" if joint.kind == "free" else vector(joint.axis)]
-        row += [number(getattr(joint.limits, key)) for key in ("lower", "upper", "velocity", "effort")]
+        q, qd = where.get(joint.name, ("", ""))
+        role = "" if joint.type.always_passive else joint.role if joint.name in where else "coupled"
+        row = [joint.name, joint.kind, *([role] if _drives(robot) else []), q, *([qd] if apart(robot) else [])]
+        row += [vector(joint.axis) if has_direction(joint) else ""]
+        row += [number(joint.pitch) if joint.type.has_pitch else ""] if _pitched(robot) else []
+        row += [number(getattr(joint.limits, key)) for key in LIMITS]
         row += [number(joint.viscous), coulomb, number(joint.rotor_inertia), number(joint.gear_ratio)]
         if _sprung(robot):
             row += [number(joint.stiffness), number(joint.rest)] if joint.stiffness else ["", ""]
@@ -156,33 +243,53 @@ def joint_rows(robot: Robot) -> list[list[str]]:
     return rows
 
 
-def summary(robot: Robot, findings: Iterable[Finding], marks: tuple[str, str, str] = FANCY) -> str:
-    """All that ``neuler info`` prints."""
-    moves = count(robot.nv, "coordinate") if robot.nq == robot.nv else f"{robot.nq} positions, {robot.nv} velocities"
-    parts = [
-        f"{shown(robot.name)}: {count(len(robot.links), 'link')}, {moves}, "
-        f"{number(robot.mass)} kg, gravity ({vector(robot.gravity)}) m/s^2",
-        tree(robot, marks),
-        *parameters(robot),
-        doctor(findings),
-    ]
-    return "\n\n".join(parts)
+def several(robot: Robot) -> str:
+    """What the numbers of joints with several coordinates are.
+
+    >>> import neuler
+    >>> several(neuler.robots.two_link().with_free_base())
+    "A free joint: q is x, y, z, qx, qy, qz, qw; qd is vx, vy, vz, wx, wy, wz in the link's own frame."
+    """
+    told = []
+    for kind in dict.fromkeys(joint.type for joint in robot.moving_joints if joint.type.parts):
+        rates = "their rates"
+        if kind.velocity_parts != kind.parts:
+            rates = f"{', '.join(kind.velocity_parts)} in the link's own frame"
+        told.append(f"A {kind.name} joint: q is {', '.join(kind.parts)}; qd is {rates}.")
+    return " ".join(told)
 
 
 def parameters(robot: Robot) -> list[str]:
     """Tables of links, joints and frames."""
     parts = [columns(LINK_HEAD, safe(link_rows(robot)))]
-    if robot.nv:
+    if _moving(robot):
         parts.append(columns(joint_head(robot), safe(joint_rows(robot)), left=2))
         told = "rad, m, s, N m, N. Empty: no limit. Friction and rotor on the joint's side of the gear."
-        parts.append(told + (f"\n{FREE}" if robot.nq != robot.nv else ""))
+        parts.append("\n".join([told, *([several(robot)] if several(robot) else [])]))
     if robot.frames:
         rows = [[shown(f.name), shown(f.link), vector(f.placement.translation)] for f in robot.frames]
         parts.append(columns(("frame", "on link", "at m"), rows, left=2))
     return parts
 
 
-FREE = "Free: q is x, y, z, quaternion x, y, z, w; qd the screw (linear; angular) in the link's own frame."
+# ---- all of it -----------------------------------------------------------------------------------
+
+
+def size(robot: Robot) -> list[str]:
+    """What it is made of, and how many numbers its state has.
+
+    >>> import neuler
+    >>> ", ".join(size(neuler.robots.four_bar()))
+    '4 links, 3 joints, 1 loop, 3 positions, 1 velocity'
+    """
+    moving = _moving(robot)
+    parts = [count(len(robot.links), "link"), count(len(moving), "joint")]
+    parts += [count(len(robot.loops), "loop")] if robot.loops else []
+    parts += [count(len(robot.couplings), "coupling")] if robot.couplings else []
+    if not apart(robot):
+        return [*parts, count(robot.nv, "coordinate")]
+    parts += [count(robot.nq, "position"), count(robot.nv, "velocity")]
+    return parts + ([count(robot.nu, "force")] if robot.nu != robot.nv else [])
 
 
 def doctor(findings: Iterable[Finding]) -> str:
@@ -191,32 +298,40 @@ def doctor(findings: Iterable[Finding]) -> str:
     return "doctor:\n" + "\n".join(f"  {line}" for line in lines or ["nothing to report"])
 
 
-def count(n: int, what: str) -> str:
-    """A number with its noun.
-
-    >>> count(1, "link"), count(3, "link")
-    ('1 link', '3 links')
-    """
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
-def safe(rows: Iterable[Sequence[str]]) -> list[list[str]]:
-    """Cells that cannot steer a terminal."""
-    return [[shown(cell) for cell in row] for row in rows]
+def summary(robot: Robot, findings: Iterable[Finding], marks: tuple[str, str, str] = FANCY) -> str:
+    """All that ``neuler info`` prints."""
+    what = ", ".join(size(robot))
+    parts = [f"{shown(robot.name)}: {what}, {number(robot.mass)} kg, gravity ({vector(robot.gravity)}) m/s^2"]
+    if robot.loops:
+        rows = mobility_rows(robot)
+        parts.append("mobility:\n" + "\n".join(f"  {name:<18}  {shown(fact)}" for name, fact in rows))
+        parts.append(columns(LOOP_HEAD, safe(loop_rows(robot)), left=7))
+    if robot.couplings:
+        parts.append(columns(COUPLING_HEAD, safe(coupling_rows(robot)), left=3))
+    return "\n\n".join([*parts, tree(robot, marks), *parameters(robot), doctor(findings)])
 
 
 def as_dict(robot: Robot, findings: Iterable[Finding]) -> dict[str, Any]:
-    """The same as plain data for JSON; a limit that does not exist is null.
+    """The same as plain data for JSON; a limit that does not exist is null, and without loops so is the mobility.
 
     ``q`` and ``qd`` of a joint are its first number and the one after its last; ``coordinate`` is its first position.
+    They are null where there is none: of a coupled joint, and in loops of the velocity of one that follows.
     """
-    places = {joint.name: (q, v) for joint, q, v in slots(robot)}
+    where = places(robot)
     return {
         "name": robot.name,
         "nq": robot.nq,
         "nv": robot.nv,
+        "nu": robot.nu,
         "mass": robot.mass,
         "gravity": list(robot.gravity),
+        "active_joints": list(robot.active_names),
+        "mobility": _mobility(robot) if robot.loops else None,
+        "loops": [
+            dataclasses.asdict(loop) | {"constraints": loop.constraints, "joints": around(robot, loop)}
+            for loop in robot.loops
+        ],
+        "couplings": [_coupling(coupling) for coupling in robot.couplings],
         "links": [
             {
                 "name": link.name,
@@ -226,32 +341,7 @@ def as_dict(robot: Robot, findings: Iterable[Finding]) -> dict[str, Any]:
             }
             for link in robot.links
         ],
-        "joints": [
-            {
-                "name": joint.name,
-                "kind": joint.kind,
-                "parent": joint.parent,
-                "child": joint.child,
-                "coordinate": places[joint.name][0] if joint.moves else None,
-                "q": [places[joint.name][0], places[joint.name][0] + joint.nq] if joint.moves else None,
-                "qd": [places[joint.name][1], places[joint.name][1] + joint.nv] if joint.moves else None,
-                "role": joint.role if joint.moves else None,
-                "rotation": [list(row) for row in joint.placement.rotation],
-                "translation": list(joint.placement.translation),
-                "axis": list(joint.axis) if joint.kind in ("revolute", "prismatic") else None,
-                "limits": {
-                    key: _json_number(getattr(joint.limits, key)) for key in ("lower", "upper", "velocity", "effort")
-                },
-                "viscous": joint.viscous,
-                "coulomb": joint.coulomb,
-                "coulomb_reverse": joint.coulomb if joint.coulomb_reverse is None else joint.coulomb_reverse,
-                "rotor_inertia": joint.rotor_inertia,
-                "gear_ratio": joint.gear_ratio,
-                "stiffness": joint.stiffness,
-                "rest": joint.rest,
-            }
-            for joint in robot.joints
-        ],
+        "joints": [_joint(joint, where.get(joint.name)) for joint in robot.joints],
         "frames": [
             {
                 "name": frame.name,
@@ -262,6 +352,52 @@ def as_dict(robot: Robot, findings: Iterable[Finding]) -> dict[str, Any]:
             for frame in robot.frames
         ],
         "findings": [dataclasses.asdict(finding) for finding in findings],
+    }
+
+
+def _mobility(robot: Robot) -> dict[str, Any]:
+    facts = robot.mobility
+    return {
+        "freedoms": facts.freedoms,
+        "driven": facts.driven,
+        "constraints": facts.constraints,
+        "rank": facts.rank,
+        "redundant": list(facts.redundant),
+        "independent": list(facts.independent),
+        "reference": list(facts.reference),
+    }
+
+
+def _coupling(coupling: Coupling) -> dict[str, Any]:
+    data = dataclasses.asdict(coupling)
+    if coupling.function is not None:
+        data["function"] = {"kind": type(coupling.function).__name__.lower(), **dataclasses.asdict(coupling.function)}
+    return data
+
+
+def _joint(joint: Joint, where: tuple[range, range] | None) -> dict[str, Any]:
+    q, qd = where or (range(0), range(0))
+    return {
+        "name": joint.name,
+        "kind": joint.kind,
+        "parent": joint.parent,
+        "child": joint.child,
+        "coordinate": q.start if q else None,
+        "q": [q.start, q.stop] if q else None,
+        "qd": [qd.start, qd.stop] if qd else None,
+        "role": joint.role if joint.moves else None,
+        "rotation": [list(row) for row in joint.placement.rotation],
+        "translation": list(joint.placement.translation),
+        "axis": list(joint.axis) if has_direction(joint) else None,
+        "pitch": joint.pitch if joint.type.has_pitch else None,
+        "limits": {key: _json_number(getattr(joint.limits, key)) for key in LIMITS},
+        "viscous": joint.viscous,
+        "coulomb": joint.coulomb,
+        "coulomb_reverse": joint.coulomb if joint.coulomb_reverse is None else joint.coulomb_reverse,
+        "rotor_inertia": joint.rotor_inertia,
+        "gear_ratio": joint.gear_ratio,
+        "stiffness": joint.stiffness,
+        "rest": joint.rest,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from neuler.robot.kinds.fixed import Fixed
 from neuler.robot.kinds.free import Free
 from neuler.robot.kinds.helical import Helical
-from neuler.robot.kinds.kind import DRIVES, Element, Kind
+from neuler.robot.kinds.kind import DRIVES, Kind, Simple
 from neuler.robot.kinds.planar import PLANAR
 from neuler.robot.kinds.prismatic import Prismatic
 from neuler.robot.kinds.revolute import Revolute
@@ -18,4 +18,4 @@ KINDS: dict[str, Kind] = {
 }  # fmt: skip
 """By name."""
 
-__all__ = ["DRIVES", "KINDS", "Element", "Kind"]
+__all__ = ["DRIVES", "KINDS", "Kind", "Simple"]

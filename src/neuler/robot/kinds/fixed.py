@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from neuler.algebra.screw import Column
-from neuler.robot.kinds.kind import DRIVES, Kind
-from neuler.robot.link import Link
+from neuler.robot.kinds.kind import DRIVES, Body, Kind
 from neuler.robot.transform import Vec3
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ class Fixed(Kind):
         """None."""
         return ()
 
-    def split(self, link: Link, joint: Joint) -> tuple[Link, Link]:
+    def split(self, link: Body, joint: Joint) -> tuple[Body, Body]:
         """All of it is a part of the parent."""
-        return Link("kept"), link
+        make = type(link)
+        return make("kept"), link

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Column
+from neuler.algebra.ten import Ten
 from neuler.algebra.vector import Matrix, Vector
 from neuler.robot.transform import Vec3
 from neuler.trace.graph import Scalar
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
     from neuler.robot.link import Link
 
 Array = NDArray[np.float64]
+Part = Sequence[Scalar]
+Body = TypeVar("Body", "Link", Ten)
+"""Ten inertial parameters, as numbers or over any scalar."""
 DRIVES = ("viscous", "coulomb", "coulomb_reverse", "rotor_inertia", "stiffness")
 """What a motor, a gear and a spring may add to a joint: fields of ``Joint``."""
 
 
 @dataclass(frozen=True)
-class Element:
+class Simple:
     """One of the simple joints that a kind is made of: what its name ends in, its kind and its axis."""
 
     name: str
@@ -67,8 +71,10 @@ class Kind:
     """Names of its positions where there are several."""
     velocity_parts: tuple[str, ...] = ()
     """Names of its velocities where there are several."""
-    elements: tuple[Element, ...] = ()
+    elements: tuple[Simple, ...] = ()
     """The simple joints that it is made of, from the parent to the child; none for a simple one."""
+    symbol = ""
+    """What stands for it in a picture: hinge, slide, screw, ball, plate, cross; nothing for a link that is free."""
 
     # ---- motion, over any scalar --------------------------------------------------------------
 
@@ -114,7 +120,7 @@ class Kind:
 
     # ---- inertia ----------------------------------------------------------------------------------
 
-    def split(self, link: Link, joint: Joint) -> tuple[Link, Link]:
+    def split(self, link: Body, joint: Joint) -> tuple[Body, Body]:
         """A link in its canonical frame as what its joint shows, and what acts like a part of the parent.
 
         Of base parameters, Gautier and Khalil (1990): the second must look the same at every position.
@@ -144,11 +150,34 @@ class Axial(Kind):
         return turn * q, slide * q
 
 
-class Row(Kind):
-    """Simple joints in a row, each with a coordinate of its own."""
+class InARow(Kind):
+    """Simple joints in a row, each with a coordinate of its own.
 
-    def __init__(self, name: str, elements: Sequence[Element]) -> None:
+    Their axes are given for a joint whose ``axis`` is z; the smallest rotation that takes z to the joint's axis takes
+    them to where they are.
+    """
+
+    def __init__(self, name: str, elements: Sequence[Simple]) -> None:
         self.name, self.elements = name, tuple(elements)
         self.nq = self.nv = len(self.elements)
         self.parts = self.velocity_parts = tuple(element.name for element in self.elements)
         self.turns = tuple(element.kind == "revolute" for element in self.elements)
+
+    def as_free(self, q: Part, qd: Part, qdd: Part) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """Position, velocity and acceleration of a joint on z, as those of a free joint."""
+        raise NotImplementedError
+
+    @staticmethod
+    def turned(axis: Vec3, vector: Vec3) -> Vec3:
+        """A vector under the smallest rotation that takes z to the axis (Rodrigues)."""
+        a, b, c = axis
+        x, y, z = vector
+        across = a * a + b * b
+        if c < 0.0 and across < 1e-300:
+            return (x, -y, -z)
+        k = (1.0 - c) / across if c < 0.0 else 1.0 / (1.0 + c)  # the same; near -z without a loss of digits
+        return (
+            (1.0 - a * a * k) * x - a * b * k * y + a * z,
+            -a * b * k * x + (1.0 - b * b * k) * y + b * z,
+            -a * x - b * y + c * z,
+        )

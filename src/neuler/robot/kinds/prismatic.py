@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuler.robot.kinds.kind import Axial
-from neuler.robot.link import Link
+from neuler.robot.kinds.kind import Axial, Body
 
 if TYPE_CHECKING:
     from neuler.robot.joint import Joint
@@ -18,11 +17,13 @@ class Prismatic(Axial):
     sigma = 1
     turns = (False,)
     any_line = True
+    symbol = "slide"
 
     def unit(self, joint: Joint) -> tuple[float, float]:
         """A metre."""
         return 0.0, 1.0
 
-    def split(self, link: Link, joint: Joint) -> tuple[Link, Link]:
+    def split(self, link: Body, joint: Joint) -> tuple[Body, Body]:
         """Moved: the whole inertia tensor, since both links turn alike."""
-        return Link("kept", link.mass, link.first_moment), Link("moved", inertia=link.inertia)
+        make = type(link)
+        return make("kept", link.mass, link.first_moment), make("moved", inertia=link.inertia)

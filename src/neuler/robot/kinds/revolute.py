@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuler.robot.kinds.kind import Axial
-from neuler.robot.link import Link
+from neuler.robot.kinds.kind import Axial, Body
 
 if TYPE_CHECKING:
     from neuler.robot.joint import Joint
@@ -17,17 +16,19 @@ class Revolute(Axial):
     name = "revolute"
     sigma = 0
     turns = (True,)
+    symbol = "hinge"
 
     def unit(self, joint: Joint) -> tuple[float, float]:
         """A radian."""
         return 1.0, 0.0
 
-    def split(self, link: Link, joint: Joint) -> tuple[Link, Link]:
+    def split(self, link: Body, joint: Joint) -> tuple[Body, Body]:
         """Moved: what a turn about z does not change and what has no inertia about it.
 
         That is the mass, put on the axis, the first moment along z, and equal xx and yy.
         """
+        make = type(link)
         xx, yy, zz, xy, xz, yz = link.inertia
         mx, my, mz = link.first_moment
-        kept = Link("kept", 0.0, (mx, my, 0.0), (xx - yy, 0.0, zz, xy, xz, yz))
-        return kept, Link("moved", link.mass, (0.0, 0.0, mz), (yy, yy, 0.0, 0.0, 0.0, 0.0))
+        kept = make("kept", 0.0, (mx, my, 0.0), (xx - yy, 0.0, zz, xy, xz, yz))
+        return kept, make("moved", link.mass, (0.0, 0.0, mz), (yy, yy, 0.0, 0.0, 0.0, 0.0))

@@ -9,9 +9,8 @@ from neuler.algebra import vector as vec
 from neuler.algebra.pose import Quaternion, rotation, turning
 from neuler.algebra.screw import Column
 from neuler.algebra.vector import Matrix, Vector
-from neuler.robot.kinds.kind import Array, Kind
+from neuler.robot.kinds.kind import Array, Body, Kind
 from neuler.robot.kinds.quaternions import Turn, logarithm
-from neuler.robot.link import Link
 from neuler.robot.transform import Vec3
 from neuler.trace.graph import Scalar
 
@@ -29,6 +28,7 @@ class Spherical(Kind):
     quaternion = 0
     parts = ("qx", "qy", "qz", "qw")
     velocity_parts = ("wx", "wy", "wz")
+    symbol = "ball"
 
     def columns(self, joint: Joint, axis: Vec3) -> tuple[Column, ...]:
         """A turn about each axis of the child."""
@@ -58,9 +58,10 @@ class Spherical(Kind):
         """Of a quaternion that is yet to be normalised."""
         return [(-1.0, 1.0)] * self.nq
 
-    def split(self, link: Link, joint: Joint) -> tuple[Link, Link]:
+    def split(self, link: Body, joint: Joint) -> tuple[Body, Body]:
         """Moved: the mass, put at the point about which the link turns."""
-        return Link("kept", 0.0, link.first_moment, link.inertia), Link("moved", link.mass)
+        make = type(link)
+        return make("kept", 0.0, link.first_moment, link.inertia), make("moved", link.mass)
 
 
 def _quaternion(q: Sequence[Scalar]) -> Quaternion:

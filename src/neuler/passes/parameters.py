@@ -1,0 +1,221 @@
+"""Parameters of a robot as scalars: masses, drives, gravity and placements that are inputs, not constants.
+
+The frames are chosen for the robot as it is; what is a parameter is then put in its place. A link's ten parameters
+are described in its body's frame, linearly; a joint's placement P stands between the frames of its two links,
+U_parent P U_child^-1, before the joint's own motion. Where nothing is a parameter the numbers stay.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from neuler.algebra import vector as vec
+from neuler.algebra.pose import Pose
+from neuler.algebra.ten import Ten
+from neuler.algebra.vector import Matrix, Symmetric, Vector
+from neuler.errors import InputError
+from neuler.naming import closest
+from neuler.passes.canonical import canonical
+from neuler.passes.fuse import fuse
+from neuler.passes.regroup import regroup
+from neuler.passes.tree import Tree
+from neuler.passes.trees import usual_inertias
+from neuler.robot import Link, Robot, Transform
+from neuler.robot.expand import expand, simple_names
+from neuler.trace.graph import Node, Scalar, cos, sin
+
+MOMENT, INERTIA, PLACE, XYZ = ("mx", "my", "mz"), ("xx", "yy", "zz", "xy", "xz", "yz"), ("x", "y", "z"), ("x", "y", "z")
+TEN = ("mass", *MOMENT, *INERTIA)
+"""Of a link: mass (kg), first moment (kg m), inertia about the origin of its frame (kg m^2)."""
+SIX = (*PLACE, "roll", "pitch", "yaw")
+"""Of a placement: translation (m), and URDF's angles (rad) about the fixed axes x, y, z in turn."""
+DRIVES = ("viscous", "coulomb", "coulomb_reverse", "rotor_inertia", "stiffness", "rest")
+_PARTS = {"first_moment": MOMENT, "inertia": INERTIA, **{name: (name,) for name in TEN}}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One number: whose it is ("link", "payload", "joint", "gravity"), its owner's name, what it is, its value now."""
+
+    of: str
+    owner: str
+    part: str
+    value: float
+
+    @property
+    def name(self) -> str:
+        """As ``parameter_names`` lists it."""
+        prefix = {"payload": f"payload:{self.owner}", "gravity": "gravity"}.get(self.of, self.owner)
+        return f"{prefix}.{self.part}"
+
+
+def parse(robot: Robot, names: str | Iterable[str]) -> tuple[Parameter, ...]:
+    """The numbers that names and groups stand for, in their order; unknown ones and repetitions are refused."""
+    chosen = (names,) if isinstance(names, str) else tuple(names)
+    found: list[Parameter] = []
+    for name in chosen:
+        if not isinstance(name, str):
+            raise InputError(f"parameters: names are expected, got {name!r}")
+        found += _group(robot, name)
+    seen: set[str] = set()
+    for each in found:
+        if each.name in seen:
+            raise InputError(f"parameters: {each.name!r} is named twice")
+        seen.add(each.name)
+    if not found:
+        raise InputError("parameters: names none; leave the option out")
+    return tuple(found)
+
+
+def _group(robot: Robot, name: str) -> list[Parameter]:
+    links = {link.name: link for link in robot.links}
+    if name == "gravity":
+        return [Parameter("gravity", "", axis, g) for axis, g in zip(XYZ, robot.gravity, strict=True)]
+    if name == "links":
+        return [each for link in robot.links for each in _ten_of(link)]
+    if name.startswith("payload:"):
+        frame = name.removeprefix("payload:")
+        robot.locate(frame)
+        return [Parameter("payload", frame, part, 0.0) for part in TEN]
+    if name in links:
+        return _ten_of(links[name])
+    owner, _, part = name.rpartition(".")
+    if owner in links and part in _PARTS:
+        return [each for each in _ten_of(links[owner]) if each.part in _PARTS[part]]
+    joint = next((joint for joint in robot.joints if joint.name == owner), None)
+    if joint is not None and part in DRIVES:
+        if not joint.moves or part not in (*joint.type.drives, "rest") or (part == "rest" and not joint.type.has_axis):
+            raise InputError(f"parameters: a {joint.kind} joint such as {owner!r} has no {part.replace('_', ' ')}")
+        value = getattr(joint, part)
+        return [Parameter("joint", owner, part, joint.coulomb if value is None else value)]
+    if joint is not None and part == "placement":
+        six = (*joint.placement.translation, *joint.placement.rpy)
+        return [Parameter("joint", owner, f"placement.{k}", x) for k, x in zip(SIX, six, strict=True)]
+    known = ["gravity", "links", *links, *(f"{link}.mass" for link in links)]
+    known += [f"{joint.name}.{what}" for joint in robot.joints for what in (*DRIVES, "placement")]
+    likely = closest(name, known)
+    meant = f"; did you mean {likely!r}? There" if likely else ". There"
+    raise InputError(
+        f"parameters: robot {robot.name!r} has none called {name!r}{meant} are 'gravity', 'links', a link's "
+        f"name (its ten), 'LINK.mass', 'LINK.first_moment', 'LINK.inertia', 'payload:FRAME', 'JOINT.placement' and "
+        f"{', '.join(repr('JOINT.' + drive) for drive in DRIVES)}"
+    )
+
+
+def _ten_of(link: Link) -> list[Parameter]:
+    values = (link.mass, *link.first_moment, *link.inertia)
+    return [Parameter("link", link.name, part, x) for part, x in zip(TEN, values, strict=True)]
+
+
+# ---- trees --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trees:
+    """The three trees of a robot, with parameters in the place of its numbers."""
+
+    whole: Tree
+    fused: Tree
+    grouped: Tree
+
+
+def parametrised(robot: Robot, parameters: Sequence[Parameter], values: Sequence[Scalar]) -> Trees:
+    """The trees of a robot without loops and couplings."""
+    given = {(each.of, each.owner, each.part): x for each, x in zip(parameters, values, strict=True)}
+    placed = {each.owner for each in parameters if each.part.startswith("placement")}
+    simple = expand(robot)
+    apart = {_first(robot, name) for name in placed}
+    trees = [canonical(simple), canonical(fuse(simple, keep=apart))]
+    whole, fused = (_filled(robot, tree, given, placed) for tree in trees)
+    return Trees(whole, fused, regroup(fused))
+
+
+def _first(robot: Robot, name: str) -> str:
+    """The simple joint that has the placement of a joint."""
+    return simple_names(robot).get(name, (name,))[0]
+
+
+def _filled(robot: Robot, tree: Tree, given: Mapping[tuple[str, str, str], Scalar], placed: set[str]) -> Tree:
+    bodies = list(tree.bodies)
+    for number, ten in _tens(robot, tree, given).items():
+        body = bodies[number]
+        bodies[number] = dataclasses.replace(body, mass=ten.mass, first_moment=ten.first_moment, inertia=ten.inertia)
+    seats = {_first(robot, name): name for name in placed}
+    whole = {simple: name for name, parts in simple_names(robot).items() for simple in parts}
+    for number, body in enumerate(bodies):
+        joint = body.joint
+        if joint is None:
+            continue
+        own = whole.get(joint.name, joint.name)
+        drives = {part: given["joint", own, part] for part in DRIVES if ("joint", own, part) in given}
+        if "coulomb" in drives and "coulomb_reverse" not in drives and joint.coulomb_reverse is None:
+            drives["coulomb_reverse"] = drives["coulomb"]
+        seat = body.seat
+        if joint.name in seats:
+            name = seats[joint.name]
+            six = [given["joint", name, f"placement.{part}"] for part in SIX]
+            below = next(each.parent for each in robot.joints if each.name == name)
+            parent, child = (tree.frames[link][1] for link in (below, joint.child))
+            seat = _seat(parent, six, child.inverse())
+        bodies[number] = dataclasses.replace(body, drive=dataclasses.replace(body.drive, **drives), seat=seat)
+    gravity: Vector = tree.gravity
+    if ("gravity", "", "x") in given:
+        gx, gy, gz = (given["gravity", "", axis] for axis in XYZ)
+        to_base: Matrix = tree.frames[robot.link_names[0]][1].rotation
+        gravity = vec.apply(to_base, (gx, gy, gz))
+    return dataclasses.replace(
+        tree, bodies=tuple(bodies), gravity=gravity, link_names=robot.link_names, usual=usual_inertias(robot)
+    )
+
+
+def _tens(robot: Robot, tree: Tree, given: Mapping[tuple[str, str, str], Scalar]) -> dict[int, Ten]:
+    """Of every body with a link that has parameters, or a payload: all its links together, in its frame."""
+    changed = {owner for of, owner, _ in given if of == "link"}
+    loads = {owner for of, owner, _ in given if of == "payload"}
+    numbers = {tree.frames[name][0] for name in (*changed, *loads)}
+    found: dict[int, Ten] = {number: Ten(tree.bodies[number].name) for number in numbers}
+    for link in robot.links:
+        number, placement = tree.frames[link.name]
+        if number in numbers:
+            found[number] = found[number].merged(_described(link, placement, given))
+    for frame in loads:
+        number, placement = tree.frames[frame]
+        own = Ten(frame, *_parts([given["payload", frame, part] for part in TEN]))
+        found[number] = found[number].merged(own.seen_from(_pose(placement)))
+    return found
+
+
+def _described(link: Link, placement: Transform, given: Mapping[tuple[str, str, str], Scalar]) -> Ten:
+    """A link in its body's frame: numbers as numbers are, parameters over any scalar."""
+    values = (link.mass, *link.first_moment, *link.inertia)
+    own = [given.get(("link", link.name, part), x) for part, x in zip(TEN, values, strict=True)]
+    if not any(isinstance(x, Node) for x in own):
+        mass, moment, inertia = _parts(own)
+        seen = Link(link.name, mass, moment, inertia).seen_from(placement)  # type: ignore[arg-type]
+        return Ten(link.name, seen.mass, seen.first_moment, seen.inertia)
+    return Ten(link.name, *_parts(own)).seen_from(_pose(placement))
+
+
+def _parts(ten: Sequence[Scalar]) -> tuple[Scalar, Vector, Symmetric]:
+    m, x, y, z, xx, yy, zz, xy, xz, yz = ten
+    return m, (x, y, z), (xx, yy, zz, xy, xz, yz)
+
+
+def _pose(placement: Transform) -> Pose:
+    return Pose(placement.rotation, placement.translation)
+
+
+def _seat(parent: Transform, six: Sequence[Scalar], child: Transform) -> Pose:
+    """U_parent P U_child^-1 with P of six numbers."""
+    x, y, z, roll, pitch, yaw = six
+    (cr, sr), (cp, sp), (cy, sy) = ((cos(angle), sin(angle)) for angle in (roll, pitch, yaw))
+    turn = (
+        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
+        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
+        (-sp, cp * sr, cp * cr),
+    )
+    rotation, position = Pose(turn, (x, y, z)).pose_up(child.rotation, child.translation)
+    rotation, position = _pose(parent).pose_up(rotation, position)
+    return Pose(rotation, position)

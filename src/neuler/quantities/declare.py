@@ -1,0 +1,117 @@
+"""What a quantity is: name, arguments, results, options, text and recipe in one place.
+
+From a declaration come the robot's verb, its signature and help, the command line's list, the names of columns and
+the page of all quantities.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from neuler.errors import InputError, RobotError
+from neuler.naming import closest
+from neuler.passes.parameters import parse
+from neuler.quantities.setup import PARAMETERS, RobotRecipe, with_parameters
+from neuler.robot import Robot
+
+Names = str | Iterable[str]
+"""An option that names frames."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that can be computed of a robot."""
+
+    name: str
+    arguments: tuple[str, ...]
+    results: tuple[str, ...]
+    make: Callable[..., RobotRecipe]
+    only: str = ""
+    """What a robot must have for it, "loops"; empty where every robot has it."""
+
+    @property
+    def text(self) -> str:
+        """What it is: equation, shapes, units, an example."""
+        return inspect.getdoc(self.make) or ""
+
+    @property
+    def options(self) -> dict[str, object]:
+        """Names and defaults."""
+        own = {name: each.default for name, each in list(inspect.signature(self.make).parameters.items())[1:]}
+        return {**own, PARAMETERS: ()}
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """Of its verb: the arguments, what options add, and where results go."""
+        kinds = inspect.Parameter
+        own = [kinds(name, kinds.POSITIONAL_OR_KEYWORD, annotation="ArrayLike") for name in self.arguments]
+        more = kinds("more", kinds.VAR_POSITIONAL, annotation="ArrayLike")
+        return inspect.Signature([*own, more, kinds("out", kinds.KEYWORD_ONLY, default=None)])
+
+    def check(self, options: Mapping[str, object]) -> None:
+        """Refuse unknown options by name, and values of a wrong kind."""
+        known = self.options
+        for name, value in options.items():
+            if name not in known:
+                takes = f"it takes {', '.join(known)}" if known else "it takes none"
+                elsewhere = f". {_OF_THE_ROBOT[name]}" if name in _OF_THE_ROBOT else ""
+                raise InputError(f"{self.name}: unknown option {name!r}; {takes} (and dtype){elsewhere}")
+            if isinstance(known[name], bool) and not isinstance(value, bool):
+                raise InputError(f"{self.name}: option {name!r} must be True or False, got {value!r}")
+            if isinstance(known[name], str) and not isinstance(value, str):
+                raise InputError(f"{self.name}: option {name!r} must be a name, got {value!r}")
+            if isinstance(known[name], tuple) and not isinstance(value, str | tuple | list):
+                raise InputError(f"{self.name}: option {name!r} must be a name or a list of names, got {value!r}")
+
+    def recipe(self, robot: Robot, **options: object) -> RobotRecipe:
+        """For one robot; what it cannot have is refused by name."""
+        self.check(options)
+        if self.only == "loops" and not robot.loops:
+            raise InputError(f"{self.name}: robot {robot.name!r} has no loops; it exists for robots with loops alone")
+        chosen = options.pop(PARAMETERS, ())
+        try:
+            made = self.make(robot, **options)
+        except RobotError as error:
+            hint = "; with parameters= the robot's own values must do, too: give it some" if chosen else ""
+            raise RobotError(f"{error}{hint}") from None
+        if chosen:
+            made = with_parameters(robot, made, parse(robot, chosen))  # type: ignore[arg-type]
+        names = [operand.name for operand in made.inputs]
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(
+                    f"{self.name}: two inputs would be named {name!r}; rename the frame that external or loads names"
+                )
+        return made
+
+
+def quantity(signature: str, *, only: str = "", name: str = "") -> Callable[[Callable[..., RobotRecipe]], Quantity]:
+    """Declare the function below as a quantity: ``@quantity("q, qd, qdd -> tau")``."""
+    sides = [tuple(part.strip() for part in side.split(",")) for side in signature.split("->")]
+
+    def declared(make: Callable[..., RobotRecipe]) -> Quantity:
+        return Quantity(name or make.__name__, sides[0], sides[1], make, only)
+
+    return declared
+
+
+_OF_THE_ROBOT = {
+    "gravity": "Gravity is the robot's: robot.with_gravity((0, 0, -1.62)) is the same robot elsewhere",
+    "payload": "A payload is the robot's: robot.with_payload(frame, mass) is the same robot with one",
+    "friction": "Friction is the robot's: robot.without_friction() is the same robot without",
+    "rotor_inertia": "Rotor inertia is the robot's: robot.without_motors() is the same robot without",
+    "floating": "The base is the robot's: robot.with_free_base() is the same robot with a free one",
+    "floating_base": "The base is the robot's: robot.with_free_base() is the same robot with a free one",
+    "independent": "Independent joints are the robot's: robot.with_independent(names) is the same robot with others",
+    "threads": "kernel.threads = 1 limits the threads of a kernel, NEULER_THREADS those of all",
+}
+"""What options are taken for that are none."""
+
+
+def unknown(quantity: object, offered: Mapping[str, Quantity]) -> InputError:
+    """The error for a quantity that does not exist."""
+    likely = closest(quantity, offered)
+    meant = f"did you mean {likely!r}? " if likely else ""
+    return InputError(f"there is no quantity {quantity!r}; {meant}there are: {', '.join(offered)}")

@@ -1,0 +1,179 @@
+"""Where the links are and how they move: poses, velocities, Jacobians, accelerations, jerks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from neuler.algebra.linear import dot
+from neuler.algebra.screw import flat
+from neuler.errors import InputError
+from neuler.quantities.declare import quantity
+from neuler.quantities.setup import RobotRecipe, Values, coordinates, trees
+from neuler.quantities.torque_rates import MOTION, jerks, refuse_rough
+from neuler.recursions import frames
+from neuler.recursions.kinematics import placements, velocities
+from neuler.recursions.positions import integrate as moved
+from neuler.recursions.rates import LinkMotion, link_motion
+from neuler.robot import Robot, Transform
+from neuler.structure.chart import Chart
+from neuler.structure.closed import STRETCHED, Constraints, Solution
+from neuler.structure.lift import Lift
+from neuler.trace.graph import Scalar, one_if_above, one_if_positive
+from neuler.trace.recipe import Operand
+
+_CLOSINGS = 4
+"""Newton's steps that close the loops again: the gap of a step is squared by each."""
+_SHUT = 1e-9
+"""Metres and radians by which they may stay open."""
+_LONGEST = 1.0
+"""Metres and radians that dependent joints may go along G in one step; and by how much closing may change that way,
+beside a little. More may lead to another branch."""
+_DETOUR, _SMALL = 0.35, 1e-4
+
+
+def by_own(chart: Chart, rows: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    """Rows by the velocities of the tree, as rows by the robot's own; flat."""
+    if chart.trivial:
+        return [x for row in rows for x in row]
+    columns = chart.columns()
+    return chart.marked([dot(row, column) for row in rows for column in columns])
+
+
+@quantity("q -> poses")
+def link_poses(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
+    """Homogeneous matrices in the base frame, of all links (links, 4, 4) or of one named ``frame`` (4, 4).
+
+    >>> import neuler
+    >>> neuler.robots.two_link().link_poses([0.0, 0.0]).shape
+    (3, 4, 4)
+    """
+    names = robot.link_names if frame is None else (frame,)
+    robot.locate(names[0])
+    shape = (len(names), 4, 4) if frame is None else (4, 4)
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        found: list[Scalar] = []
+        for rotation, origin in frames.poses(trees(robot, values).fused, Lift(robot, values["q"]).q, names):
+            for row, x in zip(rotation, origin, strict=True):
+                found.extend((*row, x))
+            found.extend((0.0, 0.0, 0.0, 1.0))
+        return [found]
+
+    return RobotRecipe(coordinates(robot, "q"), (Operand("poses", shape),), trace, unmarked=True)
+
+
+@quantity("q, qd -> velocities")
+def link_velocities(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
+    """Screws (linear; angular) in the frame's own axes at its own origin, of all links (links, 6) or one ``frame``."""
+    names = robot.link_names if frame is None else (frame,)
+    robot.locate(names[0])
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        tree, chart = trees(robot, values).fused, Chart(robot, values["q"])
+        screws = velocities(tree, placements(tree, chart.q), chart.velocities(values["qd"]))
+        rows: list[Scalar] = []
+        for name in names:
+            number, placement = tree.frames[name]
+            rows.extend(flat(frames.motion_at(placement, screws[number])))
+        return [chart.marked(rows)]
+
+    shape = (len(names), 6) if frame is None else (6,)
+    return RobotRecipe(coordinates(robot, "q", "qd"), (Operand("velocities", shape),), trace)
+
+
+@quantity("q -> jacobian")
+def jacobian(robot: Robot, *, frame: str | None = None, reference: str = "link") -> RobotRecipe:
+    """Of ``frame`` (default: ``robot.tip``), (6, nv): its screw (linear; angular) at its origin by qd.
+
+    In its own axes (``reference="link"``) or in the base's ("world").
+    """
+    name = robot.tip if frame is None else frame
+    robot.locate(name)
+    if reference not in ("link", "world"):
+        raise InputError(f"jacobian: reference must be 'link' or 'world', got {reference!r}")
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        chart = Chart(robot, values["q"])
+        return [by_own(chart, frames.jacobian(trees(robot, values).fused, chart.q, name, world=reference == "world"))]
+
+    return RobotRecipe(coordinates(robot, "q"), (Operand("jacobian", (6, robot.nv)),), trace)
+
+
+@quantity("q, qd, qdd, qddd -> velocities, accelerations, jerks")
+def link_motions(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
+    """Velocity, acceleration and jerk of all links, (links, 6) each, or of one ``frame``, Guarino (3)-(9).
+
+    (linear; angular) each, inertial derivatives at the frame's origin in its own axes, gravity not included.
+    """
+    names = robot.link_names if frame is None else (frame,)
+    robot.locate(names[0])
+    refuse_rough(robot, "link_motions", 3)
+    shape = (len(names), 6) if frame is None else (6,)
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        tree, chart = trees(robot, values).fused, Chart(robot, values["q"])
+        qd, qdd = chart.velocities(values["qd"]), chart.accelerations(values["qd"], values["qdd"])
+        moving = link_motion(tree, chart.q, qd, qdd, jerks(chart, values))
+        rows: list[list[Scalar]] = [[], [], []]
+        for name in names:
+            number, placement = tree.frames[name]
+            for row, part in zip(rows, _at(moving[number], placement), strict=True):
+                row.extend(part)
+        return [chart.marked(row) for row in rows]
+
+    outputs = tuple(Operand(name, shape) for name in ("velocities", "accelerations", "jerks"))
+    return RobotRecipe(coordinates(robot, *MOTION[:4]), outputs, trace)
+
+
+def _at(motion: LinkMotion, placement: Transform) -> list[tuple[Scalar, ...]]:
+    return [(*linear, *angular) for linear, angular in motion.at(placement)]
+
+
+@quantity("q, qd, dt -> q")
+def integrate(robot: Robot) -> RobotRecipe:
+    """Where q is after the velocity qd has lasted dt (s), qd constant in each link's own frame.
+
+    q + dt qd where positions are plain numbers; free links screw along, exactly, and their quaternions keep the
+    length one. With loops the independent joints go so, the others along G and then to where the loops are closed
+    again; NaN where a step is too long for that. ``robot.difference`` is its inverse on one branch.
+
+    >>> import neuler
+    >>> drone = neuler.robots.two_link().with_free_base()
+    >>> q = drone.integrate(drone.neutral(), [1, 0, 0, 0, 0, 3.141592653589793, 0, 0], 1.0)
+    >>> q[:7].round(3).tolist()  # half a turn to the left on a circle of circumference 2
+    [0.0, 0.637, 0.0, 0.0, 0.0, 1.0, 0.0]
+    """
+    joints = robot.moving_joints
+
+    def trace(values: Values) -> list[list[Scalar]]:
+        (dt,) = values["dt"]
+        chart = Chart(robot, values["q"])
+        q = moved(joints, values["q"], chart.rates(values["qd"]), dt)
+        if chart.solution is None:
+            return [q]
+        constraints, choice = chart.solution.constraints, chart.solution.choice
+        first = [dt * rate for k, rate in enumerate(chart.rates(values["qd"])) if k in choice.dependent]
+        corrected: Scalar = 0.0
+        for _ in range(_CLOSINGS):
+            step = closing_step(Solution(constraints, choice, q))
+            corrected = corrected + dot(step, step)
+            q = moved(joints, q, step, 1.0)
+        gap = constraints.open_by(q)
+        way = dot(first, first)
+        short = one_if_positive(_DETOUR**2 * way + _SMALL**2 - corrected) * one_if_positive(_LONGEST**2 - way)
+        there = one_if_above(Solution(constraints, choice, q).margin, STRETCHED) * constraints.upright(q)
+        return [chart.marked(q, short * there * one_if_positive(_SHUT**2 - dot(gap, gap)))]
+
+    inputs = (*coordinates(robot, "q", "qd"), Operand("dt", ()))
+    return RobotRecipe(inputs, (Operand("q", (robot.nq,)),), trace)
+
+
+def closing_step(solution: Solution) -> list[Scalar]:
+    """Newton's step of the dependent joints to closed loops."""
+    constraints: Constraints = solution.constraints
+    gap = constraints.open_by(solution.q)
+    step: list[Scalar] = [0.0] * len(constraints.names)
+    choice = solution.choice
+    for k, x in zip(choice.dependent, solution.dependent([-gap[row] for row in choice.rows]), strict=True):
+        step[k] = x
+    return step

@@ -1,0 +1,1 @@
+"""Numerical solvers on kernels."""

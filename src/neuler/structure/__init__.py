@@ -1,0 +1,6 @@
+"""How loops and couplings tie a robot's tree: what is free, and how the robot's own coordinates move all joints."""
+
+from neuler.robot import Robot
+from neuler.structure.mobility import analysed
+
+Robot.analyse = staticmethod(analysed)

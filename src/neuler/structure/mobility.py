@@ -1,0 +1,488 @@
+"""What the loops of a robot leave free: found with numbers, once, when the robot is made.
+
+From a position at which the loops are closed, and some near it, the rank of W (Khalil (4)) says how many
+constraints are independent; the robot's mobility is what is left of its joints' velocities. Of these some are chosen
+as independent: those that the robot names, else first those of joints whose forces stand in tau.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import RobotError
+from neuler.naming import listed
+from neuler.passes.trees import fused_tree, refuse_inertialess, usual_inertias
+from neuler.recursions.positions import integrate
+from neuler.robot import Robot
+from neuler.robot.configuration import neutral_positions, random_positions
+from neuler.robot.inertia_matrix import Samples, inertia_matrix
+from neuler.structure.closed import Choice, Constraints
+from neuler.structure.lift import Lift
+
+Array = NDArray[np.float64]
+
+CLOSED = 1e-12
+"""Metres and radians by which a closed loop may be open."""
+_RANK = 1e-8
+_SHAKY = 1e4
+"""Condition of the motions by the independent velocities above which a position is too near a singular one."""
+_TRIES = 40
+_NEARBY = 6
+"""Positions of each distance that are tried around a singular reference."""
+
+
+@dataclass(frozen=True)
+class Mobility:
+    """Of a robot with loops, at its reference position and near it."""
+
+    reference: tuple[float, ...]
+    """A position at which all loops are closed."""
+    constraints: int
+    rank: int
+    freedoms: int
+    """The mobility: velocities of the joints less independent constraints."""
+    redundant: tuple[str, ...]
+    """Loops with constraints that others already set, and how many: 'cut (3)'."""
+    rows: tuple[int, ...]
+    """Independent rows of W."""
+    independent: tuple[str, ...]
+    """Joints whose velocities are the robot's own and decide all others."""
+    active: tuple[str, ...]
+    """Of every number of tau, the joint whose force it is."""
+    driven: int
+    """How many freedoms these decide; the robot is under-actuated where they are fewer than it has."""
+    choice: Choice = field(repr=False)
+    active_numbers: tuple[int, ...] = field(repr=False)
+    """Of every number of tau, the number of its velocity among those of the joints with coordinates."""
+    motions: Array = field(repr=False)
+    """A basis of the velocities that the loops allow at the reference: a column a freedom."""
+
+    def __repr__(self) -> str:
+        lost = f"; redundant: {', '.join(self.redundant)}" if self.redundant else ""
+        return (
+            f"<mobility: {_freedoms(self)}, {self.rank} independent of {self.constraints} constraints; independent: "
+            f"{', '.join(self.independent) or 'none'}{lost}; closed at "
+            f"({', '.join(f'{x:.6g}' for x in self.reference)})>"
+        )
+
+
+class Numbers:
+    """The constraints of a robot on plain numbers."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.constraints = Constraints(fused_tree(robot.tree), robot)
+        self.joints = robot.moving_joints
+        self.dof = len(self.constraints.names)
+
+    def open_by(self, q: Array) -> Array:
+        """Khalil (3)."""
+        return np.array([float(x) for x in self.constraints.open_by(q.tolist())])
+
+    def jacobian(self, q: Array) -> Array:
+        """W."""
+        rows = self.constraints.jacobian(q.tolist())
+        matrix = np.zeros((len(rows), self.dof))
+        for i, row in enumerate(rows):
+            for k, x in row.items():
+                matrix[i, k] = float(x)
+        return matrix
+
+    def upright(self, q: Array) -> bool:
+        """Whether no loop is closed the wrong way round."""
+        return all(float(x) > 0 for x in self.constraints.turned_over(q.tolist()))
+
+    def moved(self, q: Array, step: Array) -> Array:
+        """q after a step along velocities."""
+        return np.array([float(x) for x in integrate(self.joints, q.tolist(), step.tolist(), 1.0)])
+
+    def close(self, guess: Array, iterations: int = 60) -> tuple[Array, float]:
+        """The nearest position at which the loops are closed, by damped least squares over all joints."""
+        q, damping = guess, 1e-3
+        gap = self.open_by(q)
+        size = float(np.linalg.norm(gap))
+        for _ in range(iterations):
+            if size < CLOSED / 10:
+                break
+            w = self.jacobian(q)
+            damped = np.vstack([w, np.sqrt(damping * size) * np.eye(w.shape[1])])
+            step = np.linalg.lstsq(damped, np.concatenate([-gap, np.zeros(w.shape[1])]), rcond=None)[0]
+            longest = float(np.abs(step).max(initial=0.0))
+            trial = self.moved(q, step * min(1.0, 0.5 / longest) if longest else step)
+            gap_there = self.open_by(trial)
+            there = float(np.linalg.norm(gap_there))
+            if there < size:
+                q, gap, size, damping = trial, gap_there, there, damping / 10
+            elif damping > 1e8:
+                break
+            else:
+                damping *= 10
+        return q, size
+
+
+_found: dict[str, tuple[Array, Mobility]] = {}
+"""By geometry: robots that differ in masses, friction or gravity have the same mobility."""
+_MOST = 256
+
+
+def _geometry(robot: Robot) -> str:
+    joints = [(j.name, j.kind, j.parent, j.child, j.placement, j.axis, j.limits, j.role, j.pitch) for j in robot.joints]
+    whole = (joints, robot.frames, robot.loops, robot.couplings, robot.reference)
+    return hashlib.sha256(repr(whole).encode()).hexdigest()
+
+
+def analysed(robot: Robot) -> Mobility:
+    """Close the loops and count, once for a geometry; and choose. Without loops all is free."""
+    if not robot.loops:
+        return _all_free(robot)
+    key = _geometry(robot)
+    if key not in _found:
+        while len(_found) >= _MOST:
+            _found.pop(next(iter(_found)))
+        _found[key] = _analyse(robot)
+    facts = _found[key][1]
+    choice = choose(robot, facts)
+    names = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
+    return replace(facts, independent=tuple(dict.fromkeys(names[k] for k in choice.independent)), choice=choice)
+
+
+def _all_free(robot: Robot) -> Mobility:
+    names = tuple(joint.name for joint in robot.moving_joints for _ in range(joint.nv))
+    every, n = tuple(range(len(names))), len(names)
+    reference = tuple(neutral_positions(robot).tolist())
+    return Mobility(reference, 0, 0, n, (), (), robot.joint_names, names, n, Choice(every, (), ()), every, np.eye(n))
+
+
+def _analyse(robot: Robot) -> tuple[Array, Mobility]:
+    """And a regular position: the reference itself unless it is singular."""
+    numbers = Numbers(robot)
+    for loop, closure in zip(robot.loops, numbers.constraints.closures, strict=True):
+        if closure.bodies[0] == closure.bodies[1]:
+            raise RobotError(
+                f"robot {robot.name!r}, loop {loop.name!r}: fixed joints make one body of the links that carry "
+                "its frames; it closes no loop"
+            )
+    reference = _reference(robot, numbers)
+    active = _active(robot, numbers, reference)
+    regular = _regular(numbers, reference, active)
+    if robot.reference is None:
+        reference = regular
+    samples = [numbers.jacobian(q) for q in (regular, *_neighbours(numbers, regular))]
+    ranks = [_rank(w) for w in samples]
+    rank = max(ranks)
+    rows = _independent_rows(samples, rank)
+    w = samples[int(np.argmax(ranks))] if ranks[0] < rank else samples[0]
+    motions = np.linalg.svd(w)[2][rank:].T
+    names = numbers.constraints.names
+    decided = _pivots(motions[active], motions.shape[1], 1.0)
+    facts = Mobility(
+        tuple(reference.tolist()),
+        len(w),
+        rank,
+        numbers.dof - rank,
+        _redundant(robot, rows),
+        rows,
+        (),
+        tuple(names[k] for k in active),
+        len(decided),
+        Choice((), (), ()),
+        tuple(active),
+        motions,
+    )
+    return regular, facts
+
+
+def _active(robot: Robot, numbers: Numbers, reference: Array) -> list[int]:
+    """Numbers of the velocities whose forces stand in tau: of joints that no loop moves all, else the driven ones."""
+    moved = {k for row in numbers.constraints.jacobian(reference.tolist()) for k in row}
+    roles = [joint.role for joint in robot.moving_joints for _ in range(joint.nv)]
+    return [k for k, role in enumerate(roles) if role == "driven" or k not in moved]
+
+
+def choose(robot: Robot, facts: Mobility, named: Sequence[str] | None = None, *, held: bool = False) -> Choice:
+    """Independent velocities: those of the named joints, by default of the robot's own, else found.
+
+    Found are as many as there are freedoms, of the joints in tau first; they have the order of the joints. ``held``:
+    the named joints may have more velocities than there are freedoms; all are kept as they are given.
+    """
+    rows, every = facts.rows, range(len(facts.motions))
+    names = robot.independent if named is None else tuple(named)
+    if names is None:
+        first = list(facts.active_numbers)
+        order = first + [k for k in every if k not in first]
+        chosen = [first[k] for k in _pivots(facts.motions[first], facts.freedoms, 1.0)]
+        if len(chosen) < facts.freedoms:
+            chosen = _filled(facts, chosen, order)
+        picked = tuple(sorted(chosen))
+    else:
+        numbers = [k for k, _ in velocity_numbers(robot, names)]
+        decided = _pivots(facts.motions[numbers], facts.freedoms, 1.0)  # a basis: its columns have the length one
+        if len(decided) < facts.freedoms:
+            raise RobotError(_undetermined(robot, facts, names, len(decided)))
+        picked = tuple(numbers)
+        if len(numbers) > facts.freedoms:
+            if not held:
+                raise RobotError(
+                    f"robot {robot.name!r} has {_freedoms(facts)}; {', '.join(names)} have {len(numbers)} "
+                    "velocities, which cannot all be independent"
+                )
+            rows = tuple(range(facts.constraints))
+    return Choice(picked, tuple(k for k in every if k not in picked), rows)
+
+
+def _filled(facts: Mobility, chosen: list[int], order: Sequence[int]) -> list[int]:
+    """More velocities, so that all freedoms are decided: each where most of a motion is left that the others lack."""
+    while len(chosen) < facts.freedoms:
+        rows = facts.motions[chosen]
+        basis = np.linalg.qr(rows.T)[0][:, : len(chosen)] if chosen else np.zeros((facts.freedoms, 0))
+        left = facts.motions[list(order)]
+        left = left - left @ basis @ basis.T
+        sizes = np.linalg.norm(left, axis=1)
+        chosen = [*chosen, order[int(np.argmax(sizes > 0.5 * sizes.max()))]]
+    return chosen
+
+
+def completed(robot: Robot, joints: Sequence[str]) -> Choice:
+    """The velocities of named joints, then of others, as many as there are freedoms."""
+    facts = robot.mobility
+    told = [k for k, _ in velocity_numbers(robot, joints)]
+    if len(_pivots(facts.motions[told], facts.freedoms, 1.0)) < len(told):
+        raise RobotError(
+            f"robot {robot.name!r} has {_freedoms(facts)}; the motions of {', '.join(joints)} ({len(told)} velocities) "
+            "depend on each other, so that not all of them can be given"
+        )
+    every = range(len(facts.motions))
+    first = [k for k in facts.active_numbers if k not in told]
+    picked = _filled(facts, told, [*first, *(k for k in every if k not in told and k not in first)])
+    return Choice(tuple(picked), tuple(k for k in every if k not in picked), facts.rows)
+
+
+def refuse_undriven(robot: Robot, quantity: str) -> None:
+    """Where the forces in tau do not decide all freedoms there is no force for some motions."""
+    if not robot.loops or robot.mobility.driven == robot.mobility.freedoms:
+        return
+    facts = robot.mobility
+    raise RobotError(
+        f"{quantity}: robot {robot.name!r} has {_freedoms(facts)}, of which its motors "
+        f"({', '.join(robot.active_names) or 'none'}) decide {facts.driven} at its reference: it is under-actuated, or "
+        "the reference is singular. Drive more joints (role 'driven'), or give another reference= position"
+    )
+
+
+def reduced_inertias(robot: Robot, independent: Sequence[int], names: Sequence[str]) -> Samples | None:
+    """A_c of Khalil (58) near the reference, by these independent velocities, where they decide all."""
+    numbers = Numbers(robot)
+    facts = robot.mobility
+    key = _geometry(robot)
+    regular = _found[key][0] if key in _found else _analyse(robot)[0]
+    matrices, most = [], []
+    for q in (regular, *_neighbours(numbers, regular)):
+        motions = np.linalg.svd(numbers.jacobian(q))[2][facts.rank :].T
+        chosen = motions[list(independent)]
+        if chosen.shape[0] != chosen.shape[1] or np.linalg.cond(chosen) > _SHAKY:
+            continue
+        g = motions @ np.linalg.inv(chosen)
+        tree = joint_inertia(robot, q)
+        matrices.append(g.T @ tree @ g)
+        most.append(np.abs(np.diag(tree)) @ np.square(g))
+    return Samples(matrices, np.max(most, axis=0), tuple(names)) if matrices else None
+
+
+def joint_inertia(robot: Robot, q: Array) -> Array:
+    """The inertia matrix of the joints with coordinates, loops open."""
+    lift = Lift(robot, q.tolist())
+    whole = inertia_matrix(robot.tree, np.array(lift.q, dtype=float))
+    if not robot.couplings:
+        return whole
+    rows = np.zeros((len(whole), lift.own))
+    for k, row in enumerate(lift.rows()):
+        for i, x in row.items():
+            rows[k, i] = float(x)
+    return np.asarray(rows.T @ whole @ rows)
+
+
+def own_inertias(robot: Robot, names: Sequence[str]) -> Samples | None:
+    """The inertia matrix of a robot's own velocities, with loops, couplings or both, at some positions."""
+    if robot.loops:
+        return reduced_inertias(robot, robot.mobility.choice.independent, names)
+    rng = np.random.default_rng(0)
+    positions = [neutral_positions(robot), *random_positions(robot, rng, (4,))]
+    matrices = [joint_inertia(robot, q) for q in positions]
+    return Samples(matrices, np.max([np.abs(np.diag(m)) for m in matrices], axis=0), tuple(names))
+
+
+def usual_own(robot: Robot, quantity: str, names: Sequence[str]) -> dict[int, float]:
+    """By own velocity of a robot with loops or couplings: the inertia that it usually feels, where that may vanish.
+
+    Motions without inertia in any position are refused.
+    """
+    if not usual_inertias(robot.tree):
+        return {}
+    samples = own_inertias(robot, names)
+    if samples is None:
+        return {}
+    refuse_inertialess(f"{quantity} of {robot.name!r}", samples, range(len(names)))
+    return dict(enumerate(samples.usual.tolist()))
+
+
+def usual_free(
+    robot: Robot, quantity: str, independent: Sequence[int], names: Sequence[str], free: Sequence[int]
+) -> dict[int, float]:
+    """The same of some ``free`` ones of other independent velocities, while the rest are given their motion."""
+    if not free or not usual_inertias(robot.tree):
+        return {}
+    samples = reduced_inertias(robot, independent, names) if robot.loops else own_inertias(robot, names)
+    if samples is None:
+        return {}
+    samples = samples.of(free)
+    refuse_inertialess(f"{quantity} of {robot.name!r}", samples, range(len(free)))
+    return dict(enumerate(samples.usual.tolist()))
+
+
+def velocity_numbers(robot: Robot, joints: Sequence[str]) -> list[tuple[int, str]]:
+    """(number of the velocity, joint) of all velocities of named joints, in the order of the names."""
+    for name in joints:
+        if name not in robot.joint_names:
+            raise RobotError(
+                f"robot {robot.name!r} has no moving joint {name!r}; it has {listed(name, robot.joint_names)}"
+            )
+    if len(set(joints)) != len(joints):
+        raise RobotError(f"robot {robot.name!r}: a joint is named twice in {', '.join(joints)}")
+    every = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
+    return [(k, name) for name in joints for k, other in enumerate(every) if other == name]
+
+
+def _reference(robot: Robot, numbers: Numbers) -> Array:
+    given = robot.reference
+    guesses = [np.array(given)] if given is not None else [neutral_positions(robot)]
+    rng = np.random.default_rng(0)
+    best, least = guesses[0], np.inf
+    for k in range(1 if given is not None else _TRIES):
+        guess = guesses[0] if k == 0 else random_positions(robot, rng)
+        q, size = numbers.close(guess)
+        if size < CLOSED and numbers.upright(q):
+            return q
+        if size < least:
+            best, least = q, size
+    where = "from its reference" if given is not None else f"from {_TRIES} guesses"
+    if not numbers.upright(best):
+        reason = "axes that should be equal are opposite, the wrong way round"
+    else:
+        gaps = _by_loop(robot, numbers.open_by(best))
+        worst = max(gaps, key=lambda name: gaps[name])
+        reason = f"{worst!r} stays open by {gaps[worst]:.2g} (m, rad)"
+    raise RobotError(
+        f"robot {robot.name!r}: its loops cannot be closed {where}; {reason}. "
+        "Check the frames and lengths, or give another reference= position"
+    )
+
+
+def _regular(numbers: Numbers, reference: Array, active: Sequence[int]) -> Array:
+    """The reference, or where it is singular (a folded linkage, say) a closed position nearby that is not.
+
+    Best is where most constraints are independent, then where the active joints decide most of the motion, where most
+    of them move, and then where all that is so by the widest margin.
+    """
+
+    def score(q: Array) -> tuple[int, int, int, float]:
+        _, sizes, vt = np.linalg.svd(numbers.jacobian(q))
+        rank = _rank(numbers.jacobian(q))
+        motions = vt[rank:].T[list(active)]
+        decided = len(_pivots(motions, motions.shape[1], 1.0))
+        margin = float(sizes[rank - 1] / sizes[0]) if rank else 1.0
+        moving = int((np.linalg.norm(motions, axis=1) > _RANK).sum())
+        return rank, decided, moving, margin * float(np.prod(np.linalg.svd(motions, compute_uv=False)[:decided]))
+
+    here = score(reference)
+    ranks = [_rank(numbers.jacobian(q)) for q in _neighbours(numbers, reference)]
+    freedoms = numbers.dof - here[0]
+    if max(ranks, default=0) <= here[0] and here[1] >= min(len(active), freedoms):
+        return reference
+    rng = np.random.default_rng(2)
+    found = [reference]
+    for size in np.repeat((0.1, 0.3, 0.6, 1.0), _NEARBY):
+        q, gap = numbers.close(numbers.moved(reference, size * rng.normal(size=numbers.dof)))
+        if gap < CLOSED and numbers.upright(q):
+            found.append(q)
+    best = max(found, key=score)
+    return best if score(best)[:2] > here[:2] else reference
+
+
+def _by_loop(robot: Robot, gap: Array) -> dict[str, float]:
+    found, at = {}, 0
+    for loop in robot.loops:
+        found[loop.name] = float(np.abs(gap[at : at + loop.constraints]).max())
+        at += loop.constraints
+    return found
+
+
+def _neighbours(numbers: Numbers, reference: Array) -> list[Array]:
+    """Closed positions near the reference, in directions that the loops allow."""
+    rng = np.random.default_rng(1)
+    found = []
+    for size in (0.05, 0.2, 0.4):
+        w = numbers.jacobian(reference)
+        _, _, vt = np.linalg.svd(w)
+        free = vt[_rank(w) :]
+        if not len(free):
+            break
+        step = rng.normal(size=len(free)) @ free
+        q, gap = numbers.close(numbers.moved(reference, size * step / np.linalg.norm(step)))
+        if gap < CLOSED:
+            found.append(q)
+    return found
+
+
+def _rank(w: Array) -> int:
+    s = np.linalg.svd(w, compute_uv=False)
+    return int((s > _RANK * max(s.max(initial=0.0), 1e-300)).sum())
+
+
+def _pivots(rows: Array, most: int, scale: float) -> list[int]:
+    """Numbers of independent rows, found one after another: always the one with most left of it.
+
+    Of rows of this size, what is left is rounding where it is ``_RANK`` times less.
+    """
+    left = rows.copy()
+    chosen: list[int] = []
+    for _ in range(most if len(rows) else 0):
+        sizes = np.linalg.norm(left, axis=1)
+        # of rows that are nearly as good the first: the order of the joints, not rounding, decides
+        k = int(np.argmax(sizes > 0.5 * sizes.max()))
+        if sizes[k] <= _RANK * scale:
+            break
+        chosen.append(k)
+        direction = left[k] / sizes[k]
+        left = left - np.outer(left @ direction, direction)
+    return chosen
+
+
+def _independent_rows(samples: Sequence[Array], rank: int) -> tuple[int, ...]:
+    rows = np.hstack(samples)
+    return tuple(sorted(_pivots(rows, rank, float(np.linalg.norm(rows, axis=1).max(initial=0.0)))))
+
+
+def _redundant(robot: Robot, rows: Sequence[int]) -> tuple[str, ...]:
+    found, at = [], 0
+    for loop in robot.loops:
+        lost = sum(k not in rows for k in range(at, at + loop.constraints))
+        if lost:
+            found.append(f"{loop.name} ({lost})")
+        at += loop.constraints
+    return tuple(found)
+
+
+def _undetermined(robot: Robot, facts: Mobility, names: Sequence[str], reached: int) -> str:
+    return (
+        f"robot {robot.name!r} has {_freedoms(facts)}, but the joints ({', '.join(names) or 'none'}) decide "
+        f"{reached} of them at its reference: too few, or the reference is singular. Name other joints, or give "
+        "another reference= position"
+    )
+
+
+def _freedoms(facts: Mobility) -> str:
+    return "1 freedom" if facts.freedoms == 1 else f"{facts.freedoms} freedoms"

@@ -1,0 +1,60 @@
+"""How robots and kernels show themselves in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from neuler.errors import NeulerError
+from neuler.kernels import Kernel
+from neuler.plain import count, number, vector
+from neuler.robot import Robot
+from neuler.view import text
+from neuler.view.draw import pose_pictures
+from neuler.view.html import Markup, escape, join, picture, tag
+from neuler.view.space import png
+
+MOST = 24
+"""Joints that are listed."""
+
+
+def robot_html(robot: Robot) -> str:
+    """A small table of the joints, and a picture where matplotlib is there."""
+    facts = f"{', '.join(text.size(robot))}, {number(robot.mass)} kg, gravity ({vector(robot.gravity)}) m/s²"
+    both = text.apart(robot)
+    head = ("joint", "kind", "q", *(("qd",) if both else ()), "link", "mass, kg")
+    mass = {link.name: link.mass for link in robot.links}
+    where = text.coordinates(robot)
+    rows = []
+    for joint in [joint for joint in robot.joints if joint.moves][:MOST]:
+        q, qd = where.get(joint.name, ("", ""))
+        row = (joint.name, joint.kind, q, *((qd,) if both else ()), joint.child, number(mass[joint.child]))
+        rows.append(row)
+    parts = [tag("p", tag("b", robot.name), f": {facts}"), _table(head, rows)]
+    left = sum(joint.moves for joint in robot.joints) - len(rows)
+    if left:
+        parts.append(tag("p", f"and {count(left, 'joint')} more"))
+    return tag("div", tag("div", *parts), *_drawn(robot), style="display:flex;flex-wrap:wrap;gap:1em")
+
+
+def _drawn(robot: Robot) -> list[Markup]:
+    try:
+        (image,) = pose_pictures(robot, [robot.neutral()], png)
+    except NeulerError:  # matplotlib is not installed
+        return []
+    shown = picture(image, f"{robot.name} at its neutral position", "png")
+    return [tag("div", shown, style="width:22em;background:white")]
+
+
+def kernel_html(kernel: Kernel) -> str:
+    """What it takes and gives, and how many operations that are."""
+    sides = (("takes", kernel.inputs), ("gives", kernel.outputs))
+    rows = [(side, operand.name, str(operand.shape)) for side, operands in sides for operand in operands]
+    head = tag("p", tag("b", kernel.quantity), f" of {kernel.robot.name}: {kernel.operations} for one state")
+    told = (kernel.__doc__ or "").strip().split("\n")[0]
+    return tag("div", head, tag("p", told), _table(("", "name", "shape"), rows))
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
+    top = tag("tr", *(tag("th", cell, style="text-align:left") for cell in head))
+    body = [tag("tr", *(tag("td", escape(cell), style="text-align:left") for cell in row)) for row in rows]
+    return tag("table", tag("thead", top), tag("tbody", join(body)))

@@ -1,0 +1,154 @@
+"""The rooms of the house: imports point downwards, and what each room alone may ask of a robot."""
+
+import ast
+import functools
+from pathlib import Path
+
+import pytest
+
+import neuler
+from neuler.robot.kinds import KINDS
+
+SOURCE = Path(neuler.__file__).parent
+ORDER = (
+    "version", "errors", "naming", "plain", "tolerances", "trace", "algebra", "robot", "formats", "robots", "passes",
+    "recursions", "structure", "quantities", "compiler", "diagnose", "compiled", "functions", "math", "kernels",
+    "solve", "files", "verbs", "layouts", "peers", "measure", "bench", "view", "cli",
+)  # fmt: skip
+"""From the ground up: none imports from a room above it."""
+LAZY = {("verbs.py", "view")}
+"""Imports upwards, inside a function, that are allowed: a notebook asks a robot for a picture of itself."""
+ENTRANCES = ("__init__.py", "__main__.py")
+"""Of the package itself: they import everything."""
+FILES = [path.relative_to(SOURCE).as_posix() for path in sorted(SOURCE.rglob("*.py"))]
+each_file = pytest.mark.parametrize("file", [file for file in FILES if file not in ENTRANCES])
+
+
+def room_of(file):
+    return file.partition("/")[0].removesuffix(".py")
+
+
+@functools.cache
+def nodes(file):
+    """All nodes of a file, but what stands under ``if TYPE_CHECKING``."""
+    tree = ast.parse((SOURCE / file).read_text())
+    found, pending = [], [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            pending.extend(node.orelse)
+            continue
+        found.append(node)
+        pending.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def imported(file):
+    """Rooms that a file imports from, at its head or inside a function."""
+    for node in nodes(file):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: a relative import"
+            package, _, rest = (node.module or "").partition(".")
+            if package == "neuler":
+                yield from [rest.partition(".")[0]] if rest else [alias.name for alias in node.names]
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                package, _, rest = alias.name.partition(".")
+                if package == "neuler":
+                    assert rest, f"{file}: imports the whole package"
+                    yield rest.partition(".")[0]
+
+
+def test_every_room_has_its_place():
+    assert len(set(ORDER)) == len(ORDER)
+    assert {room_of(file) for file in FILES if file not in ENTRANCES} == set(ORDER)
+
+
+@each_file
+def test_imports_point_downwards(file):
+    here = ORDER.index(room_of(file))
+    for room in imported(file):
+        assert room in ORDER, f"{file}: imports {room!r} from the package's entrance"
+        assert ORDER.index(room) <= here or (file, room) in LAZY, f"{file}: imports from {room}, which is above it"
+
+
+def test_exceptions_are_needed_and_stand_inside_functions():
+    for file, room in LAZY:
+        assert room in set(imported(file)), f"{file} no longer imports {room}"
+        heads = [
+            node.module or ""
+            for node in ast.parse((SOURCE / file).read_text()).body
+            if isinstance(node, ast.ImportFrom)
+        ]
+        assert not any(head.startswith(f"neuler.{room}") for head in heads)
+
+
+# ---- one kind of robot ---------------------------------------------------------------------------------
+
+GONE = ("Mechanism", "ParallelRobot", "MachineWatch", "mechanism_of", "tree_of")
+
+
+@each_file
+def test_no_room_asks_which_class_a_robot_has(file):
+    """There is one class; ``isinstance(x, Robot)`` only tells a robot from what is none."""
+    every = nodes(file)
+    names = {node.id for node in every if isinstance(node, ast.Name)}
+    names |= {node.attr for node in every if isinstance(node, ast.Attribute)}
+    assert not names & set(GONE)
+    refusals = [node.operand for node in every if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)]
+    calls = [node for node in every if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    for call in (call for call in calls if call.func.id == "isinstance"):
+        asked = {part.id for part in ast.walk(call.args[1]) if isinstance(part, ast.Name)}
+        assert "Robot" not in asked or call in refusals, f"{file}, line {call.lineno}"
+
+
+# ---- who knows of loops and couplings --------------------------------------------------------------------
+
+LOOPS = {
+    "robot": "what they are",
+    "formats": "read and written",
+    "structure": "analysed: mobility, the chart, the lift",
+    "quantities": "which recipe, and who must refuse",
+    "diagnose": "what the doctor and the watch say of them",
+    "kernels": "which watch a kernel gets",
+    "solve": "closed",
+    "files": "states of a file are closed, columns of independent joints",
+    "verbs": "assemble refuses robots without",
+    "layouts": "no other library's coordinates have them",
+    "peers": "no other library computes them",
+    "measure": "states to measure with are closed ones",
+    "view": "drawn and told",
+}  # fmt: skip
+"""Rooms that may read ``robot.loops`` and ``robot.couplings``, and why. Recursions and passes see trees alone."""
+
+
+@each_file
+def test_recursions_know_no_loops(file):
+    read = {node.attr for node in nodes(file) if isinstance(node, ast.Attribute)} & {"loops", "couplings"}
+    assert not read or room_of(file) in LOOPS, f"{file} reads {', '.join(read)}"
+
+
+def test_every_room_that_may_read_them_does():
+    readers = {
+        room_of(file) for file in FILES for node in nodes(file) if getattr(node, "attr", "") in ("loops", "couplings")
+    }
+    assert set(LOOPS) == readers
+
+
+# ---- who knows kinds of joints by their names ------------------------------------------------------------
+
+NAMED_KINDS = ("robot/kinds/", "formats/", "robots/", "peers/", "layouts.py", "structure/loops.py")
+"""``structure/loops.py`` has the kinds of cut joints, some of which are called like joints."""
+
+
+@each_file
+def test_kinds_of_joints_are_asked_what_they_can_do(file):
+    """No ``joint.kind == "revolute"``: ``joint.type`` says what a kind does, so that a new kind is one new file."""
+    if file.startswith(NAMED_KINDS):
+        return
+    for node in nodes(file):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            texts = {part.value for side in sides for part in ast.walk(side) if isinstance(part, ast.Constant)}
+            asked = [side for side in sides if isinstance(side, ast.Attribute) and side.attr == "kind"]
+            assert not asked or not texts & set(KINDS), f"{file}, line {node.lineno}: {ast.unparse(node)}"
