@@ -1,14 +1,11 @@
 """neuler: a robot in, compiled dynamics out."""
 
+import importlib
 from typing import TYPE_CHECKING
 
-from neuler import layouts, math, robots
 from neuler import structure as structure  # gives Robot its mobility
 from neuler import verbs as verbs  # gives Robot its verbs
 from neuler.errors import CompileError, FormatError, InputError, NeulerError, RobotError
-from neuler.formats import load
-from neuler.formats.dh import from_dh
-from neuler.functions.function import Function, function
 from neuler.kernels import Kernel, threads
 from neuler.robot import (
     Coupling,
@@ -34,16 +31,26 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
+    from neuler import layouts, math, robots
     from neuler import view as view
+    from neuler.formats import load
+    from neuler.formats.dh import from_dh
+    from neuler.functions.function import Function, function
 else:
+    _LATER = {
+        "layouts": "neuler.layouts", "math": "neuler.math", "robots": "neuler.robots", "view": "neuler.view",
+        "load": "neuler.formats:load", "from_dh": "neuler.formats.dh:from_dh",
+        "Function": "neuler.functions.function:Function", "function": "neuler.functions.function:function",
+    }  # fmt: skip
+    """What is imported when it is asked for: few programs need all of it, and none at its start."""
 
     def __getattr__(name: str) -> object:
-        """``neuler.view`` is imported when it is asked for: pictures are not what most programs start for."""
-        if name == "view":
-            import importlib
-
-            return importlib.import_module("neuler.view")
-        raise AttributeError(f"module 'neuler' has no attribute {name!r}")
+        if name not in _LATER:
+            raise AttributeError(f"module 'neuler' has no attribute {name!r}")
+        module, _, attribute = _LATER[name].partition(":")
+        found = importlib.import_module(module)
+        globals()[name] = getattr(found, attribute) if attribute else found
+        return globals()[name]
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), "view"})
+        return sorted({*globals(), *_LATER})

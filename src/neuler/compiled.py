@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuler.compiler import direct
-from neuler.compiler.build import Built
 from neuler.compiler.direct import Direct
 from neuler.errors import InputError
 from neuler.naming import hint
@@ -24,6 +23,8 @@ from neuler.trace.recipe import Operand, Operations, Recipe
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
+
+    from neuler.compiler.build import Built
 
 _DTYPES = ("float64", "float32")
 _WORK_PER_THREAD = 8_000_000

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neuler.compiled import Bound, Compiled, apart, precision, threads
 from neuler.compiler import direct
-from neuler.compiler.build import Built, compile_recipe
 from neuler.diagnose.watch import LoopWatch, Watch
 from neuler.errors import InputError
 from neuler.quantities.catalogue import find
@@ -17,6 +16,9 @@ from neuler.quantities.identity import identity
 from neuler.quantities.setup import RobotRecipe
 from neuler.robot import Robot
 from neuler.trace.recipe import Operand
+
+if TYPE_CHECKING:
+    from neuler.compiler.build import Built
 
 __all__ = ["Bound", "Kernel", "plain_options", "threads"]
 
@@ -100,6 +102,8 @@ class Kernel(Compiled):
         return np.array([each.value for each in self.recipe.parameters])
 
     def _build(self) -> Built:
+        from neuler.compiler.build import compile_recipe  # where nothing is compiled the compiler is not needed
+
         options = tuple(sorted(self.options.items()))
         decided = identity(self.robot, self.quantity, self.options)
         built = compile_recipe(

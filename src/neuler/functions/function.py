@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neuler.compiled import Compiled, precision
 from neuler.compiler import direct
-from neuler.compiler.build import Built, compile_recipe
 from neuler.errors import InputError
 from neuler.functions import differentiated
 from neuler.functions.tracing import check_name, fresh, listing_of
@@ -15,6 +14,9 @@ from neuler.naming import hint
 from neuler.trace import listing as listings
 from neuler.trace.listing import Listing
 from neuler.trace.recipe import Operand, Operations
+
+if TYPE_CHECKING:
+    from neuler.compiler.build import Built
 
 MOST_OPERANDS = 64
 """Inputs and outputs together, NumPy's limit."""
@@ -55,6 +57,8 @@ class Function(Compiled):
         self._derived: dict[Any, Function] = {}
 
     def _build(self) -> Built:
+        from neuler.compiler.build import compile_recipe
+
         identity = ("function", self._listing.digest)
         return compile_recipe(self.recipe, self.name, "", self.dtype.name, identity, origin=listings.__name__)
 
