@@ -151,10 +151,15 @@ class Kernel(Compiled):
         return watch.named(self._checked(kept, out) if found is None else found, kept)
 
     def _hint(self, operand: Operand) -> str:
-        if operand.size != self.robot.nv or self.robot.nv != len(self.robot.joint_names):
+        robot = self.robot
+        names, what = robot.joint_names, "one per moving joint"
+        if robot.loops and operand.name in ("qd", "qdd", "tau"):
+            forces = operand.name == "tau"
+            names = robot.active_names if forces else robot.mobility.independent
+            what = "of the joints in tau" if forces else "of the independent joints"
+        elif operand.size != robot.nv or robot.nv != len(names):
             return ""
-        names = self.robot.joint_names
-        return f" (one per moving joint: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''})"
+        return f" ({what}: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''})"
 
     def __repr__(self) -> str:
         sides = [", ".join(f"{o.name} {o.shape}" for o in side) for side in (self.inputs, self.outputs)]
