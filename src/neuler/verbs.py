@@ -5,7 +5,6 @@ This is where they are put on ``Robot``, which itself is data and knows none of 
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, cast
 
 import numpy as np
@@ -16,17 +15,12 @@ from neuler.errors import InputError, RobotError
 from neuler.kernels import Kernel
 from neuler.quantities.catalogue import QUANTITIES
 from neuler.robot import Robot
-from neuler.robot.configuration import length_instead_of_one, listed, no_rotation
 from neuler.robot.parallel import PLATFORM
-from neuler.robot.value import kept
 from neuler.solve.assembly import Assembly, assemble
+from neuler.solve.platforms import motors, platform_positions, refuse_unless_parallel
+from neuler.solve.reference import near_reference
 
 Array = NDArray[np.float64]
-_ROUNDS = 12
-_TURN, _SLIDE = 0.5, 0.25
-"""Of random positions: radians, and shares of the largest offset between joints, that independent joints go."""
-_REGULAR = 0.02
-"""Of ``singularity``: random positions have more."""
 
 
 class Verb:
@@ -101,8 +95,8 @@ class Methods:
         [1.0247, 1.03923, 1.14175, 1.12604, 1.02037, 1.09863]
         """
         robot = cast("Robot", self)
-        _parallel(robot, "inverse_kinematics")
-        return self.assemble(_poses(robot, pose), guess, independent=(PLATFORM,), **options)
+        refuse_unless_parallel(robot, "inverse_kinematics")
+        return self.assemble(platform_positions(robot, pose), guess, independent=(PLATFORM,), **options)
 
     def forward_kinematics(self, q_active: ArrayLike, guess: ArrayLike | None = None, **options: Any) -> Assembly:
         """Positions of the platform and of all legs of a parallel robot, for positions of its motors.
@@ -118,45 +112,13 @@ class Methods:
         [0.0, 0.0, -0.534]
         """
         robot = cast("Robot", self)
-        _parallel(robot, "forward_kinematics")
+        refuse_unless_parallel(robot, "forward_kinematics")
         if robot.mobility.driven < robot.nv:
             raise RobotError(
                 f"forward_kinematics: robot {robot.name!r} has {robot.nv} freedoms, of which its motors decide "
                 f"{robot.mobility.driven}; drive more joints (role 'driven')"
             )
-        return self.assemble(q_active, guess, independent=_motors(robot), **options)
-
-    def near_reference(self, rng: np.random.Generator, count: int) -> Array:
-        """Closed positions of a robot with loops, (count, nq), on the branch of its reference: see
-        ``random_configuration``.
-        """
-        robot = cast("Robot", self)
-        found = np.tile(robot.neutral(), (count, 1))
-        facts = robot.mobility
-        unlooped = robot.replace(loops=(), reference=None, independent=None)
-        reach = max((float(np.linalg.norm(joint.placement.translation)) for joint in robot.joints), default=0.0) or 1.0
-        turns = np.array([turn for joint in robot.moving_joints for turn in joint.type.turns])
-        size = np.where(turns, _TURN, _SLIDE * reach)
-        places, at = [], 0
-        for joint in robot.moving_joints:
-            places += [*range(at, at + joint.nq)] if joint.name in facts.independent else []
-            at += joint.nq
-        left = np.arange(count)
-        for _ in range(_ROUNDS):
-            step = np.zeros((len(left), len(turns)))
-            for k in facts.choice.independent:
-                step[:, k] = rng.uniform(-size[k], size[k], len(left))
-            here = found[left]
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                trial = robot.assemble(unlooped.integrate(here, step, 1.0)[:, places], here)
-                joints, motors = robot.singularity(trial.q)
-            well = trial.closed & (joints > _REGULAR) & ((motors > _REGULAR) | (facts.driven < facts.freedoms))
-            found[left[well]] = trial.q[well]
-            left, size = left[~well], 0.6 * size
-            if not len(left):
-                break
-        return found
+        return self.assemble(q_active, guess, independent=motors(robot), **options)
 
 
 def _robot_html(robot: Robot) -> str:
@@ -173,48 +135,11 @@ def _kernel_html(kernel: Kernel) -> str:
     return kernel_html(kernel)
 
 
-@kept
-def _motors(robot: Robot) -> tuple[str, ...]:
-    """The joints in tau that decide the motion."""
-    return robot.replace(independent=None).mobility.independent
-
-
-def _parallel(robot: Robot, verb: str) -> None:
-    if not robot.loops or PLATFORM not in robot.joint_names:
-        raise InputError(
-            f"{verb}: robot {robot.name!r} has no platform on legs; neuler.parallel_robot makes such a robot"
-        )
-
-
-def _poses(robot: Robot, pose: ArrayLike) -> Array:
-    """Finite numbers of the platform's joint; those whose quaternion is no rotation become NaN, and are named."""
-    try:
-        given = np.array(pose, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"inverse_kinematics: pose must be an array of numbers, got {pose!r}") from None
-    joint = next(joint for joint in robot.moving_joints if joint.name == PLATFORM)
-    if given.shape[-1:] != (joint.nq,):
-        raise InputError(
-            f"inverse_kinematics: expected pose with last axis {joint.nq} ({', '.join(joint.type.parts)}), "
-            f"got shape {given.shape}"
-        )
-    if joint.type.quaternion is None:
-        return given
-    turn = given[..., joint.type.quaternion :]
-    bad = no_rotation(turn)
-    if bad.any():
-        what, _ = length_instead_of_one(turn, bad)
-        message = f"inverse_kinematics: the quaternion of the pose {what}{listed(bad)}"
-        if bad.all():
-            raise InputError(message)
-        warnings.warn(f"{message}; there q is NaN", RuntimeWarning, stacklevel=3)
-        given[bad] = np.nan
-    return given
-
-
 for _name, _quantity in QUANTITIES.items():
     setattr(Robot, _name, Verb(_name, _quantity.text))
-for _name in ("compile", "check", "assemble", "inverse_kinematics", "forward_kinematics", "near_reference"):
-    setattr(Robot, _name, getattr(Methods, _name))
+for _name in vars(Methods):
+    if not _name.startswith("__"):
+        setattr(Robot, _name, vars(Methods)[_name])
+Robot.draw_closed = staticmethod(near_reference)
 for _kind, _html in ((Robot, _robot_html), (Kernel, _kernel_html)):
     type.__setattr__(_kind, "_repr_html_", _html)

@@ -11,7 +11,7 @@ import numpy as np
 
 from neuler.plain import count
 from neuler.robot.inertia_matrix import Samples, sampled, without_inertia
-from neuler.structure.mobility import own_inertias
+from neuler.structure.inertias import own_inertias
 
 if TYPE_CHECKING:
     from neuler.robot import Joint, Link, Robot

@@ -16,8 +16,9 @@ from neuler.recursions.positions import integrate
 from neuler.robot import Robot
 from neuler.structure.chart import Chart
 from neuler.structure.closed import Constraints, Solution, margin
+from neuler.structure.inertias import usual_own
 from neuler.structure.lift import Lift
-from neuler.structure.mobility import choose, refuse_undriven, usual_own
+from neuler.structure.mobility import choose, refuse_undriven
 from neuler.trace.graph import Scalar, one_if_above, sqrt
 from neuler.trace.recipe import Operand
 

@@ -22,7 +22,8 @@ from neuler.recursions.positions import along_tangents
 from neuler.recursions.sensitivities import ReactionSensitivities, reaction_sensitivities, sensitivities
 from neuler.robot import Joint, Robot
 from neuler.structure.chart import Chart
-from neuler.structure.mobility import refuse_undriven, usual_own
+from neuler.structure.inertias import usual_own
+from neuler.structure.mobility import refuse_undriven
 from neuler.trace.differentiate import dense, hessian, jacobian, tangents
 from neuler.trace.graph import Node, Scalar, count
 from neuler.trace.recipe import Operand

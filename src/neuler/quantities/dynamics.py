@@ -25,8 +25,9 @@ from neuler.robot.expand import expand
 from neuler.structure.chart import Chart
 from neuler.structure.closed import Constraints, Solution
 from neuler.structure.guides import unguided, unguided_motion
+from neuler.structure.inertias import usual_free, usual_own
 from neuler.structure.lift import Lift
-from neuler.structure.mobility import completed, refuse_undriven, usual_free, usual_own, velocity_numbers
+from neuler.structure.mobility import completed, refuse_undriven, velocity_numbers
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar
 from neuler.trace.recipe import Operand

@@ -117,7 +117,7 @@ class Configurations:
             rows = np.empty((*batch, robot.nq)).reshape(-1, robot.nq)
         except (TypeError, ValueError) as error:
             raise InputError(f"random_configuration: {error}") from None
-        return robot.near_reference(rng, len(rows)).reshape(*batch, robot.nq)
+        return type(robot).draw_closed(robot, rng, len(rows)).reshape(*batch, robot.nq)
 
     def normalize(self, q: ArrayLike) -> Array:
         """The same positions with every quaternion of length one; a zero quaternion is an error.

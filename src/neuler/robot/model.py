@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import RobotError
 from neuler.naming import listed
@@ -79,6 +80,8 @@ class Robot(Value, Configurations, Verbs, Methods):
 
     analyse: ClassVar[Callable[[Any], Mobility]]
     """How the freedoms of closed loops are found; the room that knows it says so."""
+    draw_closed: ClassVar[Callable[[Any, Any, int], NDArray[np.float64]]]
+    """How random positions with closed loops are found: (robot, generator, count); likewise."""
 
     def __init__(
         self,

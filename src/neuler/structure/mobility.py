@@ -16,21 +16,17 @@ from numpy.typing import NDArray
 
 from neuler.errors import RobotError
 from neuler.naming import listed
-from neuler.passes.trees import fused_tree, refuse_inertialess, usual_inertias
+from neuler.passes.trees import fused_tree
 from neuler.recursions.positions import integrate
 from neuler.robot import Robot
 from neuler.robot.configuration import neutral_positions, random_positions
-from neuler.robot.inertia_matrix import Samples, inertia_matrix
 from neuler.structure.closed import Choice, Constraints
-from neuler.structure.lift import Lift
 
 Array = NDArray[np.float64]
 
 CLOSED = 1e-12
 """Metres and radians by which a closed loop may be open."""
 _RANK = 1e-8
-_SHAKY = 1e4
-"""Condition of the motions by the independent velocities above which a position is too near a singular one."""
 _TRIES = 40
 _NEARBY = 6
 """Positions of each distance that are tried around a singular reference."""
@@ -148,6 +144,13 @@ def analysed(robot: Robot) -> Mobility:
     choice = choose(robot, facts)
     names = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
     return replace(facts, independent=tuple(dict.fromkeys(names[k] for k in choice.independent)), choice=choice)
+
+
+def nearby(robot: Robot, numbers: Numbers) -> list[Array]:
+    """A regular closed position and some near it: where inertias are looked at."""
+    key = _geometry(robot)
+    regular = _found[key][0] if key in _found else _analyse(robot)[0]
+    return [regular, *_neighbours(numbers, regular)]
 
 
 def _all_free(robot: Robot) -> Mobility:
@@ -271,76 +274,6 @@ def refuse_undriven(robot: Robot, quantity: str) -> None:
         f"({', '.join(robot.active_names) or 'none'}) decide {facts.driven} at its reference: it is under-actuated, or "
         "the reference is singular. Drive more joints (role 'driven'), or give another reference= position"
     )
-
-
-def reduced_inertias(robot: Robot, independent: Sequence[int], names: Sequence[str]) -> Samples | None:
-    """A_c of Khalil (58) near the reference, by these independent velocities, where they decide all."""
-    numbers = Numbers(robot)
-    facts = robot.mobility
-    key = _geometry(robot)
-    regular = _found[key][0] if key in _found else _analyse(robot)[0]
-    matrices, most = [], []
-    for q in (regular, *_neighbours(numbers, regular)):
-        motions = np.linalg.svd(numbers.jacobian(q))[2][facts.rank :].T
-        chosen = motions[list(independent)]
-        if chosen.shape[0] != chosen.shape[1] or np.linalg.cond(chosen) > _SHAKY:
-            continue
-        g = motions @ np.linalg.inv(chosen)
-        tree = joint_inertia(robot, q)
-        matrices.append(g.T @ tree @ g)
-        most.append(np.abs(np.diag(tree)) @ np.square(g))
-    return Samples(matrices, np.max(most, axis=0), tuple(names)) if matrices else None
-
-
-def joint_inertia(robot: Robot, q: Array) -> Array:
-    """The inertia matrix of the joints with coordinates, loops open."""
-    lift = Lift(robot, q.tolist())
-    whole = inertia_matrix(robot.tree, np.array(lift.q, dtype=float))
-    if not robot.couplings:
-        return whole
-    rows = np.zeros((len(whole), lift.own))
-    for k, row in enumerate(lift.rows()):
-        for i, x in row.items():
-            rows[k, i] = float(x)
-    return np.asarray(rows.T @ whole @ rows)
-
-
-def own_inertias(robot: Robot, names: Sequence[str]) -> Samples | None:
-    """The inertia matrix of a robot's own velocities, with loops, couplings or both, at some positions."""
-    if robot.loops:
-        return reduced_inertias(robot, robot.mobility.choice.independent, names)
-    rng = np.random.default_rng(0)
-    positions = [neutral_positions(robot), *random_positions(robot, rng, (4,))]
-    matrices = [joint_inertia(robot, q) for q in positions]
-    return Samples(matrices, np.max([np.abs(np.diag(m)) for m in matrices], axis=0), tuple(names))
-
-
-def usual_own(robot: Robot, quantity: str, names: Sequence[str]) -> dict[int, float]:
-    """By own velocity of a robot with loops or couplings: the inertia that it usually feels, where that may vanish.
-
-    Motions without inertia in any position are refused.
-    """
-    if not usual_inertias(robot.tree):
-        return {}
-    samples = own_inertias(robot, names)
-    if samples is None:
-        return {}
-    refuse_inertialess(f"{quantity} of {robot.name!r}", samples, range(len(names)))
-    return dict(enumerate(samples.usual.tolist()))
-
-
-def usual_free(
-    robot: Robot, quantity: str, independent: Sequence[int], names: Sequence[str], free: Sequence[int]
-) -> dict[int, float]:
-    """The same of some ``free`` ones of other independent velocities, while the rest are given their motion."""
-    if not free or not usual_inertias(robot.tree):
-        return {}
-    samples = reduced_inertias(robot, independent, names) if robot.loops else own_inertias(robot, names)
-    if samples is None:
-        return {}
-    samples = samples.of(free)
-    refuse_inertialess(f"{quantity} of {robot.name!r}", samples, range(len(free)))
-    return dict(enumerate(samples.usual.tolist()))
 
 
 def velocity_numbers(robot: Robot, joints: Sequence[str]) -> list[tuple[int, str]]:

@@ -1,0 +1,55 @@
+"""Positions of parallel robots: the legs for a platform, the platform for its motors."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neuler.errors import InputError
+from neuler.robot import Robot
+from neuler.robot.configuration import length_instead_of_one, listed, no_rotation
+from neuler.robot.parallel import PLATFORM
+from neuler.robot.value import kept
+from neuler.solve.assembly import Array
+
+
+@kept
+def motors(robot: Robot) -> tuple[str, ...]:
+    """The joints in tau that decide the motion."""
+    return robot.replace(independent=None).mobility.independent
+
+
+def refuse_unless_parallel(robot: Robot, verb: str) -> None:
+    """Who has no platform on legs has no such positions."""
+    if not robot.loops or PLATFORM not in robot.joint_names:
+        raise InputError(
+            f"{verb}: robot {robot.name!r} has no platform on legs; neuler.parallel_robot makes such a robot"
+        )
+
+
+def platform_positions(robot: Robot, pose: ArrayLike) -> Array:
+    """Finite numbers of the platform's joint; those whose quaternion is no rotation become NaN, and are named."""
+    try:
+        given = np.array(pose, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"inverse_kinematics: pose must be an array of numbers, got {pose!r}") from None
+    joint = next(joint for joint in robot.moving_joints if joint.name == PLATFORM)
+    if given.shape[-1:] != (joint.nq,):
+        raise InputError(
+            f"inverse_kinematics: expected pose with last axis {joint.nq} ({', '.join(joint.type.parts)}), "
+            f"got shape {given.shape}"
+        )
+    if joint.type.quaternion is None:
+        return given
+    turn = given[..., joint.type.quaternion :]
+    bad = no_rotation(turn)
+    if bad.any():
+        what, _ = length_instead_of_one(turn, bad)
+        message = f"inverse_kinematics: the quaternion of the pose {what}{listed(bad)}"
+        if bad.all():
+            raise InputError(message)
+        warnings.warn(f"{message}; there q is NaN", RuntimeWarning, stacklevel=3)
+        given[bad] = np.nan
+    return given
