@@ -62,7 +62,37 @@ def loose_chain():
     return robot.replace(links=[heavy, *robot.links[1:]]).with_free_base()
 
 
+FINGERS = """<robot name="gripper"><link name="base"/>{links}
+  <joint name="wrist" type="continuous"><parent link="base"/><child link="palm"/><origin xyz="0 0 0.1"/>
+    <axis xyz="0 0 1"/><dynamics damping="0.2"/></joint>
+  <joint name="left" type="prismatic"><parent link="palm"/><child link="left"/><axis xyz="0 1 0"/>
+    <limit lower="0" upper="0.1" velocity="1" effort="20"/><dynamics damping="0.5"/></joint>
+  <joint name="right" type="prismatic"><parent link="palm"/><child link="right"/><axis xyz="0 -1 0"/>
+    <limit lower="0" upper="0.1" velocity="1" effort="20"/><mimic joint="left"/></joint>
+  <joint name="tip" type="revolute"><parent link="right"/><child link="tip"/><origin xyz="0.05 0 0.1" rpy="0.3 0 0.2"/>
+    <axis xyz="1 0 0"/><limit lower="-2" upper="2" velocity="1" effort="20"/>
+    <mimic joint="right" multiplier="-8" offset="0.2"/></joint></robot>"""
+
+
+def gripper():
+    """A URDF whose joints mimic others, one of them another follower."""
+    rng = np.random.default_rng(2)
+    links = ""
+    for name in ("palm", "left", "right", "tip"):
+        body = random_link(rng, name)
+        xx, yy, zz, xy, xz, yz = (
+            body.inertia_about_com[i, k] for i, k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+        )
+        links += (
+            f'<link name="{name}"><inertial><origin xyz="{body.com[0]} {body.com[1]} {body.com[2]}"/>'
+            f'<mass value="{body.mass}"/><inertia ixx="{xx}" iyy="{yy}" izz="{zz}" ixy="{xy}" ixz="{xz}" iyz="{yz}"/>'
+            "</inertial></link>"
+        )
+    return neuler.load(FINGERS.format(links=links))
+
+
 MADE = {
+    "gripper": gripper,
     "four_bar": neuler.robots.four_bar,
     "five_bar": neuler.robots.five_bar,
     "slider_crank": neuler.robots.slider_crank,
