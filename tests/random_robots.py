@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from neuler import Frame, Joint, Link, Robot, Transform
 
@@ -145,6 +146,11 @@ def real_files():
         return []
     folder = Path(str(package.locate_file("cmeel.prefix/share/example-robot-data/robots")))
     return sorted(path for path in folder.rglob("*.urdf") if path.name != "ur3.urdf")
+
+
+def every_other(paths):
+    """One file after the other in every run, those between them with the slow tests: many are of one family."""
+    return [path if k % 2 == 0 else pytest.param(path, marks=pytest.mark.slow) for k, path in enumerate(paths)]
 
 
 # ---- states --------------------------------------------------------------------------------------------

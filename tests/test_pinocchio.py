@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from neuler import RobotError, load, robots
-from random_robots import close, error, friction_of, random_robot, random_states, real_files, rotors_of
+from random_robots import close, error, every_other, friction_of, random_robot, random_states, real_files, rotors_of
 
 pin = pytest.importorskip("pinocchio")
 from pinocchio_model import columns, from_robot, positions, velocities  # noqa: E402
@@ -166,7 +166,7 @@ def test_there_are_enough_real_robots():
     assert len(FILES) >= 65
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", every_other(FILES), ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
 def test_real_robot(path):
     """All quantities, up to the 101 coordinates of tiago_dual."""
     robot, peer = real(path)
