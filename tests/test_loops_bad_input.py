@@ -286,9 +286,12 @@ def test_independent_joints_that_are_none(names, message):
 def test_kernels_refuse_wrong_shapes():
     machine = robots.five_bar()
     q = np.array(machine.reference)
-    with pytest.raises(InputError, match=r"inverse_dynamics: expected qd with last axis 2, got shape \(4,\)"):
+    with pytest.raises(
+        InputError,
+        match=r"expected qd with last axis 2 \(of the independent joints: left_arm, right_arm\), got shape \(4,\)",
+    ):
         machine.inverse_dynamics(q, np.zeros(4), np.zeros(2))
-    with pytest.raises(InputError, match=r"forward_dynamics: expected tau with last axis 2, got shape \(4,\)"):
+    with pytest.raises(InputError, match=r"expected tau with last axis 2 \(of the joints in tau: left_arm"):
         machine.forward_dynamics(q, np.zeros(2), np.zeros(4))
     with pytest.raises(InputError, match=r"takes 3 arrays \(q, qd, qdd\), got 2"):
         machine.inverse_dynamics(q, np.zeros(2))
