@@ -98,7 +98,7 @@ def test_equal_to_the_baked_kernel_on_random_trees(seed):
             tolerance = 1e-13
             if quantity == "forward_dynamics":
                 tolerance = max(1e-13, 1e-15 * float(np.linalg.cond(loaded.mass_matrix(q)).max()))
-            close(mine, theirs, 20 * tolerance if quantity.endswith("sensitivities") else 5 * tolerance, what=quantity)
+            close(mine, theirs, 10 * tolerance if quantity.endswith("sensitivities") else tolerance, what=quantity)
 
 
 @pytest.mark.parametrize("seed", range(4))
