@@ -11,7 +11,7 @@ from neuler.algebra.pose import Pose
 from neuler.algebra.screw import Column, Screw
 from neuler.algebra.turns import Angle
 from neuler.algebra.vector import Symmetric, Vector
-from neuler.robot import Joint, Transform
+from neuler.robot import Friction, Joint, Transform
 from neuler.robot.kinds import KINDS, Kind
 from neuler.robot.transform import Vec3, exact_cos_sin
 from neuler.robot.value import kept
@@ -26,8 +26,23 @@ Place = Placement | Pose
 
 
 @dataclass(frozen=True)
+class Series:
+    """The spring and damper between a coordinate theta and another one, q_j, of the tree.
+
+    e = K (theta - q_j) + D (thetad - qd_j): theta needs the force e, q_j needs -e.
+    """
+
+    position: int
+    """Number of q_j."""
+    velocity: int
+    """Number of its rate."""
+    stiffness: Scalar
+    damping: Scalar = 0.0
+
+
+@dataclass(frozen=True)
 class Drive:
-    """Loss, rotor and spring of a joint, Khalil (31), (69), (70)."""
+    """Loss, rotor and spring of a joint, Khalil (31), (69), (70); all but friction on the joint's side of the gear."""
 
     viscous: Scalar = 0.0
     coulomb: Scalar = 0.0
@@ -35,12 +50,23 @@ class Drive:
     rotor_inertia: Scalar = 0.0
     stiffness: Scalar = 0.0
     rest: Scalar = 0.0
+    ratio: float = 1.0
+    """Turns of the rotor for a unit of the coordinate: friction acts on the rotor, ratio f(ratio qd) on the joint."""
+    series: Series | None = None
+    """The spring that this coordinate drives another one by."""
+    momentum: Vector | None = None
+    """Angular momentum of the joint's rotors on its antecedent for a unit of its velocity, in the antecedent's axes
+    (kg m^2): n I z. Direct dynamics alone know it; elsewhere rotors are bodies."""
+
+    law: Friction | None = None
+    """A friction law besides, on the rotor as well."""
 
     @classmethod
     def of(cls, joint: Joint) -> Drive:
         """As the joint has them; a Coulomb friction that is not given in reverse is the same both ways."""
         reverse = joint.coulomb if joint.coulomb_reverse is None else joint.coulomb_reverse
-        return cls(joint.viscous, joint.coulomb, reverse, joint.rotor_inertia, joint.stiffness, joint.rest)
+        own = (joint.rotor_inertia, joint.stiffness, joint.rest, joint.turns_per_unit)
+        return cls(joint.viscous, joint.coulomb, reverse, *own, law=joint.friction)
 
 
 @dataclass(frozen=True)
@@ -73,6 +99,11 @@ class Body:
     mount: Transform = field(default_factory=Transform)
     seat: Pose | None = None
     """Of a joint whose placement is no constant: the frame in its antecedent's at position zero."""
+
+    @property
+    def joint_name(self) -> str:
+        """The name that the user gave its joint."""
+        return self.joint.name if self.joint else self.name
 
     @property
     def sigma(self) -> int | None:
@@ -144,6 +175,7 @@ class Tree:
     gravity: Vector
     frames: dict[str, tuple[int, Transform]] = field(hash=False, compare=False)
     link_names: tuple[str, ...] = ()
+    """Of the links that results have rows for, base first."""
     usual: Mapping[int, float] = field(default_factory=dict, hash=False, compare=False)
     """By velocity, where a joint may feel no inertia in some pose: what it feels in others."""
 
@@ -155,7 +187,7 @@ class Tree:
     @property
     def freedom_names(self) -> tuple[str, ...]:
         """Of the joint behind every velocity."""
-        return tuple(body.joint.name if body.joint else body.name for body in self.bodies for _ in body.columns)
+        return tuple(body.joint_name for body in self.bodies for _ in body.columns)
 
     @property
     def base(self) -> Transform:

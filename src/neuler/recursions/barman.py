@@ -23,7 +23,7 @@ from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench, flat, plus
 from neuler.algebra.vector import Vector
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Place, Tree
-from neuler.recursions.drives import rotor
+from neuler.recursions import drives
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.kinematics import Motion, Turning, coordinate, motions, newton_euler, placements
 from neuler.recursions.loads import GlobalLoad, Loads, in_link_axes, together
@@ -64,7 +64,7 @@ def sensitivities(
     external: Mapping[int, Sequence[Wrench]] | None = None,
     global_external: Loads | None = None,
 ) -> Tables:
-    """Barman (3.1)-(3.95) for trees, with springs, viscous friction and rotor inertia.
+    """Barman (3.1)-(3.95) for trees, with springs, friction and rotors.
 
     ``external`` holds wrenches applied TO a body that turn with it, in its canonical frame at its
     origin; ``global_external`` holds loads that keep their direction in the base, at points of a body.
@@ -75,7 +75,7 @@ def sensitivities(
     turned = in_link_axes(tree, places, global_external or {})
     reactions = hybrid(tree, q, qd, qdd, [True] * tree.dof, together(external or {}, turned)).reactions
     wrenches = inward(tree, places, reactions, outward(tree, places, moving, qd), turned)
-    return _tables(tree, wrenches)
+    return _tables(tree, qd, wrenches)
 
 
 # ---- steps 2-8: motion, outward ------------------------------------------------------------------
@@ -206,7 +206,7 @@ def _turned_wrench(body: Body, reaction: Wrench) -> Wrench:
 # ---- step 10 -------------------------------------------------------------------------------------
 
 
-def _tables(tree: Tree, wrenches: Sequence[Mapping[int, Wrenches]]) -> Tables:
+def _tables(tree: Tree, qd: Sequence[Scalar], wrenches: Sequence[Mapping[int, Wrenches]]) -> Tables:
     """(3.93), (3.95): the components along e_z, which is constant; then spring, friction and rotor."""
     n = tree.dof
     torque: list[Table] = [[[0.0] * n for _ in range(n)] for _ in range(3)]
@@ -220,8 +220,5 @@ def _tables(tree: Tree, wrenches: Sequence[Mapping[int, Wrenches]]) -> Tables:
                 for column in body.columns:
                     assert row is not None
                     torque[kind][row][i] = column.dot(wrench)
-        if row is not None:
-            torque[0][row][row] = torque[0][row][row] + body.drive.stiffness
-            torque[1][row][row] = torque[1][row][row] + body.drive.viscous
-            torque[2][row][row] = torque[2][row][row] + rotor(body)
+    drives.add_derivatives(tree, qd, torque)
     return Tables(torque[0], torque[1], torque[2], reaction[0], reaction[1], reaction[2])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from neuler.algebra import vector as vec
 from neuler.algebra.vector import Vector
 from neuler.passes.tree import Body, Tree
-from neuler.recursions.drives import none, rotor, spring
+from neuler.recursions.drives import rotor, spring_energies
 from neuler.recursions.kinematics import placements, velocities
 from neuler.trace.graph import Scalar
 
@@ -33,14 +33,13 @@ def kinetic_energy(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Sca
 
 
 def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
-    """-g . sum M_j c_j, zero where the mass centre is level with the base frame; and the springs' half K dq^2."""
+    """-g . sum M_j c_j, zero where the mass centre is level with the base frame; and what the springs store."""
     mass, moment = mass_moment(tree, q)
     start: Vector = tree.base.translation
     level = vec.subtract(moment, vec.scale(mass, start))
     energy = -vec.dot(tree.gravity, level)
-    for body in tree.bodies:
-        if not none(body.drive.stiffness) and body.columns:
-            energy = energy + 0.5 * (spring(body, q) * (q[body.position] - body.drive.rest))
+    for stored in spring_energies(tree, q):
+        energy = energy + stored
     return energy
 
 

@@ -23,7 +23,7 @@ from neuler.algebra.screw import Column, Screw, Wrench, flat, pair
 from neuler.algebra.vector import Vector
 from neuler.errors import RobotError
 from neuler.passes.tree import Place, Tree
-from neuler.recursions.drives import joint_name, none, passive, rotor
+from neuler.recursions.drives import carried, none, passive_forces, rotor, swept
 from neuler.recursions.kinematics import motions, newton_euler, placements
 from neuler.trace.graph import Node, Scalar, one_if_felt
 
@@ -101,6 +101,7 @@ def hybrid(
     pull = tree.gravity if gravity is None else gravity
     moving = motions(tree, places, qd, nominal, pull)
     settled = _settled(tree, motion_given)
+    passive = passive_forces(tree, q, qd)
 
     # inward: Khalil (25)-(31) for settled links, (36)-(40) and (75)-(78) for the others
     wrench: list[Wrench] = [newton_euler(body, motion) for body, motion in zip(tree.bodies, moving, strict=True)]
@@ -119,18 +120,23 @@ def hybrid(
         links.total[number], links.plain[number] = wrench[number], inertia[number]
         for index, column in body.freedoms:
             if not motion_given[index]:
-                force = given[index] - passive(body, q, qd[index])  # (44), (69)
+                force = given[index] - passive[index] - carried(body.drive, moving[parent].turning.wd)  # (44), (69)
                 links.steps[number].append(_eliminate(links, number, index, column, force))
+            swing = swept(body.drive, moving[parent].turning.w, qd[index], nominal[index])
+            wrench[parent] = (wrench[parent][0], vec.add(wrench[parent][1], swing))
         f, m = places[number].wrench_up(*wrench[number])  # (39), (77); (28)-(30)
         wrench[parent] = (vec.add(wrench[parent][0], f), vec.add(wrench[parent][1], m))
         below, here = inertia[parent], inertia[number]
         if below is not None and here is not None:
             inertia[parent] = below + places[number].inertia_up(here)  # (40), (78)
-    found, felt = _outward(links)
+    found, felt, change = _outward(links)
     for number, body in enumerate(tree.bodies[1:], start=1):
         for k, column in body.freedoms:
             if motion_given[k]:  # (31), (82)
-                found[k] = column.dot(felt[number]) + rotor(body) * given[k] + passive(body, q, qd[k])
+                found[k] = column.dot(felt[number]) + rotor(body) * given[k] + passive[k]
+                if body.drive.momentum is not None:
+                    wd = vec.add(moving[body.antecedent].turning.wd, change[body.antecedent][1])
+                    found[k] = found[k] + carried(body.drive, wd)
     return Found(found, felt)
 
 
@@ -157,10 +163,13 @@ def _eliminate(links: Links, number: int, index: int, column: Column, force: Sca
     body, j = links.tree.bodies[number], links.inertia[number]
     assert j is not None
     u = j.along(column)  # J* a
+    felt = column.dot(u)
+    if body.drive.momentum is not None:
+        u = (u[0], vec.add(u[1], links.places[number].down(body.drive.momentum)))
     ia = rotor(body)
     usual = links.tree.usual.get(index, 0.0)
-    inverse = reciprocal(column.dot(u) + ia, joint_name(body), usual)  # (36)
-    exact = column.unit if none(ia) else None
+    inverse = reciprocal(felt + ia, body.joint_name, usual)  # (36)
+    exact = column.unit if none(ia) and body.drive.momentum is None else None
     share = tuple(1.0 if k == exact else x * inverse for k, x in enumerate(flat(u)))
     p = flat(links.wrench[number])
     nominal = (force - column.dot(links.wrench[number])) * inverse
@@ -172,8 +181,11 @@ def _eliminate(links: Links, number: int, index: int, column: Column, force: Sca
     return Elimination(index, column, nominal, share, exact is not None)
 
 
-def _outward(links: Links) -> tuple[list[Scalar], list[Wrench]]:
-    """Khalil (41)-(43), (79)-(81), for the differences from the nominal accelerations: accelerations, and reactions."""
+def _outward(links: Links) -> tuple[list[Scalar], list[Wrench], list[Screw]]:
+    """Khalil (41)-(43), (79)-(81), for the differences from the nominal accelerations.
+
+    Accelerations of joints, reactions, and the differences by body.
+    """
     tree = links.tree
     found: list[Scalar] = [0.0] * tree.dof
     change: list[Screw] = [(vec.ZERO, vec.ZERO)]
@@ -201,4 +213,4 @@ def _outward(links: Links) -> tuple[list[Scalar], list[Wrench]]:
         assert inertia is not None
         f, m = inertia @ change[number]  # (42), (79)
         felt.append((vec.add(links.total[number][0], f), vec.add(links.total[number][1], m)))
-    return found, felt
+    return found, felt, change

@@ -18,7 +18,7 @@ from neuler.algebra.placement import Placement
 from neuler.algebra.screw import Wrench, flat, pair, plus
 from neuler.algebra.vector import Vector
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
-from neuler.recursions.drives import joint_name, none, passive, rotor
+from neuler.recursions.drives import none, passive_forces, rotor
 from neuler.recursions.hybrid import Found, reciprocal
 from neuler.recursions.kinematics import angular_velocities, coordinate, placements
 from neuler.trace.graph import Scalar
@@ -54,7 +54,8 @@ def nasser(
     w = angular_velocities(tree, places, qd)
     a = [Inertia.rigid(body.mass, body.first_moment, body.inertia) for body in tree.bodies]
     b = [_bias(body, w[k], (external or {}).get(k, ())) for k, body in enumerate(tree.bodies)]
-    drives = [coordinate(body, tau) - passive(body, q, coordinate(body, qd)) for body in tree.bodies]
+    passive = passive_forces(tree, q, qd)
+    drives = [coordinate(body, tau) - coordinate(body, passive) for body in tree.bodies]
     equations: list[Equations | None] = [None] * len(tree.bodies)
     for number in range(len(tree.bodies) - 1, 0, -1):
         body, parent = tree.bodies[number], tree.bodies[number].antecedent
@@ -88,7 +89,7 @@ def _along(body: Body) -> list[int]:
 def _inverse(tree: Tree, body: Body, inertia: Scalar) -> Scalar:
     """Of what the drive feels, (2.1.19.2)."""
     assert body.coordinate is not None
-    return reciprocal(inertia + rotor(body), joint_name(body), tree.usual.get(body.coordinate, 0.0))
+    return reciprocal(inertia + rotor(body), body.joint_name, tree.usual.get(body.coordinate, 0.0))
 
 
 def _bias(body: Body, w: Vector, loads: Sequence[Wrench]) -> Wrench:

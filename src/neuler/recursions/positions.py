@@ -30,6 +30,16 @@ def position_rates(joints: Sequence[Joint], q: Part, qd: Part) -> list[Scalar]:
     return [x for joint, here, rates in _each(joints, q, qd) for x in joint.type.rates(here, rates)]
 
 
+def velocities_of(joints: Sequence[Joint], q: Part, rates: Part) -> list[Scalar]:
+    """Velocities of the joints, from dq/dt: ``position_rates`` the other way."""
+    found: list[Scalar] = []
+    at = 0
+    for joint in joints:
+        found += joint.type.velocities(q[at : at + joint.nq], rates[at : at + joint.nq])
+        at += joint.nq
+    return found
+
+
 def tangent_columns(joints: Sequence[Joint], q: Part) -> list[dict[int, Scalar]]:
     """For every velocity the nonzero entries of dq/d(qd), by their number in q."""
     columns: list[dict[int, Scalar]] = []
@@ -57,3 +67,13 @@ def along_tangents(
 def integrate(joints: Sequence[Joint], q: Part, qd: Part, dt: Scalar) -> list[Scalar]:
     """Where q is after the velocity qd, constant in the links' own frames, has lasted dt: exact for free links."""
     return [x for joint, here, rates in _each(joints, q, qd) for x in joint.type.integrate(here, rates, dt)]
+
+
+def way_rates(joints: Sequence[Joint], way: Part, qd: Part) -> list[Scalar]:
+    """d(way)/dt at the velocity qd, where ``integrate(joints, q, way, 1)`` is the position."""
+    found: list[Scalar] = []
+    first = 0
+    for joint in joints:
+        found += joint.type.way_rates(way[first : first + joint.nv], qd[first : first + joint.nv])
+        first += joint.nv
+    return found

@@ -20,7 +20,7 @@ from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench, plus
 from neuler.algebra.vector import Vector
 from neuler.passes.tree import Body, Place, Tree
-from neuler.recursions.drives import passive, rotor
+from neuler.recursions.drives import force_rates, passive_forces, rotor
 from neuler.recursions.kinematics import (
     Motion,
     Turning,
@@ -97,7 +97,7 @@ def torque_rates(
     external: Loads | None = None,
     external_rates: Loads | None = None,
 ) -> Rates:
-    """tau(q, qd, qdd) and its rate along q(t), Guarino (3)-(21), with rotor inertia and friction.
+    """tau(q, qd, qdd) and its rate along q(t), Guarino (3)-(21), with rotors, friction and springs.
 
     ``external`` holds wrenches applied TO a body, in its canonical frame at its origin, and
     ``external_rates`` the rates of their components in that frame, by default zero: wrenches that
@@ -114,15 +114,15 @@ def torque_rates(
     _relieve(wrench, external)
     _relieve(rate, external_rates)
 
+    passive, passed = passive_forces(tree, q, qd), force_rates(tree, qd, qdd, qddd)
     tau: list[Scalar] = [0.0] * tree.dof
     tau_rate: list[Scalar] = [0.0] * tree.dof
     for i in range(len(tree.bodies) - 1, 0, -1):
         body, place, j = tree.bodies[i], places[i], tree.bodies[i].antecedent
         for k, column in body.freedoms:
             own = column.dot(wrench[i]), column.dot(rate[i])
-            tau[k] = own[0] + rotor(body) * qdd[k] + passive(body, q, qd[k])  # (18), (19)
-            passed = rotor(body) * qddd[k] + body.drive.viscous * qdd[k] + body.drive.stiffness * qd[k]
-            tau_rate[k] = own[1] + passed  # (20)
+            tau[k] = own[0] + rotor(body) * qdd[k] + passive[k]  # (18), (19)
+            tau_rate[k] = own[1] + passed[k]  # (20)
         wrench[j] = plus(wrench[j], place.wrench_up(*wrench[i]))  # (14), (15)
         rate[j] = plus(rate[j], place.wrench_up(*_carried(body, qd, wrench[i], rate[i])))  # (16), (17)
     return Rates(tau, tau_rate, wrench, rate)

@@ -24,8 +24,8 @@ from neuler.algebra import vector as vec
 from neuler.algebra.screw import Column, Wrench
 from neuler.algebra.vector import Vector
 from neuler.passes.tree import Body, Tree
+from neuler.recursions import drives
 from neuler.recursions.coriolis import Composite, composite, row_up
-from neuler.recursions.drives import rotor
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.kinematics import Motion, Seat, Turning, motions, seat_of
 from neuler.recursions.loads import Loads, Pull, pulls
@@ -129,8 +129,8 @@ def sensitivities(
     ``external`` wrenches are fixed to their links; ``loads``, here in the axes of their links, keep their
     direction in the base.
 
-    Viscous friction is on the diagonal of d(tau)/d(qd); Coulomb friction adds nothing (it jumps at
-    rest, where its derivative does not exist).
+    The slope of friction is on the diagonal of d(tau)/d(qd); what jumps at rest adds nothing (its derivative
+    does not exist there).
     """
     whole = composite(tree, q, qd)
     moving = motions(tree, whole.places, qd, qdd, tree.gravity)
@@ -142,9 +142,7 @@ def sensitivities(
     for number, body in enumerate(tree.bodies):
         for here, k in body.freedoms:
             _path(seen, found, number, here, k)
-            found.dq[here][here] = found.dq[here][here] + body.drive.stiffness
-            found.dqd[here][here] = found.dqd[here][here] + body.drive.viscous
-            found.dqdd[here][here] = found.dqdd[here][here] + rotor(body)
+    drives.add_derivatives(tree, qd, (found.dq, found.dqd, found.dqdd))
     return found
 
 

@@ -5,12 +5,12 @@ Independent of the articulated-body recursion: it checks it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from neuler.algebra import vector as vec
 from neuler.algebra.screw import Wrench
 from neuler.passes.tree import Tree
+from neuler.recursions.drives import rotors_alone
 from neuler.recursions.factor import Factor
 from neuler.recursions.hybrid import hybrid
 from neuler.trace.graph import Scalar
@@ -24,7 +24,7 @@ def inertia_matrix_and_bias(
 ) -> tuple[list[list[Scalar]], list[Scalar]]:
     """A and H of (7): H is tau at qdd = 0; column i of A is tau at qdd = u_i, qd = 0, g = 0, no external wrench."""
     n = tree.dof
-    bare = _without_springs(tree)
+    bare = rotors_alone(tree)
     told = [True] * n
     still: list[Scalar] = [0.0] * n
     bias = hybrid(tree, q, qd, still, told, external).coordinates
@@ -34,11 +34,6 @@ def inertia_matrix_and_bias(
         unit[i] = 1.0
         columns.append(hybrid(bare, q, still, unit, told, gravity=vec.ZERO).coordinates)
     return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)], bias
-
-
-def _without_springs(tree: Tree) -> Tree:
-    bodies = [dataclasses.replace(body, drive=dataclasses.replace(body.drive, stiffness=0.0)) for body in tree.bodies]
-    return dataclasses.replace(tree, bodies=tuple(bodies))
 
 
 def forward_dynamics(
