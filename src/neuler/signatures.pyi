@@ -49,7 +49,10 @@ class MassMatrix(Kernel):
     def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
 
 class BiasForce(Kernel):
-    """h(q, qd), (nv): Coriolis, centrifugal, gravity, friction and spring forces; H of Khalil (7), H_c of (58)."""
+    """h(q, qd), (nv): Coriolis, centrifugal, gravity, friction and spring forces; H of Khalil (7), H_c of (58).
+
+    Load-dependent friction is no part of it: it acts on tau, which ``inverse_dynamics`` gives with it.
+    """
 
     def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
 
@@ -68,7 +71,7 @@ class CoriolisMatrix(Kernel):
 
 class GeneralizedForce(Kernel):
     """M(q) qdd + h(q, qd) - J^T wrench along the robot's own velocities, (nv): of a parallel robot the bracket of
-    Khalil (66). Of a tree it is ``inverse_dynamics``; of others G_a^T tau.
+    Khalil (66). Of a tree it is ``inverse_dynamics``; of others G_a^T tau; both without load-dependent friction.
     """
 
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
@@ -224,10 +227,34 @@ class InverseDynamicsRate(Kernel):
 
     Each external wrench comes with its rate: components in its frame, and their time derivatives; each load
     with the time derivatives of its components in the base frame. With couplings or loops by the differentiation pass.
-    Coulomb friction adds nothing to a rate: it jumps at rest, and is constant elsewhere.
+    Coulomb friction adds nothing to a rate: it jumps at rest, and is constant elsewhere (a smooth law has a rate).
     """
 
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, qddd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> InverseDynamicsRateResult: ...
+
+class ElasticInverseDynamicsResult(NamedTuple):
+    theta: Array
+    thetad: Array
+    thetadd: Array
+    tau: Array
+
+class ElasticInverseDynamics(Kernel):
+    """Motion and torques of the motors from the motion of the links to its snap: theta = q + e / K, Hua (28), (29).
+
+    ``q_link`` ... are those of the joints, without theta; of joints that no elastic one feels, jerk and snap have no
+    effect (``robot.needed_derivatives()``). ``theta`` and its rates: one for each drive with a spring; ``tau`` as of
+    ``inverse_dynamics``, zero on the links' side of springs. Wrenches and loads come with two rates each.
+
+    >>> import neuler
+    >>> motor = neuler.Motor("m", "joint2", 50, inertia=1e-4, stiffness=100.0)
+    >>> arm = neuler.robots.two_link().replace(motors=[motor])
+    >>> still = [0.0, 0.0]
+    >>> found = arm.elastic_inverse_dynamics([0.3, 0.2], still, still, still, still)
+    >>> float(round(100 * (found.theta[0] - 0.2) - arm.gravity_force([0.3, 0.2, 0.2])[1], 12))
+    0.0
+    """
+
+    def __call__(self, q_link: ArrayLike, qd_link: ArrayLike, qdd_link: ArrayLike, qddd_link: ArrayLike, qdddd_link: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> ElasticInverseDynamicsResult: ...
 
 class InverseDynamicsSensitivitiesResult(NamedTuple):
     dtau_dq: Array
@@ -389,6 +416,7 @@ class Verbs:
     centroidal_momentum_rate: CentroidalMomentumRate
     centroidal_matrix: CentroidalMatrix
     inverse_dynamics_rate: InverseDynamicsRate
+    elastic_inverse_dynamics: ElasticInverseDynamics
     inverse_dynamics_sensitivities: InverseDynamicsSensitivities
     forward_dynamics_sensitivities: ForwardDynamicsSensitivities
     inverse_dynamics_hessian: InverseDynamicsHessian

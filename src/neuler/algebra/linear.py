@@ -1,4 +1,4 @@
-"""Linear algebra over any scalar: products, and columns made orthogonal."""
+"""Linear algebra over any scalar: products, columns made orthogonal, and equations solved."""
 
 from __future__ import annotations
 
@@ -87,3 +87,40 @@ class Orthogonal:
             push = inner[k] * self.inverses[k]
             found = [x + push * y for x, y in zip(found, column, strict=True)]
         return found
+
+
+class Eliminated:
+    """A = U L of a matrix whose symmetric part is positive, from the last row to the first, without exchanges.
+
+    In this order the zeros that branches leave stay zeros, as in ``Factor``.
+    """
+
+    def __init__(self, matrix: Sequence[Sequence[Scalar]]) -> None:
+        a = [list(row) for row in matrix]
+        n = len(a)
+        self._inverse: list[Scalar] = [0.0] * n
+        self._upper: list[list[tuple[int, Scalar]]] = [[] for _ in range(n)]
+        self._lower: list[list[tuple[int, Scalar]]] = [[] for _ in range(n)]
+        for k in reversed(range(n)):
+            self._inverse[k] = 1.0 / a[k][k]
+            self._lower[k] = [(j, a[k][j]) for j in range(k) if _some(a[k][j])]
+            self._upper[k] = [(i, a[i][k] * self._inverse[k]) for i in range(k) if _some(a[i][k])]
+            for i, factor in self._upper[k]:
+                for j, x in self._lower[k]:
+                    a[i][j] = a[i][j] - factor * x
+
+    def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
+        """x of A x = right."""
+        x = list(right)
+        for k in reversed(range(len(x))):
+            for i, factor in self._upper[k]:
+                x[i] = x[i] - factor * x[k]
+        for k, inverse in enumerate(self._inverse):
+            for j, entry in self._lower[k]:
+                x[k] = x[k] - entry * x[j]
+            x[k] = x[k] * inverse
+        return x
+
+
+def _some(x: Scalar) -> bool:
+    return isinstance(x, Node) or x != 0.0

@@ -8,10 +8,13 @@ from neuler.algebra import vector as vec
 from neuler.algebra.inertia import Inertia
 from neuler.algebra.vector import Matrix, Symmetric, Vector
 from neuler.tolerances import UNIT
-from neuler.trace.graph import Scalar, one_if_positive
+from neuler.trace.graph import Scalar, one_if_positive, sqrt
+from neuler.trace.scalars import atan2, less, where
 
 Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
 """x, y, z, w."""
+_TINY = 1e-30
+"""Added to the square of a length: what is divided by the length stays finite, and keeps all its digits."""
 
 
 @dataclass(frozen=True)
@@ -91,3 +94,51 @@ def turning(quaternion: Quaternion, w: Vector) -> Quaternion:
     x, y, z, s = quaternion
     a, b, c = vec.scale(0.5, w)
     return (s * a + y * c - z * b, s * b + z * a - x * c, s * c + x * b - y * a, -(x * a + y * b + z * c))
+
+
+def turned_by(quaternion: Quaternion, rate: Quaternion) -> Vector:
+    """w of the rate of a quaternion of length one: ``turning`` the other way."""
+    x, y, z, s = quaternion
+    v, dv = (x, y, z), (rate[0], rate[1], rate[2])
+    along = vec.subtract(vec.scale(s, dv), vec.add(vec.scale(rate[3], v), vec.cross(v, dv)))
+    return vec.scale(2.0, along)
+
+
+def quaternion_of(rotation: Matrix) -> Quaternion:
+    """Of a rotation, with some length from 1 to 4: by its largest component, so that no digits are lost."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation
+    across = (zy - yz, xz - zx, yx - xy)
+    sums = (xy + yx, xz + zx, yz + zy)
+    x, y, z, w = 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz, 1.0 + xx + yy + zz
+    first = _either(less(x, y), (sums[0], y, sums[2], across[1]), (x, sums[0], sums[1], across[0]))
+    second = _either(less(z, w), (*across, w), (sums[1], sums[2], z, across[2]))
+    return _either(less(where(less(x, y), y, x), where(less(z, w), w, z)), second, first)
+
+
+def _either(c: Scalar, yes: Quaternion, no: Quaternion) -> Quaternion:
+    a, b, d, e = (where(c, x, y) for x, y in zip(yes, no, strict=True))
+    return (a, b, d, e)
+
+
+def logarithm(quaternion: Quaternion) -> Vector:
+    """The turn of a quaternion of any length, the shorter way round: its axis times its angle (rad).
+
+    >>> logarithm((0.0, 0.0, 2.0, -2.0))
+    (-0.0, -0.0, -1.5707963267948966)
+    """
+    x, y, z, w = quaternion
+    size = sqrt(x * x + y * y + z * z + _TINY)
+    back = less(w, 0.0)  # a quaternion and its negative are one rotation
+    angle = 2.0 * atan2(size, where(back, -w, w)) / size
+    return vec.scale(where(back, -angle, angle), (x, y, z))
+
+
+def between(start: Quaternion, end: Quaternion) -> Quaternion:
+    """The turn that leads from one to another, in the first one's own axes: conj(start) end."""
+    (x, y, z, w), (a, b, c, d) = start, end
+    return (
+        w * a - x * d - y * c + z * b,
+        w * b - y * d - z * a + x * c,
+        w * c - z * d - x * b + y * a,
+        w * d + x * a + y * b + z * c,
+    )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.algebra.turns import Angle
-from neuler.passes.tree import Body, Drive, Tree
+from neuler.passes.tree import Body, Drive, Series, Tree
 from neuler.robot import Joint, Robot, Transform
 
 Array = NDArray[np.float64]
@@ -24,6 +24,18 @@ _EXACT = 1e-14
 """Below it a cosine, sine or length is rounding noise of a zero."""
 _OBLIQUE = 0.1
 """Below this sine two axes are nearly parallel: their common normal lies far away and is not used."""
+
+
+def _in_series(bodies: list[Body]) -> list[Body]:
+    """With the springs between motors and their joints, by the numbers of these."""
+    numbers = {body.joint.name: body for body in bodies if body.joint is not None}
+    for k, body in enumerate(bodies):
+        if body.joint is not None and body.joint.series is not None:
+            name, stiffness, damping = body.joint.series
+            link = numbers[name]
+            series = Series(link.position, link.coordinate or 0, stiffness, damping)
+            bodies[k] = dataclasses.replace(body, drive=dataclasses.replace(body.drive, series=series))
+    return bodies
 
 
 def canonical(robot: Robot) -> Tree:
@@ -64,6 +76,7 @@ class _Chooser:
                 body = dataclasses.replace(body, coordinate=velocities, position=positions, drive=Drive.of(joint))
             velocities, positions = velocities + joint.nv, positions + joint.nq
             bodies.append(body)
+        bodies = _in_series(bodies)
         frames: dict[str, tuple[int, Transform]] = {}
         for number, link in enumerate(robot.links):
             frames[link.name] = (number, self._user_frame(number))

@@ -17,12 +17,13 @@ from neuler.algebra.ten import Ten
 from neuler.algebra.vector import Matrix, Symmetric, Vector
 from neuler.errors import InputError
 from neuler.naming import closest
+from neuler.passes import motors
 from neuler.passes.canonical import canonical
 from neuler.passes.fuse import fuse
 from neuler.passes.regroup import regroup
 from neuler.passes.tree import Tree
 from neuler.passes.trees import usual_inertias
-from neuler.robot import Link, Robot, Transform
+from neuler.robot import Joint, Link, Robot, Transform
 from neuler.robot.expand import expand, simple_names
 from neuler.trace.graph import Node, Scalar, cos, sin
 
@@ -37,7 +38,8 @@ _PARTS = {"first_moment": MOMENT, "inertia": INERTIA, **{name: (name,) for name 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One number: whose it is ("link", "payload", "joint", "gravity"), its owner's name, what it is, its value now."""
+    """One number: whose it is ("link", "payload", "joint", "motor", "gravity"), its owner's name, what it is, its value
+    now."""
 
     of: str
     owner: str
@@ -74,7 +76,7 @@ def _group(robot: Robot, name: str) -> list[Parameter]:
     if name == "gravity":
         return [Parameter("gravity", "", axis, g) for axis, g in zip(XYZ, robot.gravity, strict=True)]
     if name == "links":
-        return [each for link in robot.links for each in _ten_of(link)]
+        return [each for name in robot.shown_names for each in _ten_of(links[name])]
     if name.startswith("payload:"):
         frame = name.removeprefix("payload:")
         robot.locate(frame)
@@ -84,6 +86,9 @@ def _group(robot: Robot, name: str) -> list[Parameter]:
     owner, _, part = name.rpartition(".")
     if owner in links and part in _PARTS:
         return [each for each in _ten_of(links[owner]) if each.part in _PARTS[part]]
+    law = next((found for joint in robot.joints if (found := _of_law(joint, name)) is not None), None)
+    if law is not None:
+        return law
     joint = next((joint for joint in robot.joints if joint.name == owner), None)
     if joint is not None and part in DRIVES:
         if not joint.moves or part not in (*joint.type.drives, "rest") or (part == "rest" and not joint.type.has_axis):
@@ -93,15 +98,36 @@ def _group(robot: Robot, name: str) -> list[Parameter]:
     if joint is not None and part == "placement":
         six = (*joint.placement.translation, *joint.placement.rpy)
         return [Parameter("joint", owner, f"placement.{k}", x) for k, x in zip(SIX, six, strict=True)]
+    if part in motors.PARTS and owner in motors.named(robot):
+        return [Parameter("motor", owner, part, motors.value(robot, owner, part))]
     known = ["gravity", "links", *links, *(f"{link}.mass" for link in links)]
+    known += [f"{motor}.{what}" for motor in motors.named(robot) for what in motors.PARTS]
     known += [f"{joint.name}.{what}" for joint in robot.joints for what in (*DRIVES, "placement")]
+    known += [f"{joint.name}.friction.{what}" for joint in robot.joints for what in _numbers(joint)]
     likely = closest(name, known)
     meant = f"; did you mean {likely!r}? There" if likely else ". There"
     raise InputError(
         f"parameters: robot {robot.name!r} has none called {name!r}{meant} are 'gravity', 'links', a link's "
         f"name (its ten), 'LINK.mass', 'LINK.first_moment', 'LINK.inertia', 'payload:FRAME', 'JOINT.placement' and "
-        f"{', '.join(repr('JOINT.' + drive) for drive in DRIVES)}"
+        f"{', '.join(repr('JOINT.' + drive) for drive in DRIVES)}, 'JOINT.friction' of one with a law, and "
+        f"{', '.join(repr('MOTOR.' + part) for part in motors.PARTS)}"
     )
+
+
+def _numbers(joint: Joint) -> tuple[str, ...]:
+    """Of the joint's friction law."""
+    return () if joint.friction is None else joint.friction.parameters
+
+
+def _of_law(joint: Joint, name: str) -> list[Parameter] | None:
+    """``JOINT.friction``, all numbers of its law, or one of them."""
+    chosen = [part for part in _numbers(joint) if name in (f"{joint.name}.friction", f"{joint.name}.friction.{part}")]
+    if not chosen or not joint.moves:
+        return None
+    law = joint.friction
+    values = [getattr(law, part) for part in chosen]
+    own = [law.coulomb if value is None else value for value in values]  # type: ignore[union-attr]
+    return [Parameter("joint", joint.name, f"friction.{part}", x) for part, x in zip(chosen, own, strict=True)]
 
 
 def _ten_of(link: Link) -> list[Parameter]:
@@ -124,6 +150,7 @@ class Trees:
 def parametrised(robot: Robot, parameters: Sequence[Parameter], values: Sequence[Scalar]) -> Trees:
     """The trees of a robot without loops and couplings."""
     given = {(each.of, each.owner, each.part): x for each, x in zip(parameters, values, strict=True)}
+    given |= motors.as_parts(robot, given)
     placed = {each.owner for each in parameters if each.part.startswith("placement")}
     simple = expand(robot)
     apart = {_first(robot, name) for name in placed}
@@ -152,6 +179,10 @@ def _filled(robot: Robot, tree: Tree, given: Mapping[tuple[str, str, str], Scala
         drives = {part: given["joint", own, part] for part in DRIVES if ("joint", own, part) in given}
         if "coulomb" in drives and "coulomb_reverse" not in drives and joint.coulomb_reverse is None:
             drives["coulomb_reverse"] = drives["coulomb"]
+        springs = {part: given["series", own, part] for part in motors.SPRING if ("series", own, part) in given}
+        if springs and body.drive.series is not None:
+            series = dataclasses.replace(body.drive.series, **springs)  # type: ignore[arg-type]
+            drives["series"] = series  # type: ignore[assignment]
         seat = body.seat
         if joint.name in seats:
             name = seats[joint.name]
@@ -159,14 +190,19 @@ def _filled(robot: Robot, tree: Tree, given: Mapping[tuple[str, str, str], Scala
             below = next(each.parent for each in robot.joints if each.name == name)
             parent, child = (tree.frames[link][1] for link in (below, joint.child))
             seat = _seat(parent, six, child.inverse())
-        bodies[number] = dataclasses.replace(body, drive=dataclasses.replace(body.drive, **drives), seat=seat)
+        drive = dataclasses.replace(body.drive, **drives)  # type: ignore[arg-type]
+        if drive.law is not None:
+            keys = {part: ("joint", own, f"friction.{part}") for part in drive.law.parameters}
+            law = drive.law.filled({part: given[key] for part, key in keys.items() if key in given})
+            drive = dataclasses.replace(drive, law=law)
+        bodies[number] = dataclasses.replace(body, drive=drive, seat=seat)
     gravity: Vector = tree.gravity
     if ("gravity", "", "x") in given:
         gx, gy, gz = (given["gravity", "", axis] for axis in XYZ)
         to_base: Matrix = tree.frames[robot.link_names[0]][1].rotation
         gravity = vec.apply(to_base, (gx, gy, gz))
     return dataclasses.replace(
-        tree, bodies=tuple(bodies), gravity=gravity, link_names=robot.link_names, usual=usual_inertias(robot)
+        tree, bodies=tuple(bodies), gravity=gravity, link_names=robot.shown_names, usual=usual_inertias(robot)
     )
 
 

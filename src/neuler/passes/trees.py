@@ -27,7 +27,7 @@ def whole_tree(robot: Robot) -> Tree:
 
 def _named(tree: Tree, robot: Robot) -> Tree:
     """With the robot's own links, and what its joints usually feel."""
-    return dataclasses.replace(tree, link_names=robot.link_names, usual=usual_inertias(robot))
+    return dataclasses.replace(tree, link_names=robot.shown_names, usual=usual_inertias(robot))
 
 
 @kept

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from neuler.quantities import closed_loops, derivatives, dynamics, link_motion, torque_rates, whole_body
+from neuler.quantities import (
+    closed_loops,
+    derivatives,
+    direct,
+    dynamics,
+    elastic,
+    link_motion,
+    torque_rates,
+    whole_body,
+)
 from neuler.quantities.declare import Quantity, unknown
 from neuler.quantities.setup import RobotRecipe
 from neuler.robot import Robot
@@ -11,8 +20,8 @@ QUANTITIES: dict[str, Quantity] = {
     each.name: each
     for each in (
         dynamics.inverse_dynamics,
-        dynamics.forward_dynamics,
-        dynamics.hybrid_dynamics,
+        direct.forward_dynamics,
+        direct.hybrid_dynamics,
         dynamics.mass_matrix,
         dynamics.bias_force,
         dynamics.gravity_force,
@@ -34,6 +43,7 @@ QUANTITIES: dict[str, Quantity] = {
         whole_body.centroidal_momentum_rate,
         whole_body.centroidal_matrix,
         torque_rates.inverse_dynamics_rate,
+        elastic.elastic_inverse_dynamics,
         derivatives.inverse_dynamics_sensitivities,
         derivatives.forward_dynamics_sensitivities,
         derivatives.inverse_dynamics_hessian,
@@ -52,7 +62,7 @@ QUANTITIES: dict[str, Quantity] = {
 
 def offered(robot: Robot) -> dict[str, Quantity]:
     """What can be computed of a robot."""
-    return {name: each for name, each in QUANTITIES.items() if robot.loops or each.only != "loops"}
+    return {name: each for name, each in QUANTITIES.items() if each.of(robot)}
 
 
 def find(quantity: object) -> Quantity:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from neuler.algebra.linear import dot
 from neuler.passes.trees import may_vanish
 from neuler.quantities.declare import Names, quantity
-from neuler.quantities.link_motion import closing_step
+from neuler.quantities.losses import Losses
 from neuler.quantities.setup import RobotRecipe, Values, coordinates, trees
 from neuler.recursions.composite import mass_matrix
 from neuler.recursions.factor import Factor
@@ -19,6 +19,7 @@ from neuler.structure.closed import Constraints, Solution, margin
 from neuler.structure.inertias import usual_own
 from neuler.structure.lift import Lift
 from neuler.structure.mobility import choose, refuse_undriven
+from neuler.structure.stepping import closing_step
 from neuler.trace.graph import Scalar, one_if_above, sqrt
 from neuler.trace.recipe import Operand
 
@@ -174,6 +175,7 @@ def constrained_dynamics(robot: Robot) -> RobotRecipe:
         q, qd, rate = values["q"], values["qd"], values["damping"][0]
         constraints = Constraints(trees(robot, values).fused, robot)
         lift = Lift(robot, q)
+        tau = Losses(robot, tree, qd, every=True).delivered(values["tau"])
         rows, gap, bias = constraints.jacobian(q), constraints.open_by(q), constraints.bias(q, qd)
         matrix = mass_matrix(tree, lift.q)
         if robot.couplings:
@@ -182,10 +184,10 @@ def constrained_dynamics(robot: Robot) -> RobotRecipe:
             bent = lift.accelerations(qd, [0.0] * n)
             rest = lift.project(hybrid(tree, lift.q, lift.velocities(qd), bent, [True] * tree.dof).coordinates)
             factor = Factor([[dot(column, force) for force in moved] for column in led], constraints.names, usual)
-            free = factor.solve([t - h for t, h in zip(values["tau"], rest, strict=True)])
+            free = factor.solve([t - h for t, h in zip(tau, rest, strict=True)])
         else:
             factor = Factor(matrix, tree.freedom_names, tree.usual)
-            free = hybrid(tree, q, qd, values["tau"], [False] * n).coordinates
+            free = hybrid(tree, q, qd, tau, [False] * n).coordinates
         whole = [[rows[k].get(i, 0.0) for i in range(n)] for k in facts.rows]
         answers = [factor.solve(row) for row in whole]  # columns of A^-1 W^T
         lacking = []

@@ -29,7 +29,7 @@ class Quantity:
     results: tuple[str, ...]
     make: Callable[..., RobotRecipe]
     only: str = ""
-    """What a robot must have for it, "loops"; empty where every robot has it."""
+    """What a robot must have for it, "loops" or "springs" (of motors); empty where every robot has it."""
 
     @property
     def text(self) -> str:
@@ -50,6 +50,16 @@ class Quantity:
         more = kinds("more", kinds.VAR_POSITIONAL, annotation="ArrayLike")
         return inspect.Signature([*own, more, kinds("out", kinds.KEYWORD_ONLY, default=None)])
 
+    def of(self, robot: Robot) -> bool:
+        """Whether the robot has it."""
+        has = {"": True, "loops": bool(robot.loops), "springs": any(motor.elastic for motor in robot.motors)}
+        return has[self.only]
+
+    @property
+    def whose(self) -> str:
+        """What robots have that have it."""
+        return {"loops": "loops", "springs": "motors behind springs"}.get(self.only, "")
+
     def check(self, options: Mapping[str, object]) -> None:
         """Refuse unknown options by name, and values of a wrong kind."""
         known = self.options
@@ -68,16 +78,18 @@ class Quantity:
     def recipe(self, robot: Robot, **options: object) -> RobotRecipe:
         """For one robot; what it cannot have is refused by name."""
         self.check(options)
-        if self.only == "loops" and not robot.loops:
-            raise InputError(f"{self.name}: robot {robot.name!r} has no loops; it exists for robots with loops alone")
+        if not self.of(robot):
+            raise InputError(
+                f"{self.name}: robot {robot.name!r} has no {self.whose}; it exists for robots with {self.whose} alone"
+            )
         chosen = options.pop(PARAMETERS, ())
         try:
-            made = self.make(robot, **options)
+            made = self.make(robot.mechanism, **options)
         except RobotError as error:
             hint = "; with parameters= the robot's own values must do, too: give it some" if chosen else ""
             raise RobotError(f"{error}{hint}") from None
         if chosen:
-            made = with_parameters(robot, made, parse(robot, chosen))  # type: ignore[arg-type]
+            made = with_parameters(robot.mechanism, made, parse(robot.mechanism, chosen))  # type: ignore[arg-type]
         names = [operand.name for operand in made.inputs]
         for name in names:
             if names.count(name) > 1:

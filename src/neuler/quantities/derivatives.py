@@ -5,7 +5,7 @@ A derivative "to q" is one along the robot's own velocities: a column for every 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from neuler.algebra.linear import dot
 from neuler.algebra.screw import pair
@@ -13,20 +13,25 @@ from neuler.errors import InputError
 from neuler.passes.tree import Tree
 from neuler.passes.trees import fused_tree, may_vanish, whole_tree
 from neuler.quantities.declare import Names, quantity
-from neuler.quantities.dynamics import direct, moved_tree, own_names, reactions_of
+from neuler.quantities.direct import direct, own_names
+from neuler.quantities.dynamics import inverse_dynamics, moved_tree, reactions_of
+from neuler.quantities.losses import Losses
 from neuler.quantities.setup import External, RobotRecipe, Values, coordinates, trees
 from neuler.recursions import barman, frames
+from neuler.recursions.drives import in_series
 from neuler.recursions.factor import Factor
 from neuler.recursions.hybrid import hybrid
 from neuler.recursions.positions import along_tangents
 from neuler.recursions.sensitivities import ReactionSensitivities, reaction_sensitivities, sensitivities
 from neuler.robot import Joint, Robot
+from neuler.robot.value import kept
 from neuler.structure.chart import Chart
 from neuler.structure.inertias import usual_own
 from neuler.structure.mobility import refuse_undriven
+from neuler.trace.dependence import dependence
 from neuler.trace.differentiate import dense, hessian, jacobian, tangents
 from neuler.trace.graph import Node, Scalar, count
-from neuler.trace.recipe import Operand
+from neuler.trace.recipe import Operand, traced
 
 Rows = list[list[Scalar]]
 Structure = dict[str, tuple[tuple[int, ...], ...]]
@@ -37,7 +42,7 @@ _FORWARD_PAYS = 12
 
 
 def related(tree: Tree) -> list[tuple[int, int]]:
-    """Pairs of coordinates on one path to the base, row by row: who can influence whom."""
+    """Pairs of coordinates on one path to the base, or joined by a spring, row by row: who can influence whom."""
     up: dict[int, set[int]] = {0: set()}
     pairs: set[tuple[int, int]] = set()
     for number, body in enumerate(tree.bodies):
@@ -47,6 +52,8 @@ def related(tree: Tree) -> list[tuple[int, int]]:
         pairs.update((i, k) for i in own for k in mine)
         pairs.update((k, i) for i in own for k in mine)
         up[number] = mine
+    for theta, _, series in in_series(tree):
+        pairs |= {(theta, series.velocity), (series.velocity, theta)}
     return sorted(pairs)
 
 
@@ -65,10 +72,26 @@ def touched(tree: Tree) -> list[tuple[int, int]]:
 
 
 def _pattern(robot: Robot) -> list[tuple[int, int]]:
-    """Which force may depend on which velocity's motion; with loops or couplings any."""
-    if robot.loops or robot.couplings:
+    """Which force may depend on which velocity's motion: in trees by paths, with couplings by the graph; else any."""
+    if robot.loops:
         return [(i, k) for i in range(robot.nu) for k in range(robot.nv)]
+    if robot.couplings:
+        return _traced_pattern(robot)
     return related(fused_tree(robot))
+
+
+@kept
+def _traced_pattern(robot: Robot) -> list[tuple[int, int]]:
+    """A rotor on another branch couples what no path does: what each force was traced to depend on."""
+    inputs, outputs = traced(inverse_dynamics.make(robot))
+    owners: list[list[int]] = []  # of every input the velocities that it belongs to
+    first = 0
+    for joint in robot.moving_joints:
+        owners += [list(range(first, first + joint.nv))] * joint.nq
+        first += joint.nv
+    owners += [[k] for _ in ("qd", "qdd") for k in range(robot.nv)]
+    found = dependence(inputs, outputs)
+    return sorted({(i, k) for i, reached in enumerate(found) for x in reached for k in owners[x]})
 
 
 def _outputs(robot: Robot, names: Sequence[str], sparse: bool) -> tuple[tuple[Operand, ...], Structure]:
@@ -129,15 +152,31 @@ def _by_pass(
 def _torque_sensitivities(robot: Robot, values: Values, outside: External, method: str) -> list[Rows]:
     tree = trees(robot, values).grouped
     q, qd, qdd = values["q"], values["qd"], values["qdd"]
+    losses = Losses(robot, tree, qd)
+
+    def loads() -> list[Scalar]:
+        return hybrid(tree, q, qd, qdd, [True] * tree.dof, outside.applied(tree, values)).coordinates
+
     ways: list[list[Rows]] = []
     if method != "pass" or not isinstance(q[0], Node):
         found = sensitivities(tree, q, qd, qdd, outside.fixed(tree, values), outside.turned(tree, values))
-        ways.append([found.dq, found.dqd, found.dqdd])
+        ways.append(_lossy(losses, loads, [found.dq, found.dqd, found.dqdd]))
     if method != "recursion" and isinstance(q[0], Node):
         for backward in (True, False) if tree.dof <= _FORWARD_PAYS else (True,):
-            tau = hybrid(tree, q, qd, qdd, [True] * tree.dof, outside.applied(tree, values)).coordinates
+            tau = losses.needed(loads())
             ways.append(_by_pass(robot.moving_joints, tau, q, [qd, qdd], backward=backward))
     return min(ways, key=lambda way: _work([row for rows in way for row in rows])) if len(ways) > 1 else ways[0]
+
+
+def _lossy(losses: Losses, loads: Callable[[], list[Scalar]], matrices: list[Rows]) -> list[Rows]:
+    """With the friction that depends on loads: every row by its slope, and that to its own rate."""
+    if not losses.any:
+        return matrices
+    slopes = losses.slopes(loads())
+    found = [[[a * x for x in row] for (a, _), row in zip(slopes, matrix, strict=True)] for matrix in matrices]
+    for k, (_, b) in enumerate(slopes):
+        found[1][k][k] = found[1][k][k] + b
+    return found
 
 
 def _check_method(quantity: str, method: str) -> None:
@@ -168,8 +207,10 @@ def inverse_dynamics_sensitivities(
         chart = Chart(robot, values["q"])
         if chart.trivial:
             return _picked(robot, _torque_sensitivities(robot, values, outside, method), sparse)
-        solved = moved_tree(chart, trees(robot, values).grouped, values, outside, values["qdd"])
+        tree = trees(robot, values).grouped
+        solved = moved_tree(chart, tree, values, outside, values["qdd"])
         tau, one = chart.shared(chart.project(solved.coordinates))
+        tau = Losses(robot, tree, chart.rates(values["qd"])).needed(tau)
         found = along_chart(chart, [x * one for x in tau], values["q"], [values["qd"], values["qdd"]])
         return _picked(robot, found, sparse)
 
@@ -204,14 +245,19 @@ def forward_dynamics_sensitivities(robot: Robot, *, external: Names = (), loads:
         tree = trees(robot, values).grouped
         n = tree.dof
         q, qd = values["q"], values["qd"]
-        qdd = hybrid(tree, q, qd, values["tau"], [False] * n, outside.applied(tree, values)).coordinates
+        losses = Losses(robot, tree, qd)
+        loads = losses.delivered(values["tau"])
+        slopes = losses.slopes(loads)  # tau' = a load' + b qd'
+        qdd = hybrid(tree, q, qd, loads, [False] * n, outside.applied(tree, values)).coordinates
         found = sensitivities(tree, q, qd, qdd, outside.fixed(tree, values), outside.turned(tree, values))
+        for k, (a, b) in enumerate(slopes):
+            found.dqd[k][k] = found.dqd[k][k] + b / a
         factor = Factor(found.dqdd, tree.freedom_names, tree.usual)
         results: list[Rows] = []
         for matrix in (found.dq, found.dqd):
             columns = [factor.solve([-matrix[i][j] for i in range(n)]) for j in range(n)]
             results.append([[columns[j][i] for j in range(n)] for i in range(n)])
-        results.append(factor.inverse_matrix())
+        results.append([[x / a for x, (a, _) in zip(row, slopes, strict=True)] for row in factor.inverse_matrix()])
         return _picked(robot, results, sparse=False)
 
     vanishing = may_vanish(robot, "forward_dynamics_sensitivities", [False] * robot.nv)
@@ -240,8 +286,10 @@ def inverse_dynamics_hessian(robot: Robot, *, external: Names = (), loads: Names
         if len(inputs) < len(q) + 2 * n:
             raise InputError("inverse_dynamics_hessian is made by differentiating a graph: it runs compiled only")
         chart = Chart(robot, q)
-        solved = moved_tree(chart, trees(robot, values).grouped, values, outside, qdd)
+        tree = trees(robot, values).grouped
+        solved = moved_tree(chart, tree, values, outside, qdd)
         tau, one = chart.shared(chart.project(solved.coordinates))
+        tau = Losses(robot, tree, chart.rates(qd)).needed(tau)
         if chart.solution is None:
             return [dense(hessian(tau, weights, inputs), 3 * n, 3 * n)]
         slopes = along_chart(chart, [dot(weights, tau)], q, [qd, qdd])
@@ -275,14 +323,14 @@ def reaction_sensitivities_of(
     names = ("dreaction_dq", "dreaction_dqd", "dreaction_dqdd")
     tree = whole_tree(robot.tree)
     inputs = coordinates(robot, "q", "qd", "qdd") + outside.inputs()
-    if robot.loops or robot.couplings:
+    if robot.loops or robot.couplings or any(joint.type.geared and not joint.inner for joint in robot.joints):
         return _reactions_along(robot, outside, names, inputs, method, sparse)
     if method == "barman" and not _sigmas(tree):
         raise InputError(
             "reaction_sensitivities: Barman's recursion has revolute and prismatic joints alone; use method='composite'"
         )
     pattern = touched(tree) if sparse else []
-    shape = (len(pattern), 6) if sparse else (len(robot.links), 6, robot.nv)
+    shape = (len(pattern), 6) if sparse else (len(robot.shown_names), 6, robot.nv)
     axes = tuple(zip(*pattern, strict=True))
     structure = dict.fromkeys(names, axes) if sparse else {}
 
@@ -313,9 +361,10 @@ def _reactions_along(
     """With loops or couplings: by the differentiation pass."""
     if method != "cheapest" or sparse:
         raise InputError(
-            f"reaction_sensitivities: methods and sparse= are for trees; robot {robot.name!r} has loops or couplings"
+            f"reaction_sensitivities: methods and sparse= are for trees without spinning bodies; robot {robot.name!r} "
+            "has loops, couplings or such a body"
         )
-    links = len(robot.links)
+    links = len(robot.shown_names)
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = trees(robot, values).whole
@@ -364,7 +413,7 @@ def _seen_by_user(
         results.append(
             [
                 seen.get((number, column), nothing)[k]
-                for number in range(len(robot.links))
+                for number in range(len(tree.link_names))
                 for k in range(6)
                 for column in range(robot.nv)
             ]

@@ -1,4 +1,4 @@
-"""Forces and motions: inverse, direct and hybrid dynamics, reactions, and the matrices of the equation of motion.
+"""Forces for a motion: inverse dynamics, reactions, and the matrices of the equation of motion.
 
 For every robot ``mass_matrix qdd + bias_force = actuation_matrix^T tau``. A trace lifts the robot's coordinates to
 its tree by a chart, runs the tree's recursion, and projects the forces back; a tree's chart folds away.
@@ -10,35 +10,29 @@ from collections.abc import Sequence
 
 from neuler.algebra.linear import dot, times
 from neuler.algebra.screw import Wrench, flat
-from neuler.errors import InputError, RobotError
-from neuler.naming import listed
+from neuler.errors import InputError
 from neuler.passes.tree import Tree
-from neuler.passes.trees import may_vanish
 from neuler.quantities.declare import Names, quantity
+from neuler.quantities.losses import Losses
 from neuler.quantities.setup import External, RobotRecipe, Values, coordinates, trees
-from neuler.recursions import composite, coriolis, frames, nasser, walker_orin
-from neuler.recursions.factor import Factor
+from neuler.recursions import composite, coriolis, frames
 from neuler.recursions.hybrid import Found, hybrid
 from neuler.recursions.positions import position_rates
 from neuler.robot import Robot
-from neuler.robot.expand import expand
 from neuler.structure.chart import Chart
 from neuler.structure.closed import Constraints, Solution
 from neuler.structure.guides import unguided, unguided_motion
-from neuler.structure.inertias import usual_free, usual_own
 from neuler.structure.lift import Lift
-from neuler.structure.mobility import completed, refuse_undriven, velocity_numbers
+from neuler.structure.mobility import refuse_undriven
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar
 from neuler.trace.recipe import Operand
-
-FORWARD_METHODS = ("articulated", "nasser", "walker_orin")
 
 
 def reaction_outputs(robot: Robot) -> tuple[Operand, ...]:
     """Of all links, and of the cut joints where there are loops."""
     cuts = (Operand("cuts", (len(robot.loops), 6)),) if robot.loops else ()
-    return (Operand("reactions", (len(robot.links), 6)), *cuts)
+    return (Operand("reactions", (len(robot.shown_names), 6)), *cuts)
 
 
 def moved_tree(chart: Chart, tree: Tree, values: Values, outside: External, qdd: Sequence[Scalar]) -> Found:
@@ -59,7 +53,7 @@ def reactions_of(
     """
     alone = moved_tree(chart, tree, values, outside, qdd)
     if chart.solution is None:
-        return [_by_link(tree, alone.reactions)]
+        return [by_link(tree, alone.reactions)]
     tau, one = chart.shared(chart.project(alone.coordinates))
     robot = unguided(chart.robot)
     motion = unguided_motion(chart, list(values["qd"]), list(qdd))
@@ -83,7 +77,7 @@ def reactions_of(
         for body, placement, wrench in zip(part.bodies, part.placements, (back, onto), strict=True):
             pushed.setdefault(body, []).append(frames.wrench_from(placement, wrench))
     solved = hybrid(tree, *motion, every, pushed)
-    return [[x * one for x in _by_link(tree, solved.reactions)], cuts]
+    return [[x * one for x in by_link(tree, solved.reactions)], cuts]
 
 
 def _own(robot: Robot) -> list[bool]:
@@ -92,7 +86,7 @@ def _own(robot: Robot) -> list[bool]:
     return [joint.name not in followers for joint in robot.tree.moving_joints for _ in range(joint.nq)]
 
 
-def _by_link(tree: Tree, reactions: Sequence[Wrench]) -> list[Scalar]:
+def by_link(tree: Tree, reactions: Sequence[Wrench]) -> list[Scalar]:
     """In the user's link frames, at their origins."""
     rows: list[Scalar] = []
     for name in tree.link_names:
@@ -121,6 +115,7 @@ def inverse_dynamics(robot: Robot, *, external: Names = (), loads: Names = (), r
         chart = Chart(robot, values["q"], tree if reactions else None)
         solved = moved_tree(chart, tree, values, outside, values["qdd"])
         tau, one = chart.shared(chart.project(solved.coordinates))
+        tau = Losses(robot, tree, chart.rates(values["qd"])).needed(tau)
         found = [[x * one for x in tau]]
         return found + reactions_of(chart, tree, values, outside, values["qdd"]) if reactions else found
 
@@ -131,7 +126,7 @@ def inverse_dynamics(robot: Robot, *, external: Names = (), loads: Names = (), r
 @quantity("q, qd, qdd -> force")
 def generalized_force(robot: Robot, *, external: Names = (), loads: Names = ()) -> RobotRecipe:
     """M(q) qdd + h(q, qd) - J^T wrench along the robot's own velocities, (nv): of a parallel robot the bracket of
-    Khalil (66). Of a tree it is ``inverse_dynamics``; of others G_a^T tau.
+    Khalil (66). Of a tree it is ``inverse_dynamics``; of others G_a^T tau; both without load-dependent friction.
     """
     outside = External.of(robot, external, loads)
 
@@ -146,7 +141,10 @@ def generalized_force(robot: Robot, *, external: Names = (), loads: Names = ()) 
 
 @quantity("q, qd -> bias")
 def bias_force(robot: Robot, *, external: Names = (), loads: Names = ()) -> RobotRecipe:
-    """h(q, qd), (nv): Coriolis, centrifugal, gravity, friction and spring forces; H of Khalil (7), H_c of (58)."""
+    """h(q, qd), (nv): Coriolis, centrifugal, gravity, friction and spring forces; H of Khalil (7), H_c of (58).
+
+    Load-dependent friction is no part of it: it acts on tau, which ``inverse_dynamics`` gives with it.
+    """
     whole = generalized_force.make(robot, external=external, loads=loads)
     still = [0.0] * robot.nv
     inputs = tuple(operand for operand in whole.inputs if operand.name != "qdd")
@@ -206,10 +204,12 @@ def coriolis_matrix(robot: Robot) -> RobotRecipe:
         if chart.trivial:
             return [[x for row in matrix for x in row]]
         inertia, columns = composite.mass_matrix(tree, chart.q), chart.columns()
-        if not all(isinstance(x, Node) for x in q):
-            raise InputError("coriolis_matrix: of a robot with loops or couplings it is made compiled only")
-        along = dict(zip(q, position_rates(robot.moving_joints, q, chart.rates(qd)), strict=True))
-        turned = [tangents(column, along) for column in columns]  # type: ignore[arg-type]
+        turned = [[0.0] * len(column) for column in columns]
+        if any(isinstance(x, Node) for column in columns for x in column) or not _constant(robot):
+            if not all(isinstance(x, Node) for x in q):
+                raise InputError("coriolis_matrix: of a robot with loops or couplings it is made compiled only")
+            along = dict(zip(q, position_rates(robot.moving_joints, q, chart.rates(qd)), strict=True))
+            turned = [tangents(column, along) for column in columns]  # type: ignore[arg-type, misc]
         bent = [
             [a + b for a, b in zip(times(matrix, column), times(inertia, rate), strict=True)]
             for column, rate in zip(columns, turned, strict=True)
@@ -217,6 +217,11 @@ def coriolis_matrix(robot: Robot) -> RobotRecipe:
         return [chart.marked([dot(row, column) for row in columns for column in bent])]
 
     return RobotRecipe(coordinates(robot, "q", "qd"), (Operand("coriolis_matrix", (n, n)),), trace)
+
+
+def _constant(robot: Robot) -> bool:
+    """Whether the chart is the same at every position: gears alone."""
+    return not robot.loops and all(coupling.function is None for coupling in robot.couplings)
 
 
 @quantity("q -> actuation_matrix")
@@ -233,195 +238,7 @@ def actuation_matrix(robot: Robot) -> RobotRecipe:
     return RobotRecipe(coordinates(robot, "q"), (Operand("actuation_matrix", (robot.nu, robot.nv)),), trace)
 
 
-# ---- direct and hybrid dynamics -------------------------------------------------------------------
-
-
-def own_names(robot: Robot) -> list[str]:
-    """The joint behind every one of the robot's own velocities."""
-    every = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
-    return [every[k] for k in robot.mobility.choice.independent] if robot.loops else every
-
-
-def direct(
-    chart: Chart,
-    values: Values,
-    outside: External,
-    tau: Sequence[Scalar],
-    names: Sequence[str],
-    usual: dict[int, float],
-) -> list[Scalar]:
-    """A_c^-1 (G_a^T tau - H_c), Khalil (58)."""
-    tree = trees(chart.robot, values).grouped
-    rest = moved_tree(chart, tree, values, outside, [0.0] * len(names)).coordinates
-    right = [a - b for a, b in zip(chart.driven(tau), chart.project(rest), strict=True)]
-    return Factor(reduced_mass(chart, tree), names, usual).solve(right)
-
-
-@quantity("q, qd, tau -> qdd")
-def forward_dynamics(
-    robot: Robot,
-    *,
-    method: str = "articulated",
-    external: Names = (),
-    loads: Names = (),
-    reactions: bool = False,
-) -> RobotRecipe:
-    """The motion that forces make: qdd = M(q)^-1 (tau + J^T wrench - h(q, qd)).
-
-    Of a tree by articulated bodies, Khalil (34)-(44), or by ``method`` "nasser" (Nasser 2) or "walker_orin" (columns
-    of M by inverse dynamics); with couplings or loops by the reduced matrix, (58). ``reactions`` adds the reaction
-    wrenches.
-    """
-    if method not in FORWARD_METHODS:
-        raise InputError(f"forward_dynamics: method must be one of {', '.join(FORWARD_METHODS)}, got {method!r}")
-    outside = External.of(robot, external, loads)
-    inputs = coordinates(robot, "q", "qd", "tau") + outside.inputs()
-    outputs = coordinates(robot, "qdd") + (reaction_outputs(robot) if reactions else ())
-    if robot.loops or robot.couplings:
-        return _reduced_direct(robot, method, outside, inputs, outputs, reactions)
-    if method == "nasser":
-        other = next((joint for joint in expand(robot).joints if joint.type.sigma is None), None)
-        if other is not None:
-            raise InputError(
-                f"forward_dynamics: method 'nasser' knows revolute and prismatic joints, and robot {robot.name!r} has "
-                f"{other.name!r}, which is {other.kind}; use 'articulated' or 'walker_orin'"
-            )
-    if method == "walker_orin" and reactions:
-        raise InputError("forward_dynamics: method 'walker_orin' has no reactions; use 'articulated' or 'nasser'")
-
-    def trace(values: Values) -> list[list[Scalar]]:
-        tree = trees(robot, values).whole if reactions else trees(robot, values).grouped
-        q, qd, tau, pushed = values["q"], values["qd"], values["tau"], outside.applied(tree, values)
-        if method == "walker_orin":
-            return [walker_orin.forward_dynamics(tree, q, qd, tau, pushed)]
-        if method == "nasser":
-            solved = nasser.nasser(tree, q, qd, tau, pushed)
-        else:
-            solved = hybrid(tree, q, qd, tau, [False] * tree.dof, pushed)
-        return [solved.coordinates, *([_by_link(tree, solved.reactions)] if reactions else [])]
-
-    vanishing = may_vanish(robot, "forward_dynamics", [False] * robot.nv)
-    return RobotRecipe(inputs, outputs, trace, may_vanish=vanishing)
-
-
-def _reduced_direct(
-    robot: Robot,
-    method: str,
-    outside: External,
-    inputs: tuple[Operand, ...],
-    outputs: tuple[Operand, ...],
-    reactions: bool,
-) -> RobotRecipe:
-    if method != "articulated":
-        raise InputError(
-            f"forward_dynamics: method {method!r} is for trees; robot {robot.name!r} has loops or couplings"
-        )
-    if not robot.nu:
-        raise RobotError(
-            f"forward_dynamics: robot {robot.name!r} has no driven joint whose force it could be told; "
-            "constrained_dynamics takes those of all joints"
-        )
-    if reactions:
-        refuse_undriven(robot, "forward_dynamics with reactions")
-    names = own_names(robot)
-    usual = usual_own(robot, "forward_dynamics", names)
-
-    def trace(values: Values) -> list[list[Scalar]]:
-        whole = trees(robot, values).whole if reactions else None
-        chart = Chart(robot, values["q"], whole)
-        found = direct(chart, values, outside, values["tau"], names, usual)
-        results = [chart.marked(found)]
-        return results if whole is None else results + reactions_of(chart, whole, values, outside, found)
-
-    return RobotRecipe(inputs, outputs, trace, may_vanish=tuple(dict.fromkeys(names)) if usual else ())
-
-
-@quantity("q, qd, given -> found")
-def hybrid_dynamics(
-    robot: Robot,
-    *,
-    motion: Names | None = None,
-    external: Names = (),
-    loads: Names = (),
-    reactions: bool = False,
-) -> RobotRecipe:
-    """Joints named in ``motion`` are given accelerations, the others forces; the rest is found.
-
-    By default the driven joints are given their motion: then it finds their forces, and the accelerations of
-    elastic and passive joints, Khalil (72)-(82), and of free links, (89)-(100). ``given`` and ``found`` have a number
-    for every one of tau; in loops the joints given their motion must be independent of each other.
-    """
-    roles = {joint.name: joint.role for joint in robot.moving_joints}
-    driven = tuple(name for name in robot.active_names if roles[name] == "driven")
-    chosen = driven if motion is None else (motion,) if isinstance(motion, str) else tuple(motion)
-    for name in chosen:
-        if name not in robot.active_names:
-            raise InputError(
-                f"hybrid_dynamics: robot {robot.name!r} has no moving joint {name!r}"
-                f"{' in tau' if name in robot.joint_names else ''}; it has {listed(name, robot.active_names)}"
-            )
-    if len(set(chosen)) != len(chosen):
-        raise InputError(f"hybrid_dynamics: a joint is named twice in motion={chosen}")
-    outside = External.of(robot, external, loads)
-    outputs = (Operand("found", (robot.nu,)), *(reaction_outputs(robot) if reactions else ()))
-    inputs = (*coordinates(robot, "q", "qd"), Operand("given", (robot.nu,)), *outside.inputs())
-    if robot.loops or robot.couplings:
-        return _reduced_hybrid(robot, chosen, outside, inputs, outputs)
-    told = [joint.name in chosen for joint in robot.moving_joints for _ in range(joint.nv)]
-
-    def trace(values: Values) -> list[list[Scalar]]:
-        tree = trees(robot, values).whole if reactions else trees(robot, values).grouped
-        solved = hybrid(tree, values["q"], values["qd"], values["given"], told, outside.applied(tree, values))
-        return [solved.coordinates, *([_by_link(tree, solved.reactions)] if reactions else [])]
-
-    return RobotRecipe(inputs, outputs, trace, may_vanish=may_vanish(robot, "hybrid_dynamics", told))
-
-
-def _reduced_hybrid(
-    robot: Robot,
-    chosen: tuple[str, ...],
-    outside: External,
-    inputs: tuple[Operand, ...],
-    outputs: tuple[Operand, ...],
-) -> RobotRecipe:
-    """Along velocities that begin with those given: M_ff qdd_f = tau_f - h_f - M_fm qdd_m."""
-    if len(outputs) > 1:
-        raise InputError("hybrid_dynamics: with loops or couplings it has no reactions; inverse_dynamics has them")
-    told = [k for k, _ in velocity_numbers(robot, chosen)]
-    choice = completed(robot, chosen) if robot.loops else None
-    active = robot.mobility.active_numbers if robot.loops else range(robot.nv)
-    own = list(choice.independent) if choice else list(range(robot.nv))
-    free = [k for k in own if k not in told]
-    every = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
-    spots = [own.index(k) for k in free]
-    usual = usual_free(robot, "hybrid_dynamics", own, [every[k] for k in own], spots)
-
-    def trace(values: Values) -> list[list[Scalar]]:
-        base = Chart(robot, values["q"])
-        chart = Chart(robot, values["q"], choice=choice)
-        rates = base.rates(values["qd"])
-        motion = {**values, "qd": [rates[k] for k in own]}
-        given = dict(zip(active, values["given"], strict=True))
-        tree = trees(robot, values).grouped
-        pushed = [given[k] if k in told else 0.0 for k in own]
-        needed = chart.project(moved_tree(chart, tree, motion, outside, pushed).coordinates)
-        # forces that are told, along all velocities; those that are sought act along their own alone
-        rows = chart.coupling
-        forces = [(rows[k], x) for k, x in given.items() if k not in told]
-        helped = [dot([row[i] for row, _ in forces], [x for _, x in forces]) for i in range(len(own))]
-        qdd = list(pushed)
-        matrix = reduced_mass(chart, tree)
-        if spots:
-            part = Factor([[matrix[i][k] for k in spots] for i in spots], [every[k] for k in free], usual)
-            for i, x in zip(spots, part.solve([helped[i] - needed[i] for i in spots]), strict=True):
-                qdd[i] = x
-        moving = chart.joint_accelerations(motion["qd"], qdd)
-        whole = chart.project(moved_tree(chart, tree, motion, outside, qdd).coordinates)
-        found = [whole[own.index(k)] - helped[own.index(k)] if k in told else moving[k] for k in active]
-        return [base.marked(found, chart.valid)]
-
-    vanishing = tuple(dict.fromkeys(every[k] for k in free)) if usual else ()
-    return RobotRecipe(inputs, outputs, trace, may_vanish=vanishing)
+# ---- reactions ------------------------------------------------------------------------------------
 
 
 @quantity("q, qd, qdd -> reactions")

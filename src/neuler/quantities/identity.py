@@ -18,12 +18,16 @@ from neuler.robot.value import kept
 @kept
 def structure(robot: Robot) -> str:
     """SHA-256 of everything about a robot that its dynamics depend on."""
+    if robot.motors:
+        return structure(robot.mechanism)
     links = {link.name: k for k, link in enumerate(robot.links)}
     numbers = {joint.name: k for k, joint in enumerate(robot.joints)}
     joints = [
         (
             joint.kind, links[joint.parent], joint.placement, joint.axis, joint.viscous, joint.coulomb,
             joint.coulomb_reverse, joint.rotor_inertia, joint.stiffness, joint.rest, joint.role, joint.pitch,
+            joint.friction, joint.turns_per_unit, joint.inner,
+            joint.series and (numbers[joint.series[0]], *joint.series[1:]),
         )
         for joint in robot.joints
     ]  # fmt: skip

@@ -12,23 +12,13 @@ from neuler.quantities.setup import RobotRecipe, Values, coordinates, trees
 from neuler.quantities.torque_rates import MOTION, jerks, refuse_rough
 from neuler.recursions import frames
 from neuler.recursions.kinematics import placements, velocities
-from neuler.recursions.positions import integrate as moved
 from neuler.recursions.rates import LinkMotion, link_motion
 from neuler.robot import Robot, Transform
 from neuler.structure.chart import Chart
-from neuler.structure.closed import STRETCHED, Constraints, Solution
 from neuler.structure.lift import Lift
-from neuler.trace.graph import Scalar, one_if_above, one_if_positive
+from neuler.structure.stepping import step
+from neuler.trace.graph import Scalar
 from neuler.trace.recipe import Operand
-
-_CLOSINGS = 4
-"""Newton's steps that close the loops again: the gap of a step is squared by each."""
-_SHUT = 1e-9
-"""Metres and radians by which they may stay open."""
-_LONGEST = 1.0
-"""Metres and radians that dependent joints may go along G in one step; and by how much closing may change that way,
-beside a little. More may lead to another branch."""
-_DETOUR, _SMALL = 0.35, 1e-4
 
 
 def by_own(chart: Chart, rows: Sequence[Sequence[Scalar]]) -> list[Scalar]:
@@ -47,7 +37,7 @@ def link_poses(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
     >>> neuler.robots.two_link().link_poses([0.0, 0.0]).shape
     (3, 4, 4)
     """
-    names = robot.link_names if frame is None else (frame,)
+    names = robot.shown_names if frame is None else (frame,)
     robot.locate(names[0])
     shape = (len(names), 4, 4) if frame is None else (4, 4)
 
@@ -65,7 +55,7 @@ def link_poses(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
 @quantity("q, qd -> velocities")
 def link_velocities(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
     """Screws (linear; angular) in the frame's own axes at its own origin, of all links (links, 6) or one ``frame``."""
-    names = robot.link_names if frame is None else (frame,)
+    names = robot.shown_names if frame is None else (frame,)
     robot.locate(names[0])
 
     def trace(values: Values) -> list[list[Scalar]]:
@@ -105,7 +95,7 @@ def link_motions(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
 
     (linear; angular) each, inertial derivatives at the frame's origin in its own axes, gravity not included.
     """
-    names = robot.link_names if frame is None else (frame,)
+    names = robot.shown_names if frame is None else (frame,)
     robot.locate(names[0])
     refuse_rough(robot, "link_motions", 3)
     shape = (len(names), 6) if frame is None else (6,)
@@ -143,37 +133,11 @@ def integrate(robot: Robot) -> RobotRecipe:
     >>> q[:7].round(3).tolist()  # half a turn to the left on a circle of circumference 2
     [0.0, 0.637, 0.0, 0.0, 0.0, 1.0, 0.0]
     """
-    joints = robot.moving_joints
 
     def trace(values: Values) -> list[list[Scalar]]:
         (dt,) = values["dt"]
-        chart = Chart(robot, values["q"])
-        q = moved(joints, values["q"], chart.rates(values["qd"]), dt)
-        if chart.solution is None:
-            return [q]
-        constraints, choice = chart.solution.constraints, chart.solution.choice
-        first = [dt * rate for k, rate in enumerate(chart.rates(values["qd"])) if k in choice.dependent]
-        corrected: Scalar = 0.0
-        for _ in range(_CLOSINGS):
-            step = closing_step(Solution(constraints, choice, q))
-            corrected = corrected + dot(step, step)
-            q = moved(joints, q, step, 1.0)
-        gap = constraints.open_by(q)
-        way = dot(first, first)
-        short = one_if_positive(_DETOUR**2 * way + _SMALL**2 - corrected) * one_if_positive(_LONGEST**2 - way)
-        there = one_if_above(Solution(constraints, choice, q).margin, STRETCHED) * constraints.upright(q)
-        return [chart.marked(q, short * there * one_if_positive(_SHUT**2 - dot(gap, gap)))]
+        q, valid = step(Chart(robot, values["q"]), values["qd"], dt)
+        return [[x * valid for x in q]]
 
     inputs = (*coordinates(robot, "q", "qd"), Operand("dt", ()))
     return RobotRecipe(inputs, (Operand("q", (robot.nq,)),), trace)
-
-
-def closing_step(solution: Solution) -> list[Scalar]:
-    """Newton's step of the dependent joints to closed loops."""
-    constraints: Constraints = solution.constraints
-    gap = constraints.open_by(solution.q)
-    step: list[Scalar] = [0.0] * len(constraints.names)
-    choice = solution.choice
-    for k, x in zip(choice.dependent, solution.dependent([-gap[row] for row in choice.rows]), strict=True):
-        step[k] = x
-    return step

@@ -10,6 +10,11 @@ ARGUMENTS = {
     "qd": "velocities (m/s, rad/s), nv",
     "qdd": "accelerations (m/s^2, rad/s^2), nv",
     "qddd": "jerks (m/s^3, rad/s^3), nv",
+    "q_link": "positions of the joints, without theta of motors",
+    "qd_link": "their velocities",
+    "qdd_link": "their accelerations",
+    "qddd_link": "their jerks",
+    "qdddd_link": "their snaps (m/s^4, rad/s^4)",
     "tau": "forces (N, N m), nu",
     "given": "accelerations of the joints named in `motion`, forces of the others, nu",
     "weights": "a number for every one of tau, nu",
@@ -39,8 +44,8 @@ def _section(quantity: Quantity) -> str:
     ]  # fmt: skip
     text, _, example = quantity.text.partition("\n>>> ")
     parts = [f"## {quantity.name}", f"`{shown}`", text.strip()]
-    if quantity.only == "loops":
-        parts.append("For robots with loops.")
+    if quantity.only:
+        parts.append(f"For robots with {quantity.whose}.")
     if options:
         parts.append(f"Options: {', '.join(options)}.")
     if example:

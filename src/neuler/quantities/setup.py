@@ -75,8 +75,18 @@ def trees(robot: Robot, values: Values) -> Trees:
     return parametrised(robot.tree, chosen, values[PARAMETERS])
 
 
+def has_parameters(values: Values) -> bool:
+    """Whether some of the robot's numbers are inputs of a trace."""
+    return _CHOSEN in values
+
+
 _CHOSEN = "parameters chosen"
 """Under it a trace finds which parameters its values are: no name of an input has a space."""
+
+
+def choosing(values: Values, chosen: Sequence[Parameter]) -> Values:
+    """Values of a trace with what its parameters are."""
+    return {**values, _CHOSEN: chosen}  # type: ignore[dict-item]
 
 
 def with_parameters(robot: Robot, recipe: RobotRecipe, chosen: Sequence[Parameter]) -> RobotRecipe:
@@ -89,7 +99,7 @@ def with_parameters(robot: Robot, recipe: RobotRecipe, chosen: Sequence[Paramete
         )
 
     def trace(values: Values) -> list[list[Scalar]]:
-        return list(recipe.trace({**values, _CHOSEN: chosen}))  # type: ignore[dict-item, arg-type]
+        return list(recipe.trace(choosing(values, chosen)))  # type: ignore[arg-type]
 
     inputs = (*recipe.inputs, Operand(PARAMETERS, (len(chosen),)))
     return dataclasses.replace(recipe, inputs=inputs, trace=trace, parameters=tuple(chosen))

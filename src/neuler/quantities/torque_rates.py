@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from neuler.errors import InputError
 from neuler.quantities.declare import Names, quantity
 from neuler.quantities.dynamics import moved_tree
+from neuler.quantities.losses import Losses
 from neuler.quantities.setup import External, RobotRecipe, Values, coordinates, trees
 from neuler.recursions.loads import load_rates, together
 from neuler.recursions.positions import position_rates
@@ -62,7 +63,7 @@ def inverse_dynamics_rate(robot: Robot, *, external: Names = (), loads: Names = 
 
     Each external wrench comes with its rate: components in its frame, and their time derivatives; each load
     with the time derivatives of its components in the base frame. With couplings or loops by the differentiation pass.
-    Coulomb friction adds nothing to a rate: it jumps at rest, and is constant elsewhere.
+    Coulomb friction adds nothing to a rate: it jumps at rest, and is constant elsewhere (a smooth law has a rate).
     """
     if isinstance(order, bool) or order not in (1, 2):
         raise InputError(f"inverse_dynamics_rate: order must be 1 or 2, got {order!r}")
@@ -79,8 +80,10 @@ def inverse_dynamics_rate(robot: Robot, *, external: Names = (), loads: Names = 
         if chart.trivial:
             found = _by_recursion(robot, values, outside)
         else:
-            solved = moved_tree(chart, trees(robot, values).grouped, values, outside, values["qdd"])
+            tree = trees(robot, values).grouped
+            solved = moved_tree(chart, tree, values, outside, values["qdd"])
             tau, one = chart.shared(chart.project(solved.coordinates))
+            tau = Losses(robot, tree, chart.rates(values["qd"])).needed(tau)
             seeds = seeds_along(chart, values, outside.names)
             found = [[x * one for x in tau], [x * one for x in tangents(tau, seeds)]]
         return found if order == 1 else [*found, tangents(found[1], seeds_along(chart, values, outside.names))]
@@ -97,4 +100,7 @@ def _by_recursion(robot: Robot, values: Values, outside: External) -> list[list[
     wrenches = together(fixed, turned)
     rates = together(fixed_rates, load_rates(tree, q, qd, turned, changing))
     found = torque_rates(tree, q, qd, qdd, qddd, wrenches, rates)
-    return [found.tau, found.tau_rate]
+    losses = Losses(robot, tree, qd)
+    slopes = losses.slopes(found.tau)
+    rate = [a * x + b * y for (a, b), x, y in zip(slopes, found.tau_rate, qdd, strict=True)]
+    return [losses.needed(found.tau), rate]

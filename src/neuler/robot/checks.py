@@ -69,7 +69,16 @@ def outward(
         reached = {link.name for link in ordered_links}
         lost = [name for name in by_name if name not in reached]
         raise RobotError(f"{owner}: links {listed('', lost)} form a cycle that the base {roots[0]!r} does not reach")
-    return tuple(ordered_links), tuple(ordered_joints)
+    for joint in ordered_joints:
+        below = carried.get(joint.parent)
+        if below is not None and below.type.geared:
+            raise RobotError(
+                f"joint {joint.name!r}: its parent {joint.parent!r} spins about joint {below.name!r}, and its frame "
+                "does not turn with it; a body that carries others needs a revolute joint"
+            )
+    ordered_joints = [joint for joint in ordered_joints if not joint.inner]
+    ordered_joints += [joint for joint in joints if joint.inner]  # those of motors stand last, in the order given
+    return (ordered_links[0], *(by_name[joint.child] for joint in ordered_joints)), tuple(ordered_joints)
 
 
 def sequence(owner: str, what: str, value: object) -> None:
@@ -95,6 +104,12 @@ def check_couplings(owner: str, joints: Sequence[Joint], couplings: Sequence[Cou
                     f"{owner}: joint {name!r} is {moving[name].kind} and cannot be coupled; "
                     "a joint with one coordinate can"
                 )
+        law = moving[coupling.joint].friction
+        if law is not None and law.loaded:
+            raise RobotError(
+                f"{owner}: joint {coupling.joint!r} follows others and has no force of its own that its friction could "
+                "depend on; give load-dependent friction to a joint that leads it, or take a law of the speed alone"
+            )
         if coupling.joint in followers:
             raise RobotError(f"{owner}: joint {coupling.joint!r} is coupled twice; it can follow one coupling alone")
         followers[coupling.joint] = coupling

@@ -67,9 +67,12 @@ def listed(bad: NDArray[np.bool_]) -> str:
 
 
 def neutral_positions(robot: Robot) -> Array:
-    """Every joint at zero, or at the limit next to it; loops may be open there."""
-    each = zip(robot.moving_joints, robot.coordinate_limits, strict=True)
-    return np.array([x for joint, limits in each for x in joint.type.neutral(limits)])
+    """Every joint at zero, or at the limit next to it, no spring of a motor strained; loops may be open there."""
+    found: dict[str, tuple[float, ...]] = {}
+    for joint, limits in zip(robot.moving_joints, robot.coordinate_limits, strict=True):
+        series = joint.series
+        found[joint.name] = found[series[0]] if series else joint.type.neutral(limits)
+    return np.array([x for part in found.values() for x in part])
 
 
 def random_positions(robot: Robot, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
@@ -159,7 +162,7 @@ class Configurations:
         robot = cast("Robot", self)
         start, end = (positions(robot, "difference", name, q) for name, q in (("q0", q0), ("q1", q1)))
         for name, q in (("q0", start), ("q1", end)):
-            _unit(robot, "difference", name, q)
+            check_unit(robot, "difference", name, q)
             if robot.loops:
                 _closed(robot, "difference", name, q)
         try:
@@ -198,7 +201,8 @@ def _closed(robot: Robot, verb: str, name: str, q: Array) -> None:
         raise InputError(f"{verb}: {name}: the loops are open{listed(bad)}; robot.assemble gives closed positions")
 
 
-def _unit(robot: Robot, verb: str, name: str, q: Array) -> None:
+def check_unit(robot: Robot, verb: str, name: str, q: Array) -> None:
+    """Refuse quaternions that are no rotation, by the name of the joint."""
     for joint, first in quaternions(robot):
         turn = q[..., first : first + 4]
         bad = no_rotation(turn)

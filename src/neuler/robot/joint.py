@@ -9,6 +9,7 @@ import numpy as np
 
 from neuler.errors import RobotError
 from neuler.naming import closest
+from neuler.robot.friction import Friction, check_law
 from neuler.robot.kinds import DRIVES, KINDS, Kind
 from neuler.robot.numbers import finite, vector
 from neuler.robot.transform import Transform, Vec3
@@ -62,6 +63,8 @@ class Joint:
     planar         x, y, angle about ``axis`` (z) of its seat           their rates
     translation    x, y, z, in the axes of its seat                     their rates
     free           x, y, z, quaternion x, y, z, w                       screw (linear; angular) in the child's frame
+    spin           angle about ``axis``; the body turns ``gear_ratio``   its rate
+                   times as far, its frame stays: flywheels, rotors
     fixed          none                                                 none
     =============  ===================================================  ==========================================
 
@@ -70,10 +73,11 @@ class Joint:
     ``tau = ... + rotor_inertia * qdd + viscous * qd + coulomb * sign(qd) + stiffness * (q - rest)``
 
     Khalil (31), (69), (70); of several velocities each has the same ``viscous``. ``coulomb_reverse`` is the magnitude
-    for negative velocity where it differs.
-    ``gear_ratio`` (motor turns per joint turn) is kept for information. ``role`` says who moves the joint: a
-    motor (``driven``), nobody (``passive``), or its spring (``elastic``: the default where there is stiffness). A
-    ``guide`` is no joint of the machine: it says how loops let its child move, and carries nothing.
+    for negative velocity where it differs. ``friction`` is a law besides: ``Stribeck``, ``LoadDependent``, or
+    ``Coulomb`` with a width, for optimisers.
+    ``gear_ratio`` (motor turns per joint turn) is kept for information; of a ``spin`` it counts. ``role`` says who
+    moves the joint: a motor (``driven``), nobody (``passive``), or its spring (``elastic``: the default where there
+    is stiffness). A ``guide`` is no joint of the machine: it says how loops let its child move, and carries nothing.
     """
 
     name: str
@@ -92,6 +96,7 @@ class Joint:
     rest: float = 0.0
     role: str = ""
     pitch: float = 0.0
+    friction: Friction | None = None
 
     def __post_init__(self) -> None:
         owner = f"joint {self.name!r}"
@@ -113,6 +118,7 @@ class Joint:
             object.__setattr__(self, name, finite(owner, name, getattr(self, name)))
         if self.stiffness < 0:
             raise RobotError(f"{owner}: the stiffness must not be negative, got {self.stiffness}")
+        check_law(owner, self.friction)
         self._check_role(owner)
         if self.coulomb_reverse is not None:
             object.__setattr__(self, "coulomb_reverse", finite(owner, "coulomb_reverse", self.coulomb_reverse))
@@ -129,6 +135,11 @@ class Joint:
         object.__setattr__(self, "role", role)
         if self.type.always_passive and role != "passive":
             raise RobotError(f"{owner}: a {self.kind} joint is passive, it cannot be {role}")
+        if self.friction is not None and self.friction.loaded and self.moves and role != "driven":
+            raise RobotError(
+                f"{owner}: load-dependent friction is that of a drive, and the joint is {role}; give it to the motor, "
+                "or take a law of the speed alone"
+            )
         if self.pitch and not self.type.has_pitch:
             raise RobotError(f"{owner}: a {self.kind} joint has no pitch; a helical one has")
 
@@ -136,6 +147,26 @@ class Joint:
     def type(self) -> Kind:
         """What its kind is: how it moves, and what may drive it."""
         return KINDS[self.kind]
+
+    @property
+    def coulomb_both(self) -> tuple[float, float]:
+        """Magnitudes of Coulomb friction forward and in reverse."""
+        return self.coulomb, self.coulomb if self.coulomb_reverse is None else self.coulomb_reverse
+
+    @property
+    def inner(self) -> bool:
+        """Whether it is a part of a motor: such joints stand last, and their links are not shown."""
+        return False
+
+    @property
+    def series(self) -> tuple[str, float, float] | None:
+        """Of a motor's shaft: the joint at the other end of its spring, stiffness and damping."""
+        return None
+
+    @property
+    def turns_per_unit(self) -> float:
+        """Of a rotor, turns for one of its coordinate, at whose speed its friction is counted."""
+        return self.gear_ratio if self.type.geared else 1.0
 
     @property
     def moves(self) -> bool:

@@ -17,9 +17,12 @@ from neuler.naming import listed
 from neuler.robot.checks import check_couplings, check_independent, check_loops, outward, sequence
 from neuler.robot.configuration import Configurations
 from neuler.robot.coupling import Coupling, in_order
+from neuler.robot.driven import Driven
 from neuler.robot.joint import Frame, Joint, Limits
 from neuler.robot.link import Link
 from neuler.robot.loop import Loop
+from neuler.robot.mechanism import Parts, parts
+from neuler.robot.motor import Motor, check_motors
 from neuler.robot.numbers import vector
 from neuler.robot.transform import Transform, Vec3
 from neuler.robot.value import Value, kept
@@ -40,7 +43,7 @@ else:  # they are put on Robot by the rooms that know them
 
 
 @dataclass(frozen=True)
-class Robot(Value, Configurations, Verbs, Methods):
+class Robot(Value, Configurations, Driven, Verbs, Methods):
     """A tree of links, and the ``loops`` and ``couplings`` that close it.
 
     ``links[0]`` is the base; ``joints[k]`` carries ``links[k + 1]``.
@@ -53,6 +56,9 @@ class Robot(Value, Configurations, Verbs, Methods):
     the loops are closed, or nearly so: where several assemblies are possible it says which one is meant.
     ``independent`` names the joints whose velocities are the robot's own, qd; by default the driven ones, as many as
     it has freedoms.
+
+    ``motors`` drive joints from any link, with rotors that count in every verb: see ``Motor``. Coordinates are those of
+    the joints, then theta of the motors behind springs.
 
     ``notes`` holds what a file said that has no effect on the dynamics; the doctor repeats it.
 
@@ -77,6 +83,7 @@ class Robot(Value, Configurations, Verbs, Methods):
     couplings: tuple[Coupling, ...] = ()
     reference: tuple[float, ...] | None = None
     independent: tuple[str, ...] | None = None
+    motors: tuple[Motor, ...] = ()
 
     analyse: ClassVar[Callable[[Any], Mobility]]
     """How the freedoms of closed loops are found; the room that knows it says so."""
@@ -95,10 +102,11 @@ class Robot(Value, Configurations, Verbs, Methods):
         couplings: Iterable[Coupling] = (),
         reference: ArrayLike | None = None,
         independent: str | Iterable[str] | None = None,
+        motors: Iterable[Motor] = (),
     ) -> None:
         owner = f"robot {name!r}"
-        parts = (("links", links), ("joints", joints), ("frames", frames), ("loops", loops), ("couplings", couplings))
-        for what, given in parts:
+        lists = (("links", links), ("joints", joints), ("frames", frames), ("loops", loops), ("couplings", couplings))
+        for what, given in (*lists, ("motors", motors)):
             sequence(owner, what, given)
         if independent is not None:
             sequence(owner, "independent", (independent,) if isinstance(independent, str) else independent)
@@ -114,6 +122,7 @@ class Robot(Value, Configurations, Verbs, Methods):
             "couplings": tuple(couplings),
             "reference": None,
             "independent": (independent,) if isinstance(independent, str) else independent and tuple(independent),
+            "motors": tuple(motors),
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
@@ -132,6 +141,7 @@ class Robot(Value, Configurations, Verbs, Methods):
             names.add(frame.name)
         check_couplings(owner, self.joints, self.couplings)
         check_loops(owner, self)
+        check_motors(owner, self)
         if reference is not None:
             object.__setattr__(self, "reference", vector(owner, "reference", reference, self.nq))
         check_independent(owner, self)
@@ -141,7 +151,7 @@ class Robot(Value, Configurations, Verbs, Methods):
     def __repr__(self) -> str:
         """One line: how large it is."""
         sizes = [(sum(joint.moves for joint in self.joints), "joint"), (len(self.links), "link")]
-        sizes += [(len(self.loops), "loop"), (len(self.couplings), "coupling")]
+        sizes += [(len(self.loops), "loop"), (len(self.couplings), "coupling"), (len(self.motors), "motor")]
         parts = [f"{n} {what}{'s' * (n != 1)}" for n, what in sizes if n or what in ("joint", "link")]
         more = f", nu {self.nu}" if self.nu != self.nv else ""
         return f"<robot {self.name!r}: {', '.join(parts)}, nq {self.nq}, nv {self.nv}{more}>"
@@ -157,8 +167,9 @@ class Robot(Value, Configurations, Verbs, Methods):
     @kept
     def moving_joints(self) -> tuple[Joint, ...]:
         """The joints that have a coordinate, in coordinate order: all that move, but those that are coupled."""
-        followers = {coupling.joint for coupling in self.couplings}
-        return tuple(joint for joint in self.joints if joint.moves and joint.name not in followers)
+        whole = self._parts
+        followers = {coupling.joint for coupling in whole.couplings}
+        return tuple(joint for joint in whole.joints if joint.moves and joint.name not in followers)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -174,7 +185,7 @@ class Robot(Value, Configurations, Verbs, Methods):
         >>> robots.two_link().replace(couplings=[Coupling("joint2", "joint1", 2.0)]).coordinate_limits[0].lower
         -inf
         """
-        found = {joint.name: joint.limits for joint in self.joints}
+        found = {joint.name: joint.limits for joint in self._parts.joints}
         for coupling in reversed(in_order(f"robot {self.name!r}", self.couplings)):
             if coupling.function is None and len(coupling.of) == 1 and coupling.ratio[0]:
                 (leader,), (ratio,) = coupling.of, coupling.ratio
@@ -194,16 +205,46 @@ class Robot(Value, Configurations, Verbs, Methods):
     @property
     @kept
     def tree(self) -> Robot:
-        """The same links and joints without loops and couplings; a tree is its own."""
+        """The same links and joints, motors as bodies, without loops and couplings; a tree is its own."""
+        if self.motors:
+            return self.mechanism.tree
         if not self.loops and not self.couplings:
             return self
         return self.replace(loops=(), couplings=(), reference=None, independent=None)
 
     @property
     @kept
+    def _parts(self) -> Parts:
+        return parts(self) if self.motors else Parts(self.links, self.joints, self.couplings)
+
+    @property
+    @kept
+    def mechanism(self) -> Robot:
+        """The same robot with its motors as bodies: rotors on ``spin`` joints that follow what they drive, or have a
+        coordinate theta, and stators on their carriers. What verbs are computed with; without motors the robot itself.
+
+        >>> import neuler
+        >>> motor = neuler.Motor("m2", "joint2", ratio=100, inertia=1e-4, stiffness=500.0)
+        >>> neuler.robots.two_link().replace(motors=[motor]).mechanism.joint_names
+        ('joint1', 'joint2', 'joint2.motor')
+        """
+        if not self.motors:
+            return self
+        whole = self._parts
+        fields: dict[str, Any] = {**self._fields(), "motors": (), "links": whole.links, "joints": whole.joints}
+        return Robot(**{**fields, "couplings": whole.couplings})
+
+    @property
+    def shown_names(self) -> tuple[str, ...]:
+        """Names of the links that results have rows for: all but the parts of motors."""
+        inner = {joint.child for joint in self.joints if joint.inner}
+        return tuple(name for name in self.link_names if name not in inner)
+
+    @property
+    @kept
     def mobility(self) -> Mobility:
         """Freedoms, rank and redundant constraints of the loops, and a position at which they are closed."""
-        return Robot.analyse(self)
+        return self.mechanism.mobility if self.motors else Robot.analyse(self)
 
     @property
     def frame_names(self) -> tuple[str, ...]:
@@ -241,13 +282,13 @@ class Robot(Value, Configurations, Verbs, Methods):
         """Name of the link behind the most moving joints (the first of them): the hand of an arm."""
         depth = {self.links[0].name: 0}
         for joint in self.joints:
-            depth[joint.child] = depth[joint.parent] + joint.moves
+            depth[joint.child] = 0 if joint.inner else depth[joint.parent] + joint.moves
         return max(depth, key=lambda name: depth[name])
 
     @property
     def mass(self) -> float:
-        """Total mass (kg), the base included."""
-        return math.fsum(link.mass for link in self.links)
+        """Total mass (kg), base and motors included."""
+        return math.fsum(link.mass for link in self._parts.links)
 
     def locate(self, frame: str) -> tuple[int, Transform]:
         """Index of the link that carries ``frame`` (a link's or a frame's name), and its placement there."""
@@ -273,7 +314,7 @@ class Robot(Value, Configurations, Verbs, Methods):
         Where joints, loops or couplings change, ``reference`` and ``independent`` keep what they say of joints that
         still have coordinates, unless they are given too; without a part of it a reference is gone.
         """
-        if not {"joints", "loops", "couplings"} & set(changes):
+        if not {"joints", "loops", "couplings", "motors"} & set(changes):
             return super().replace(**changes)
         bare = super().replace(**{**changes, "reference": None, "independent": None, "loops": ()})
         names = set(bare.joint_names)
@@ -297,6 +338,9 @@ class Robot(Value, Configurations, Verbs, Methods):
         keys = [(joint.name, joint.nq) for joint in other.moving_joints]
         if [nq for _, nq in keys] == [nq for _, nq in values]:  # the same joints, by other names perhaps
             return self.reference
+        for joint in other.moving_joints:  # a motor stands where its spring is at rest
+            if joint.series is not None and (joint.series[0], 1) in values:
+                values.setdefault((joint.name, 1), values[joint.series[0], 1])
         return tuple(x for key in keys for x in values[key]) if all(key in values for key in keys) else None
 
     # ---- a changed robot is a new robot --------------------------------------------------
@@ -318,28 +362,9 @@ class Robot(Value, Configurations, Verbs, Methods):
         """The same robot with one more named frame."""
         return self.replace(frames=(*self.frames, Frame(name, link, placement or Transform())))
 
-    def with_spring(self, joint: str, stiffness: float, rest: float = 0.0, role: str = "elastic") -> Robot:
-        """The same robot with a spring on a joint, which moves it (``elastic``) or helps its motor (``driven``)."""
-        return self._with_joint(joint, stiffness=stiffness, rest=rest, role=role)
-
     def with_independent(self, *joints: str) -> Robot:
         """The same robot with the velocities of other joints as its own."""
         return self.replace(independent=joints)
-
-    def with_passive(self, *joints: str) -> Robot:
-        """The same robot with joints that no motor moves."""
-        robot = self
-        for name in joints:
-            robot = robot._with_joint(name, role="passive")
-        return robot
-
-    def _with_joint(self, name: str, **changes: object) -> Robot:
-        if name not in self.tree.joint_names:
-            raise RobotError(
-                f"robot {self.name!r} has no moving joint {name!r}; it has {listed(name, self.tree.joint_names)}"
-            )
-        joints = [dataclasses.replace(j, **changes) if j.name == name else j for j in self.joints]  # type: ignore[arg-type]
-        return self.replace(joints=joints)
 
     def with_free_base(self, joint: str = "root_joint", world: str = "world") -> Robot:
         """The same robot with its base free to move: a new base ``world``, and a free joint to the old one."""
@@ -367,12 +392,3 @@ class Robot(Value, Configurations, Verbs, Methods):
             Joint(turn, "revolute", links[2].name, self.links[0].name),
         )
         return self._on(links, joints)
-
-    def without_friction(self) -> Robot:
-        """The same robot without viscous and Coulomb friction, as many libraries compute it."""
-        joints = [dataclasses.replace(j, viscous=0.0, coulomb=0.0, coulomb_reverse=None) for j in self.joints]
-        return self.replace(joints=joints)
-
-    def without_motors(self) -> Robot:
-        """The same robot without rotor inertia."""
-        return self.replace(joints=[dataclasses.replace(j, rotor_inertia=0.0) for j in self.joints])

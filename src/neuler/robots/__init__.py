@@ -16,6 +16,7 @@ from neuler.robot import Robot
 from neuler.robots.barman_arms import prismatic_revolute, two_link
 from neuler.robots.eel import eel
 from neuler.robots.general import general_chain
+from neuler.robots.hua import hua_3r
 from neuler.robots.linkages import five_bar, four_bar, slider_crank
 from neuler.robots.platforms import delta, gough_stewart, orthoglide, planar_3rrr
 from neuler.robots.puma import puma560
@@ -32,6 +33,7 @@ __all__ = [
     "general_chain",
     "get",
     "gough_stewart",
+    "hua_3r",
     "names",
     "orthoglide",
     "planar_3rrr",
@@ -51,6 +53,7 @@ _CATALOGUE: dict[str, Callable[[], Robot]] = {
     "five_bar": five_bar,
     "four_bar": four_bar,
     "gough_stewart": gough_stewart,
+    "hua_3r": hua_3r,
     "orthoglide": orthoglide,
     "planar_3rrr": planar_3rrr,
     "prismatic_revolute": prismatic_revolute,

@@ -30,7 +30,9 @@ class Chart:
     def __init__(
         self, robot: Robot, q: Sequence[Scalar], tree: Tree | None = None, choice: Choice | None = None
     ) -> None:
-        self.robot, self._given = robot, q
+        self.robot = robot
+        self.given = q
+        """Positions of the joints with coordinates."""
         self._lift = Lift(robot, q)
         self.q = self._lift.q
         """Positions of the tree."""
@@ -45,7 +47,7 @@ class Chart:
         """The loops' constraints, ready to be solved; None without loops."""
         if self._solution is None and self.robot.loops:
             constraints = Constraints(self._tree or fused_tree(self.robot.tree), self.robot)
-            self._solution = Solution(constraints, self._choice or self.robot.mobility.choice, self._given)
+            self._solution = Solution(constraints, self._choice or self.robot.mobility.choice, self.given)
         return self._solution
 
     @property
@@ -53,7 +55,7 @@ class Chart:
         """One, or NaN at a singular pose and where the loops are open."""
         if self.solution is None:
             return 1.0
-        return one_if_above(self.solution.margin, STRETCHED) * self.solution.constraints.closed(self._given)
+        return one_if_above(self.solution.margin, STRETCHED) * self.solution.constraints.closed(self.given)
 
     # ---- lifted to the tree -----------------------------------------------------------------
 
@@ -94,7 +96,7 @@ class Chart:
 
     def direction(self, k: int) -> list[Scalar]:
         """dq along the robot's own velocity k: derivatives "to q" are along these."""
-        return position_rates(self.robot.moving_joints, self._given, [row[k] for row in self.coupling])
+        return position_rates(self.robot.moving_joints, self.given, [row[k] for row in self.coupling])
 
     # ---- projected back -----------------------------------------------------------------------
 

@@ -209,20 +209,24 @@ def _active(robot: Robot, numbers: Numbers, reference: Array) -> list[int]:
 def choose(robot: Robot, facts: Mobility, named: Sequence[str] | None = None, *, held: bool = False) -> Choice:
     """Independent velocities: those of the named joints, by default of the robot's own, else found.
 
-    Found are as many as there are freedoms, of the joints in tau first; they have the order of the joints. ``held``:
-    the named joints may have more velocities than there are freedoms; all are kept as they are given.
+    Found are as many as there are freedoms, of the joints in tau first, then of those behind springs; they have the
+    order of the joints. Beside named joints theta of elastic drives is always independent. ``held``: the named joints
+    may have more velocities than there are freedoms; all are kept as they are given.
     """
     rows, every = facts.rows, range(len(facts.motions))
     names = robot.independent if named is None else tuple(named)
     if names is None:
         first = list(facts.active_numbers)
-        order = first + [k for k in every if k not in first]
+        sprung = {joint.series[0] for joint in robot.moving_joints if joint.series is not None}
+        owners = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
+        order = first + sorted((k for k in every if k not in first), key=lambda k: owners[k] not in sprung)
         chosen = [first[k] for k in _pivots(facts.motions[first], facts.freedoms, 1.0)]
         if len(chosen) < facts.freedoms:
             chosen = _filled(facts, chosen, order)
         picked = tuple(sorted(chosen))
     else:
-        numbers = [k for k, _ in velocity_numbers(robot, names)]
+        shafts = [joint.name for joint in robot.moving_joints if joint.series is not None and joint.name not in names]
+        numbers = [k for k, _ in velocity_numbers(robot, (*names, *shafts))]
         decided = _pivots(facts.motions[numbers], facts.freedoms, 1.0)  # a basis: its columns have the length one
         if len(decided) < facts.freedoms:
             raise RobotError(_undetermined(robot, facts, names, len(decided)))

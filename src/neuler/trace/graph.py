@@ -60,6 +60,10 @@ class Graph:
         """The node, if it has been built already."""
         return self._known.get((op, a, b))
 
+    def know(self, op: str, x: Node, value: Scalar) -> None:
+        """A value that is known otherwise: it stands for this operation on x from now on."""
+        self._known[op, x, 0.0] = value  # type: ignore[assignment]
+
     def live(self, outputs: Iterable[Scalar]) -> list[Node]:
         """The nodes that the outputs need, operands first, each shortly before it is used.
 

@@ -10,11 +10,12 @@ from neuler.robot.kinds.planar import PLANAR
 from neuler.robot.kinds.prismatic import Prismatic
 from neuler.robot.kinds.revolute import Revolute
 from neuler.robot.kinds.spherical import Spherical
+from neuler.robot.kinds.spin import Spin
 from neuler.robot.kinds.translation import TRANSLATION
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
-    for kind in (Revolute(), Prismatic(), Fixed(), Free(), Spherical(), PLANAR, TRANSLATION, Helical())
+    for kind in (Revolute(), Prismatic(), Fixed(), Free(), Spherical(), PLANAR, TRANSLATION, Helical(), Spin())
 }  # fmt: skip
 """By name."""
 

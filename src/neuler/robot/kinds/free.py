@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuler.algebra import vector as vec
-from neuler.algebra.pose import Quaternion, rotation, turning
+from neuler.algebra.pose import Quaternion, between, logarithm, rotation, turned_by, turning
 from neuler.algebra.screw import Column
 from neuler.algebra.vector import Matrix, Vector
 from neuler.robot.kinds.kind import Array, Kind
-from neuler.robot.kinds.quaternions import Turn, conjugate, logarithm, rotated
+from neuler.robot.kinds.quaternions import Turn, bend, conjugate, rotated, turn_between
 from neuler.robot.transform import Vec3
 from neuler.trace.graph import Scalar
 
@@ -49,6 +49,11 @@ class Free(Kind):
         v, w = _screw(qd)
         return [*vec.apply(rotation(turn), v), *turning(turn, w)]
 
+    def velocities(self, q: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
+        """R^T dp/dt, and w."""
+        (_, turn), (moved, turned) = _parts(q), _parts(rates)
+        return [*vec.apply_transposed(rotation(turn), moved), *turned_by(turn, turned)]
+
     def integrate(self, q: Sequence[Scalar], qd: Sequence[Scalar], dt: Scalar) -> list[Scalar]:
         """It screws along, exactly: with th = |w| dt, p + R (s1 v + s2 w x v + s3 w x (w x v)) with s1 = dt,
         s2 = dt^2 (1 - cos th) / th^2, s3 = dt^3 (th - sin th) / th^3; the quaternion is turned by th about w.
@@ -58,11 +63,29 @@ class Free(Kind):
         turn = Turn(w)
         return [*vec.add(p, vec.apply(rotation(quaternion), turn.path(v))), *turn.after(quaternion)]
 
+    def way(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
+        """The logarithm of the displacement, as ``difference`` has it."""
+        (here, turn), (there, turned) = _parts(start), _parts(end)
+        w = logarithm(between(turn, turned))
+        d = vec.apply_transposed(rotation(turn), vec.subtract(there, here))
+        side = vec.cross(w, d)
+        bent = vec.scale(bend(vec.dot(w, w)), vec.cross(w, side))
+        return [*vec.add(vec.add(d, vec.scale(-0.5, side)), bent), *w]
+
+    def way_rates(self, way: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
+        """With the commutator of screws (w x v' - w' x v; w x w')."""
+        a, screw = _screw(way), _screw(qd)
+        once = _commutator(a, screw)
+        twice = _commutator(a, once)
+        return [
+            x + 0.5 * y + z / 12.0 for x, y, z in zip(qd, (*once[0], *once[1]), (*twice[0], *twice[1]), strict=True)
+        ]
+
     def difference(self, start: Array, end: Array) -> Array:
         """The logarithm of the displacement: (v; w) in the frame of ``start`` with exp(v; w) = start^-1 end."""
-        w, bend = logarithm(start[..., 3:], end[..., 3:])
+        w, bent = turn_between(start[..., 3:], end[..., 3:])
         d = rotated(conjugate(start[..., 3:]), end[..., :3] - start[..., :3])
-        v = d - 0.5 * np.cross(w, d) + bend * np.cross(w, np.cross(w, d))
+        v = d - 0.5 * np.cross(w, d) + bent * np.cross(w, np.cross(w, d))
         return np.concatenate([v, np.broadcast_to(w, v.shape)], axis=-1)
 
     def neutral(self, limits: Limits) -> tuple[float, ...]:
@@ -81,3 +104,8 @@ def _parts(q: Sequence[Scalar]) -> tuple[Vector, Quaternion]:
 
 def _screw(qd: Sequence[Scalar]) -> tuple[Vector, Vector]:
     return (qd[0], qd[1], qd[2]), (qd[3], qd[4], qd[5])
+
+
+def _commutator(a: tuple[Vector, Vector], b: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
+    (v, w), (x, y) = a, b
+    return vec.subtract(vec.cross(w, x), vec.cross(y, v)), vec.cross(w, y)

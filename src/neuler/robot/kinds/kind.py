@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 Part = Sequence[Scalar]
 Body = TypeVar("Body", "Link", Ten)
 """Ten inertial parameters, as numbers or over any scalar."""
-DRIVES = ("viscous", "coulomb", "coulomb_reverse", "rotor_inertia", "stiffness")
+DRIVES = ("viscous", "coulomb", "coulomb_reverse", "rotor_inertia", "stiffness", "friction")
 """What a motor, a gear and a spring may add to a joint: fields of ``Joint``."""
 
 
@@ -57,6 +57,8 @@ class Kind:
     """Whether the child moves about or along one axis: its canonical frame has z there."""
     has_pitch = False
     """Whether a turn about the axis slides along it: by ``Joint.pitch``."""
+    geared = False
+    """Whether the child turns by ``Joint.gear_ratio`` times the coordinate."""
     any_line = False
     """Whether every line along the axis is as good as the axis itself."""
     drives: frozenset[str] = frozenset()
@@ -94,9 +96,24 @@ class Kind:
         """dq/dt."""
         return list(qd)
 
+    def velocities(self, q: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
+        """qd of dq/dt: ``rates`` the other way."""
+        return list(rates)
+
     def integrate(self, q: Sequence[Scalar], qd: Sequence[Scalar], dt: Scalar) -> list[Scalar]:
         """Where q is after the velocity qd has lasted dt."""
         return [x + dt * rate for x, rate in zip(q, qd, strict=True)]
+
+    def way(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
+        """The velocity that leads from one position to another in a second; ``difference`` is the same of arrays."""
+        return [b - a for a, b in zip(start, end, strict=True)]
+
+    def way_rates(self, way: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
+        """d(way)/dt at a velocity qd, where ``integrate(q, way, 1)`` is the position; right to the way's third order.
+
+        Where velocities commute it is qd; else qd + [way, qd] / 2 + [way, [way, qd]] / 12 (Munthe-Kaas 1999).
+        """
+        return list(qd)
 
     # ---- positions as arrays --------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from neuler.algebra import vector as vec
 from neuler.algebra.pose import Quaternion, turning
 from neuler.algebra.vector import Vector
 from neuler.trace.graph import Scalar, cos, inverse_above, sin, sqrt
+from neuler.trace.scalars import less, where
 
 Array = NDArray[np.float64]
 
@@ -62,7 +63,15 @@ def rotated(quaternion: Array, x: Array) -> Array:
     return x + twice * (c * side + np.cross(axis, side))
 
 
-def logarithm(start: Array, end: Array) -> tuple[Array, Array]:
+def bend(square: Scalar) -> Scalar:
+    """(1 - h cot h) / (4 h^2) with 4 h^2 the square of an angle: the factor of w x (w x d) in ``way``."""
+    small = less(square, 1e-4)
+    half = 0.5 * sqrt(where(small, 1.0, square))
+    whole = (1.0 - half * cos(half) / sin(half)) / (4.0 * half * half)
+    return where(small, 1.0 / 12.0 + square * (1.0 / 720.0 + square / 30240.0), whole)
+
+
+def turn_between(start: Array, end: Array) -> tuple[Array, Array]:
     """w with start exp(w) = end, the shorter way round; and the factor of w x (w x d) in ``difference``."""
     turn = product(conjugate(start), end)
     turn = np.where(turn[..., 3:] < 0, -turn, turn)  # a quaternion and its negative are one rotation

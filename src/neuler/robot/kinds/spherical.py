@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from neuler.algebra import vector as vec
-from neuler.algebra.pose import Quaternion, rotation, turning
+from neuler.algebra.pose import Quaternion, between, logarithm, rotation, turned_by, turning
 from neuler.algebra.screw import Column
 from neuler.algebra.vector import Matrix, Vector
 from neuler.robot.kinds.kind import Array, Body, Kind
-from neuler.robot.kinds.quaternions import Turn, logarithm
+from neuler.robot.kinds.quaternions import Turn, turn_between
 from neuler.robot.transform import Vec3
 from neuler.trace.graph import Scalar
 
@@ -42,13 +42,27 @@ class Spherical(Kind):
         """Half quaternion w."""
         return list(turning(_quaternion(q), (qd[0], qd[1], qd[2])))
 
+    def velocities(self, q: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
+        """w."""
+        return list(turned_by(_quaternion(q), _quaternion(rates)))
+
     def integrate(self, q: Sequence[Scalar], qd: Sequence[Scalar], dt: Scalar) -> list[Scalar]:
         """Turned about w by |w| dt, exactly."""
         return Turn(vec.scale(dt, (qd[0], qd[1], qd[2]))).after(_quaternion(q))
 
+    def way(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
+        """The shorter way round."""
+        return list(logarithm(between(_quaternion(start), _quaternion(end))))
+
+    def way_rates(self, way: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
+        """With the commutator w x w'."""
+        a, w = (way[0], way[1], way[2]), (qd[0], qd[1], qd[2])
+        once = vec.cross(a, w)
+        return list(vec.add(w, vec.add(vec.scale(0.5, once), vec.scale(1 / 12, vec.cross(a, once)))))
+
     def difference(self, start: Array, end: Array) -> Array:
         """The shorter way round."""
-        return logarithm(start, end)[0]
+        return turn_between(start, end)[0]
 
     def neutral(self, limits: Limits) -> tuple[float, ...]:
         """No turn."""
