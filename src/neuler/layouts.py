@@ -301,7 +301,11 @@ def _matched(robot: Robot, library: str, slots: dict[str, Slot]) -> tuple[Slot, 
     if missing or extra:
         parts = [f"the model has no joint {', '.join(map(repr, missing))}"] if missing else []
         parts += [f"robot {robot.name!r} has no moving joint {', '.join(map(repr, extra))}"] if extra else []
-        raise InputError(f"layouts.{library}: {' and '.join(parts)}; both need the same joints by the same names")
+        shafts = {joint.name for joint in robot.moving_joints if joint.series}
+        remedy = "both need the same joints by the same names"
+        if missing and shafts.issuperset(missing):
+            remedy = "these are motors before springs: take the layout of the robot without their stiffness"
+        raise InputError(f"layouts.{library}: {' and '.join(parts)}; {remedy}")
     for joint in robot.moving_joints:
         slot = slots[joint.name]
         known = [(joint.nq, joint.nv), *([(2, 1)] if joint.kind == "revolute" else [])]

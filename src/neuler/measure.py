@@ -88,8 +88,9 @@ def check(robot: Robot, verbs: Iterable[str], batch: object) -> tuple[str, ...]:
     """The quantities to measure; unknown ones, and a batch that is none, are refused."""
     chosen = tuple(verbs)
     for name in chosen:
+        whose = find(name).whose
         if find(name).name not in offered(robot):
-            raise InputError(f"{name}: robot {robot.name!r} has no loops; it exists for robots with loops alone")
+            raise InputError(f"{name}: robot {robot.name!r} has no {whose}; it exists for robots with {whose} alone")
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
         raise InputError(f"batch must be a positive whole number of states, got {batch!r}")
     return chosen
@@ -109,9 +110,10 @@ def _states(robot: Robot, shapes: dict[str, tuple[int, ...]], count: int, seed: 
     rng = np.random.default_rng(seed)
     states: dict[str, Array] = {}
     for name, shape in shapes.items():
-        if name == "q":
+        if name in ("q", "q_link"):
             few = robot.random_configuration(rng, min(count, CLOSED_STATES) if robot.loops else count)
-            states[name] = np.resize(few, (count, robot.nq))
+            every = np.resize(few, (count, robot.nq))
+            states[name] = every if name == "q" else every[:, : shape[0]]  # joints come first, then motors
         else:
             states[name] = rng.uniform(-1.0, 1.0, (count, *shape))
     return states

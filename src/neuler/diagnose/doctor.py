@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuler.diagnose.finding import Finding
+from neuler.diagnose.motors import examine_motors
 from neuler.plain import count
+from neuler.robot.friction import Friction, Stribeck
 from neuler.robot.inertia_matrix import Samples, sampled, without_inertia
 from neuler.structure.inertias import own_inertias
 
@@ -20,22 +22,6 @@ FAR = 50.0  # m: no arm is longer, a length in millimetres is
 GYRATION = 10.0  # m
 HEAVY = 1e5  # kg
 TOLERANCE = 1e-6  # relative: rounding in a file is not an error
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One finding: ``severity`` ("error", "warning", "note"), the ``subject`` it is about, and what was found.
-
-    >>> print(Finding("warning", "link 'hand'", "has no mass"))
-    warning: link 'hand': has no mass
-    """
-
-    severity: str
-    subject: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.severity}: {self.subject}: {self.message}"
 
 
 def examine(robot: Robot) -> list[Finding]:
@@ -55,15 +41,19 @@ def examine(robot: Robot) -> list[Finding]:
             found.extend(_link(link))
         for joint in robot.joints:
             found.extend(_joint(joint))
+        for motor in robot.motors:
+            found.extend(_friction(f"motor {motor.name!r}", motor.friction))
+        if robot.motors:
+            found.extend(examine_motors(robot, _samples(robot.without_motors())))
         found.extend(_loops(robot))
-        found.extend(_carried(robot))
+        found.extend(_carried(robot.mechanism))
     found.extend(Finding("note", f"robot {robot.name!r}", note) for note in robot.notes)
     return sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity))
 
 
 def _whole(robot: Robot) -> Iterator[Finding]:
     subject = f"robot {robot.name!r}"
-    mass = sum(link.mass for link in robot.links)
+    mass = robot.mass
     if mass == 0:
         yield Finding("warning", subject, "has no mass at all")
     elif abs(mass) > HEAVY:
@@ -129,9 +119,35 @@ def _joint(joint: Joint) -> Iterator[Finding]:
     ):
         if (getattr(joint, what) or 0.0) < 0:
             yield Finding("error", subject, f"{name} is negative, {getattr(joint, what):.6g}")
+    yield from _friction(subject, joint.friction)
     distance = math.hypot(*joint.placement.translation)
     if distance > FAR:
         yield Finding("warning", subject, f"sits {distance:.6g} m from its parent's frame; is it in millimetres?")
+
+
+def _friction(subject: str, law: Friction | None) -> Iterator[Finding]:
+    """What would make energy, or is no such law."""
+    if law is None:
+        return
+    for what in law.parameters:
+        value = getattr(law, what)
+        if value is not None and value < 0:
+            yield Finding("error", subject, f"its friction law makes energy: {what} is negative, {value:.6g}")
+    if isinstance(law, Stribeck):
+        if law.static < law.coulomb:
+            yield Finding(
+                "warning",
+                subject,
+                f"its static friction {law.static:.6g} is less than its Coulomb friction {law.coulomb:.6g}; are they "
+                "exchanged?",
+            )
+        if law.width > law.speed:
+            yield Finding(
+                "warning",
+                subject,
+                f"its smooth friction has the width {law.width:.6g}, more than the Stribeck speed {law.speed:.6g}: the "
+                "static level is never reached",
+            )
 
 
 # ---- what the loops leave free ---------------------------------------------------------------------
@@ -142,9 +158,10 @@ def _loops(robot: Robot) -> Iterator[Finding]:
     if not robot.loops:
         return
     subject, facts = f"robot {robot.name!r}", robot.mobility
+    sprung = sum(motor.elastic and motor.joint not in robot.active_names for motor in robot.motors)
     if not facts.freedoms:
         yield Finding("warning", subject, "does not move: its loops leave no freedom")
-    elif facts.driven < facts.freedoms:
+    elif facts.driven + sprung < facts.freedoms:
         motors = ", ".join(robot.active_names) or "no joint"
         verb = "moves" if len(robot.active_names) < 2 else "move"
         yield Finding(
@@ -195,7 +212,7 @@ def _carried(robot: Robot) -> Iterator[Finding]:
                 "error",
                 f"joint {name!r}",
                 "nothing that it moves has inertia about its axis: the inertia matrix is singular and forward "
-                "dynamics do not exist; give a body or rotor_inertia",
+                "dynamics do not exist; give a body, a motor or rotor_inertia",
             )
 
 
@@ -216,6 +233,8 @@ def _tips(robot: Robot) -> Iterator[Finding]:
     held = {robot.links[robot.locate(frame)[0]].name for loop in robot.loops for frame in (loop.first, loop.second)}
     moves_on = {name: name in held for name in mass}
     for joint in reversed(robot.joints):
+        if joint.inner and joint.moves:  # a rotor
+            continue
         if joint.moves:
             if not moves_on[joint.child] and rigid[joint.child] <= 0:
                 yield Finding("warning", f"joint {joint.name!r}", f"moves a mass of {rigid[joint.child]:.6g} kg")

@@ -46,7 +46,7 @@ def load(source: Source, *, floating_base: bool = False, **options: Any) -> Robo
 
 
 def save(robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write a robot to a file, in the format of its suffix: SYMORO+ (``.par``).
+    """Write a robot to a file, in the format of its suffix: SYMORO+ (``.par``), which holds the most, or URDF.
 
     What a format cannot hold is refused by name; nothing is written then.
 

@@ -115,7 +115,7 @@ def _robot(table: Table, remarks: Remarks, file: str) -> Robot:
         frames.append(Frame(f"frame{k}", names[seats[k][0]], seats[k][1]))
     notes = [*robot.get("notes", ()), *(note for note in table.notes if note != ALL_DRIVEN or not remarks.has_roles)]
     more = (loops, remarks.couplings(), robot.get("reference"), robot.get("independent"))
-    return Robot(name, links, joints, table.gravity, frames, notes, *more)
+    return Robot(name, links, joints, table.gravity, frames, notes, *more, motors=remarks.motors())
 
 
 def _drive(table: Table, j: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a SYMORO+ file has no place for, in comments: names, own axes, limits, frames, couplings.
+"""What a SYMORO+ file has no place for, in comments: names, own axes, limits, frames, couplings, motors.
 
 A comment ``(* neuler WHAT NUMBER {JSON} *)`` holds it; SYMORO+ and OpenSYMORO skip comments.
 """
@@ -14,23 +14,27 @@ from typing import Any
 import numpy as np
 
 from neuler.errors import FormatError, RobotError
+from neuler.formats.motor_data import FIELDS as MOTOR
+from neuler.formats.motor_data import motor_of
 from neuler.formats.par_text import Sheet
 from neuler.formats.source import clip
-from neuler.robot import Coupling, Frame, Joint, Limits, Link, Polynomial, Spline
+from neuler.robot import Coupling, Frame, Joint, Limits, Link, Motor, Polynomial, Spline
+from neuler.robot.friction import friction_law
 from neuler.robot.transform import Transform, Vec3
 
-_REMARK = re.compile(r"neuler (robot|link|joint|frame|loop|coupling)(?: ([0-9]{1,6}))? (\{.*\})", re.DOTALL)
+_REMARK = re.compile(r"neuler (robot|link|joint|frame|loop|coupling|motor)(?: ([0-9]{1,6}))? (\{.*\})", re.DOTALL)
 _LIMIT = 100_000
 _TEXTS = {"name", "world", "root_joint", "role", "link", "first", "second", "joint"}
 _FIELDS = {
     "robot": {"name", "notes", "world", "root_joint", "world_body", "reference", "independent"},
     "link": {"name", "helper", "mass", "first_moment", "inertia"},
     "joint": {
-        "name", "axis", "limits", "coulomb_reverse", "gear_ratio", "stiffness", "rest", "role",
+        "name", "axis", "limits", "coulomb_reverse", "gear_ratio", "stiffness", "rest", "role", "friction",
     },
     "frame": {"name", "link", "rotation", "translation"},
     "loop": {"name", "first", "second"},
     "coupling": {"joint", "of", "ratio", "offset", "polynomial", "spline"},
+    "motor": set(MOTOR),
 }  # fmt: skip
 
 Data = dict[str, Any]
@@ -53,7 +57,7 @@ class Remarks:
     def __init__(self, sheet: Sheet) -> None:
         self.file = sheet.file
         self.found: dict[tuple[str, int], tuple[int, Data]] = {}
-        self.lists: dict[str, list[tuple[int, Data]]] = {"frame": [], "coupling": []}
+        self.lists: dict[str, list[tuple[int, Data]]] = {"frame": [], "coupling": [], "motor": []}
         for line, comment in sheet.comments:
             match = _REMARK.fullmatch(comment)
             if match is None:
@@ -165,8 +169,10 @@ class Remarks:
                 data["limits"] = Limits(*(bound if value is None else value for value, bound in bounds))
             if "axis" in data:
                 data["axis"] = self.axis(j)
+            if "friction" in data:
+                data["friction"] = friction_law(data["friction"])
             return dataclasses.replace(joint, **data)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RobotError) as error:
             raise self._refuse("joint", j, error) from None
 
     def frames(self) -> list[Frame]:
@@ -201,6 +207,16 @@ class Remarks:
                 f"frame {name!r} of the cut joint {j} is not where the table has it; remove the remark on the loop",
             )
         return there.name
+
+    def motors(self) -> list[Motor]:
+        """Of the robot."""
+        found = []
+        for line, data in self.lists["motor"]:
+            try:
+                found.append(motor_of(data))
+            except (TypeError, ValueError) as error:
+                raise self.error(line, f"the remark on a motor cannot be used: {error}; mend or remove it") from None
+        return found
 
     def couplings(self) -> list[Coupling]:
         """Joints that follow others."""

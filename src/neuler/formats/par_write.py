@@ -11,6 +11,7 @@ import numpy as np
 
 from neuler.errors import FormatError
 from neuler.formats.khalil import Six, factors, tilt
+from neuler.formats.motor_data import motor_data
 from neuler.formats.par_remarks import coupling_data, remark
 from neuler.robot import Joint, Link, Robot
 from neuler.robot.joint import Limits
@@ -36,9 +37,10 @@ def write(robot: Robot) -> str:
     The z axis of each link becomes its joint's axis: where it is not, the link is described in a frame turned to it
     by the smallest turn. Between nearly parallel axes a massless link, fixed, keeps the parameters small. Numbers are
     written with all their digits, quarter turns as pi/2. What the format has no place for (names, own axes, limits,
-    Coulomb friction of the reverse direction, frames, springs of driven joints, couplings, the reference and the
-    independent joints of a robot with loops, the body of a base that does not move) stands in comments that ``read``
-    understands and SYMORO+ skips: it takes coupled joints as joints of their own.
+    Coulomb friction of the reverse direction, friction laws, frames, springs of driven joints, couplings, motors, the
+    reference and the independent joints of a robot with loops, the body of a base that does not move) stands in
+    comments that ``read`` understands and SYMORO+ skips: it takes coupled joints as joints of their own, and knows no
+    motors.
 
     Refused: joints and cut joints other than revolute, prismatic and fixed; free links but for the base.
 
@@ -62,7 +64,8 @@ def write(robot: Robot) -> str:
 
 class _Writer:
     def __init__(self, robot: Robot) -> None:
-        self.name, self.tree = robot.name, robot.tree
+        bare = robot.replace(motors=()) if robot.motors else robot
+        self.name, self.tree, self.motors = robot.name, bare.tree, robot.motors
         self.loops, self.couplings = robot.loops, robot.couplings
         self.reference, self.independent = robot.reference, robot.independent
         self.remarks: list[str] = []
@@ -251,6 +254,7 @@ class _Writer:
         for k, loop in enumerate(self.loops, start=links + 1):
             self.remarks.append(remark("loop", {"name": loop.name, "first": loop.first, "second": loop.second}, k))
         self.remarks += [remark("coupling", coupling_data(coupling)) for coupling in self.couplings]
+        self.remarks += [remark("motor", motor_data(motor)) for motor in self.motors]
 
 
 def _more(joint: Joint, number: int, silent: bool) -> dict[str, Any]:
@@ -265,6 +269,8 @@ def _more(joint: Joint, number: int, silent: bool) -> dict[str, Any]:
         data["limits"] = [bound if math.isfinite(bound) else None for bound in bounds]
     if joint.coulomb_reverse is not None:
         data["coulomb_reverse"] = joint.coulomb_reverse
+    if joint.friction is not None:
+        data["friction"] = joint.friction.data
     if joint.gear_ratio != 1.0:
         data["gear_ratio"] = joint.gear_ratio
     if joint.role != "elastic" and joint.stiffness:

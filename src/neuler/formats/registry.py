@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuler.errors import FormatError
-from neuler.formats import par
+from neuler.formats import par, urdf_write
 from neuler.formats.source import Source, file_chunks
 from neuler.formats.urdf import load_urdf
 from neuler.formats.xml import root_tag
@@ -47,7 +47,7 @@ class Format:
 
 FORMATS: tuple[Format, ...] = (
     Format(
-        "URDF", (".urdf", ".xml"), "<", lambda head: root_tag(head) == "robot", load_urdf,
+        "URDF", (".urdf", ".xml"), "<", lambda head: root_tag(head) == "robot", load_urdf, urdf_write.write,
         told=".urdf, or .xml with the root element <robot>",
     ),
     Format("SYMORO+", (".par",), "(*", lambda head: head.startswith("(*"), par.read, par.write),

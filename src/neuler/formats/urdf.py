@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable
 
@@ -12,12 +12,15 @@ from numpy.typing import ArrayLike
 
 from neuler.errors import FormatError, RobotError
 from neuler.formats.source import Source
+from neuler.formats.urdf_motors import Transmissions
 from neuler.formats.xml import Element, read_xml
 from neuler.robot import Coupling, Joint, Limits, Link, Robot
 from neuler.robot.transform import Transform, Vec3
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
 
+UNLIMITED = sys.float_info.max
+"""The largest number: as a limit it is none."""
 _RUN_XACRO = "run xacro first and load what it prints"
 _GEOMETRY = {"visual", "collision", "material"}
 _KNOWN_ATTRIBUTES = {
@@ -31,7 +34,7 @@ _KNOWN_ATTRIBUTES = {
     "mass": {"value"},
     "inertia": {"ixx", "ixy", "ixz", "iyy", "iyz", "izz"},
     "limit": {"lower", "upper", "velocity", "effort"},
-    "dynamics": {"damping", "friction"},
+    "dynamics": {"damping", "friction", "armature"},
     "mimic": {"joint", "multiplier", "offset"},
 }
 _LOOPS = {"loop_joint", "joint", "ball_constraint", "distance_constraint", "linear_bushing_rpy", "tendon_constraint"}
@@ -49,8 +52,9 @@ def load_urdf(
     Units are URDF's: m, kg, rad. ``gravity`` (m/s^2) is expressed in the base link's frame.
     Every link of the file is a link of the robot, those behind fixed joints included, and its
     frame is the URDF link frame. ``<dynamics damping friction>`` become viscous (N m s/rad or
-    N s/m) and Coulomb friction (N m or N). A limit that is not given is infinite; a continuous
-    joint has no position limits. A link without ``<inertial>`` has no mass.
+    N s/m) and Coulomb friction (N m or N); ``armature``, which some files have, the rotor inertia
+    (kg m^2 or kg). A limit that is not given, or the largest number, is infinite; a continuous joint has no position
+    limits. A link without ``<inertial>`` has no mass.
 
     A *planar* joint has three coordinates: x and y (m) and the angle about the plane's normal (rad). The
     smallest rotation that takes z to the normal takes x and y to the two directions of sliding.
@@ -61,9 +65,15 @@ def load_urdf(
     A *floating* joint is free: seven position and six velocity coordinates. ``floating="fixed"`` welds
     floating joints, ``"refuse"`` refuses them.
 
-    A simple transmission gives ``gear_ratio``. What a file says that has no effect here (other
-    transmissions, sensors, simulator settings) is named in ``robot.notes``; shapes and materials are
-    not read. Loop constraints are refused: close loops in code, with :class:`Loop`.
+    A simple transmission gives ``gear_ratio``. Where one says the inertia of its rotor, ``<motorInertia>`` in the
+    ``<actuator>`` or Drake's ``<drake:rotor_inertia value="1e-4"/>`` (kg m^2, on the motor's side), it is a
+    :class:`Motor`; so are both motors of a ``DifferentialTransmission`` or ``FourBarLinkageTransmission`` of
+    ros_control. A file does not say where a rotor sits: such motors are ``included`` in the links' data and felt along
+    their joints alone (``coupled=False``).
+
+    What a file says that has no effect here (other transmissions, sensors, simulator settings) is named in
+    ``robot.notes``; shapes and materials are not read. Loop constraints are refused: close loops in code, with
+    :class:`Loop`.
 
     >>> arm = load_urdf('''<robot name="pendulum"><link name="base"/>
     ...   <link name="bob"><inertial><origin xyz="0 0 -1"/><mass value="2"/>
@@ -132,10 +142,13 @@ class _Reader:
         self.named("floating joints taken as fixed", self.welded)
         self.named("revolute and prismatic joints without a <limit>, taken as unlimited", self.unlimited)
         self.named("joints of the simulator alone, in <gazebo>, ignored", self.simulated)
-        joints = self.geared(transmissions)
+        couplings = self.couplings()
+        followers = [coupling.joint for coupling in couplings]
+        joints, motors = Transmissions(self.joints, followers).read(transmissions, self.named)
         counts = [f"ignored: {what} ({count})" for what, count in sorted(self.ignored.items())]
         name = self.root.attributes.get("name", "").strip() or "robot"
-        return Robot(name, self.links, joints, gravity, notes=[*self.notes, *counts], couplings=self.couplings())
+        notes = [*self.notes, *counts]
+        return Robot(name, self.links, joints, gravity, notes=notes, couplings=couplings, motors=motors)
 
     # ---- notes -----------------------------------------------------------------------------
 
@@ -222,12 +235,12 @@ class _Reader:
             return [Joint(name, "fixed", parent, child, placement)]
         self.mimic(element, name, kind, owner)
         axis = self.axis(element, owner)
-        viscous, coulomb = self.friction(element, owner)
+        losses, armature = self.dynamics(element, owner)
         if kind == "planar":
-            return self.planar(element, name, (parent, child), placement, axis, (viscous, coulomb))
+            return self.planar(element, name, (parent, child), placement, axis, (*losses, armature))
         limits = self.limits(element, owner, bounded=kind != "continuous")
         kind = "revolute" if kind == "continuous" else kind
-        return [Joint(name, kind, parent, child, placement, axis, limits, viscous, coulomb)]
+        return [Joint(name, kind, parent, child, placement, axis, limits, *losses, rotor_inertia=armature)]
 
     def end(self, element: Element, role: str, owner: str) -> str:
         end = element.need(role, owner)
@@ -254,18 +267,19 @@ class _Reader:
                 self.unlimited.append(element.attributes["name"].strip())
             return Limits()
         self.attributes(limit)
-        lower = limit.number("lower", owner, -math.inf, infinite=True)
-        upper = limit.number("upper", owner, math.inf, infinite=True)
-        velocity = limit.number("velocity", owner, math.inf, infinite=True)
-        effort = limit.number("effort", owner, math.inf, infinite=True)
+        usual = {"lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}
+        given = [limit.number(key, owner, none, infinite=True) for key, none in usual.items()]
+        lower, upper, velocity, effort = (x if abs(x) < UNLIMITED else math.copysign(math.inf, x) for x in given)
         return Limits(lower, upper, velocity, effort) if bounded else Limits(velocity=velocity, effort=effort)
 
-    def friction(self, element: Element, owner: str) -> tuple[float, float]:
+    def dynamics(self, element: Element, owner: str) -> tuple[tuple[float, float], float]:
+        """Viscous and Coulomb friction, and the rotor's inertia on the joint's side."""
         dynamics = element.one("dynamics", owner)
         if dynamics is None:
-            return 0.0, 0.0
+            return (0.0, 0.0), 0.0
         self.attributes(dynamics)
-        return dynamics.number("damping", owner, 0.0), dynamics.number("friction", owner, 0.0)
+        damping, friction, armature = (dynamics.number(x, owner, 0.0) for x in ("damping", "friction", "armature"))
+        return (damping, friction), armature
 
     def mimic(self, element: Element, name: str, kind: str, owner: str) -> None:
         mimic = element.one("mimic", owner)
@@ -319,59 +333,16 @@ class _Reader:
         ends: tuple[str, str],
         placement: Transform,
         normal: Vec3,
-        friction: tuple[float, float],
+        drive: tuple[float, float, float],
     ) -> list[Joint]:
-        if friction != (0.0, 0.0):
+        if any(drive):
             raise element.error(
-                f"joint {name!r}: friction of a planar joint does not say in which direction it acts; "
+                f"joint {name!r}: rotor or friction of a planar joint does not say in which direction it acts; "
                 "write two prismatic joints and a revolute one"
             )
         for limit in element.all("limit"):
             self.ignore(limit, "joint type=planar")
         return [Joint(name, "planar", *ends, placement, normal)]
-
-    # ---- transmissions -----------------------------------------------------------------------
-
-    def geared(self, transmissions: list[Element]) -> list[Joint]:
-        """The joints with the ratios of simple transmissions; the other transmissions noted by name."""
-        ratios: dict[str, float] = {}
-        others: dict[str, list[str]] = {}
-        moving = {joint.name for joint in self.joints if joint.moves}
-        known = {joint.name for joint in self.joints}
-        for element in transmissions:
-            name = element.attributes.get("name", "")
-            owner = f"transmission {name!r}"
-            declared = element.one("type", owner)
-            kind = (declared.text if declared else element.attributes.get("type", "")).strip() or "without a type"
-            joints = [joint.attributes.get("name", "") for joint in element.all("joint")]
-            if kind.rpartition("/")[2] != "SimpleTransmission":
-                others.setdefault(f"transmissions of type {kind!r} ignored", []).append(name)
-            elif len(joints) != 1:
-                others.setdefault("simple transmissions that do not have one joint, ignored", []).append(name)
-            elif joints[0] not in known:
-                others.setdefault("transmissions of joints that do not exist, ignored", []).append(name)
-            else:
-                ratio = self.reduction(element, owner)
-                if ratio is None or joints[0] not in moving:
-                    continue
-                if ratios.setdefault(joints[0], ratio) != ratio:
-                    others.setdefault("second transmissions of a joint, ignored", []).append(name)
-        for what, names in others.items():
-            self.named(what, names)
-        return [dataclasses.replace(joint, gear_ratio=ratios.get(joint.name, 1.0)) for joint in self.joints]
-
-    def reduction(self, element: Element, owner: str) -> float | None:
-        found = element.all("mechanicalReduction")
-        for actuator in element.all("actuator"):
-            found.extend(actuator.all("mechanicalReduction"))
-        values = {reduction.content_number(owner) for reduction in found}
-        if not values:
-            return None
-        if len(values) > 1:
-            raise element.error(f"{owner}: has {len(values)} different values of <mechanicalReduction>; keep one")
-        if 0.0 in values:
-            raise element.error(f"{owner}: <mechanicalReduction> must not be zero; it is motor turns per joint turn")
-        return values.pop()
 
 
 def _advice(text: str) -> str:

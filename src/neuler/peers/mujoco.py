@@ -11,7 +11,18 @@ import numpy as np
 
 from neuler import layouts
 from neuler.errors import InputError
-from neuler.peers.base import LOOPED, Array, States, Task, first_output, has_centre, library, looped
+from neuler.peers.base import (
+    LOOPED,
+    Array,
+    States,
+    Task,
+    first_output,
+    has_centre,
+    library,
+    looped,
+    refuse_spin,
+    with_armature,
+)
 from neuler.robot import Joint, Link, Robot
 from neuler.robot.expand import expand
 from neuler.robot.transform import Transform, quaternion
@@ -26,9 +37,10 @@ def mjcf(robot: Robot) -> str:
     Names are numbers of links and joints (``link0``, ``joint0``), so that any name is allowed in a
     robot; joints that are several simple ones in a row are written as these. Bodies that MuJoCo's compiler
     refuses (no mass, impossible inertia) get a stand-in of 1 kg and 1 kg m^2; :func:`mujoco_model` puts their true
-    values into the compiled model.
+    values into the compiled model. Motors that are felt along their joint alone (``coupled=False``) are armature too;
+    others are refused by name.
     """
-    robot = expand(robot)
+    robot = expand(with_armature(robot, "mujoco"))
     children: dict[str, list[int]] = {link.name: [] for link in robot.links}
     still = {robot.links[0].name: Transform()}  # links that are fixed to the world, and where they are
     top = {-1: Transform()}
@@ -73,6 +85,7 @@ def _mjcf_joint(number: int, joint: Joint) -> str:
         return f'<joint name="joint{number}" type="ball"/>'
     if joint.type.has_pitch:
         raise InputError(f"joint {joint.name!r}: MuJoCo has no helical joints")
+    refuse_spin(joint, "mujoco")
     kind = {"revolute": "hinge", "prismatic": "slide"}[joint.kind]
     rotor = _attribute("armature", [joint.rotor_inertia])
     return f'<joint name="joint{number}" type="{kind}" {_attribute("axis", joint.axis)} {rotor}/>'
@@ -115,7 +128,7 @@ def _mjcf_body(link: Link) -> str:
 def mujoco_model(robot: Robot) -> Any:
     """The robot as a compiled ``mujoco.MjModel``, every body with its true mass and inertia."""
     mujoco = library("mujoco")
-    robot = expand(robot)
+    robot = expand(with_armature(robot, "mujoco"))
     model = mujoco.MjModel.from_xml_string(mjcf(robot))
     changed = False
     for k, link in enumerate(robot.links):
@@ -142,13 +155,16 @@ class MuJoCo:
     def __init__(self, robot: Robot) -> None:
         self.mujoco = library("mujoco")
         self.version = str(self.mujoco.__version__)
+        robot = with_armature(robot, self.name)
         self.model = mujoco_model(robot)
         simple = expand(robot)
         numbers = [int(self.model.joint(k).name.removeprefix("joint")) for k in range(self.model.njnt)]
         self.layout = layouts.mujoco(simple, [simple.joints[k].name for k in numbers])
         self.free = any(joint.type.always_passive for joint in robot.moving_joints)
-        self.links = np.array([self.model.body(f"link{simple.link_names.index(name)}").id for name in robot.link_names])
-        self.tip = int(self.links[robot.link_names.index(robot.tip)])
+        self.links = np.array(
+            [self.model.body(f"link{simple.link_names.index(name)}").id for name in robot.shown_names]
+        )
+        self.tip = int(self.links[robot.shown_names.index(robot.tip)])
 
     def task(self, quantity: str, states: States) -> Task | None:
         """The quantity for these states; None where MuJoCo has no counterpart."""

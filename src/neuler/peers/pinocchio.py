@@ -9,7 +9,19 @@ from typing import Any
 import numpy as np
 
 from neuler import layouts
-from neuler.peers.base import LOOPED, Array, States, Task, first_output, has_centre, library, looped
+from neuler.peers.base import (
+    LOOPED,
+    Array,
+    States,
+    Task,
+    first_output,
+    has_centre,
+    library,
+    looped,
+    refuse_spin,
+    stands_light,
+    with_armature,
+)
 from neuler.robot import Joint, Link, Robot
 from neuler.robot.expand import expand
 from neuler.robot.transform import Transform
@@ -18,10 +30,11 @@ from neuler.robot.transform import Transform
 def pinocchio_model(robot: Robot) -> Any:
     """The robot as a ``pinocchio.Model``: its coordinates in its order, links as frames, rotors as armature.
 
-    Joints about or along x, y, z become Pinocchio's aligned (faster) joints. Friction is left out.
+    Joints about or along x, y, z become Pinocchio's aligned (faster) joints. Friction is left out. Motors that are felt
+    along their joint alone (``coupled=False``) are armature too; others are refused by name.
     """
     pin = library("pinocchio")
-    robot = expand(robot)
+    robot = expand(with_armature(robot, "pinocchio"))
     model = pin.Model()
     model.name = robot.name
     model.gravity.linear = np.array(robot.gravity)
@@ -43,6 +56,7 @@ def pinocchio_model(robot: Robot) -> Any:
 
 
 def _pinocchio_joint(pin: Any, joint: Joint) -> Any:
+    refuse_spin(joint, "pinocchio")
     if not joint.type.has_axis:
         return {"free": pin.JointModelFreeFlyer, "spherical": pin.JointModelSpherical}[joint.kind]()
     more = (joint.pitch,) if joint.type.has_pitch else ()
@@ -66,13 +80,15 @@ def _se3(pin: Any, placement: Transform) -> Any:
 
 def _pinocchio_reads(pin: Any, robot: Robot, urdf: str) -> Any | None:
     """Pinocchio's own reading of the file, on a free base if need be, where its joints are the robot's."""
+    if any(joint.inner for joint in robot.joints):  # motors that weigh are in no file
+        return None
     for root in ((), (pin.JointModelFreeFlyer(),)):
         try:
             model = pin.buildModelFromUrdf(urdf, *root)
             layout = layouts.pinocchio(expand(robot), model)
         except (ValueError, RuntimeError):
             continue
-        if not all(model.existFrame(name, pin.FrameType.BODY) for name in robot.link_names[len(root) :]):
+        if not all(model.existFrame(name, pin.FrameType.BODY) for name in robot.shown_names[len(root) :]):
             continue
         model.gravity.linear = np.array(robot.gravity)
         armature = np.zeros(model.nv)
@@ -100,15 +116,17 @@ class Pinocchio:
 
     def __init__(self, robot: Robot, urdf: str | None = None) -> None:
         self.pin = library("pinocchio")
+        robot = with_armature(robot, self.name)
         self.version = str(self.pin.__version__)
         own = _pinocchio_reads(self.pin, robot, urdf) if urdf else None
         self.model = own if own is not None else pinocchio_model(robot)
         self.model_from = "its own reading of the file" if own is not None else "the robot's data, converted"
         self.layout = layouts.pinocchio(expand(robot), self.model)
         self.order = self.layout.order
-        self.links = [self._frame(name) for name in robot.link_names]
-        self.tip = self.links[robot.link_names.index(robot.tip)]
-        self.light_base = robot.links[0].mass == 0
+        names = robot.shown_names
+        self.links = [self._frame(name) for name in names]
+        self.tip = self.links[names.index(robot.tip)]
+        self.light_base = stands_light(robot)
 
     def _frame(self, link: str) -> int:
         """Number of a link's frame; 0, the universe, for a base that Pinocchio does not know by its name."""
