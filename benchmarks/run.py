@@ -1,4 +1,4 @@
-"""Measure neuler beside Pinocchio and write benchmarks/RESULTS.md.
+"""Measure neuler beside Pinocchio and MuJoCo and write benchmarks/RESULTS.md.
 
     make bench                       # or: python benchmarks/run.py [--quick]
 
@@ -27,6 +27,7 @@ import calls
 import neuler
 import operations
 import parallel
+import rollouts
 from loops import closed_loops
 from neuler import Kernel, Robot, bench
 from neuler.peers import peer
@@ -260,7 +261,7 @@ def versions() -> list[str]:
         "",
         f"{datetime.date.today().isoformat()}, {facts['cpu']} ({os.cpu_count()} cores), code for {facts['code_for']}; "
         f"Python {platform.python_version()}, NumPy {facts['numpy']}, llvmlite {version('llvmlite')}, "
-        f"Pinocchio {version('pin')}, neuler {facts['neuler']}.",
+        f"Pinocchio {version('pin')}, MuJoCo {version('mujoco')}, neuler {facts['neuler']}.",
         "",
     ]
 
@@ -280,7 +281,13 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, everywhere)
     if not quick:
-        lines += threads() + start_up() + compile_time() + ["## Operations", "", operations.report()]
+        lines += (
+            rollouts.report(robot_of)
+            + threads()
+            + start_up()
+            + compile_time()
+            + ["## Operations", "", operations.report()]
+        )
     text = "\n".join(lines).rstrip() + "\n"
     print(text)
     if not quick:

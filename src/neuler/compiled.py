@@ -55,7 +55,7 @@ def _pool(workers: int, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="neuler")
 
 
-def _share(part: Callable[[int], None], parts: int) -> None:
+def share(part: Callable[[int], None], parts: int) -> None:
     """Do all parts, in this thread and in others; where none can be had (the interpreter ends) in this one alone."""
     waiting = list(range(parts))
 
@@ -403,7 +403,7 @@ class Compiled(Direct):  # type: ignore[misc]
             cut = (*before, slice(edges[k], edges[k + 1]))
             self.ufunc(*(x[cut] for x in spread), out=tuple(r[cut] for r in results))
 
-        _share(part, len(edges) - 1)
+        share(part, len(edges) - 1)
         return results[0] if len(results) == 1 else tuple(results)
 
     # ---- errors that explain themselves -----------------------------------------------------------

@@ -76,10 +76,10 @@ class Kernel(Compiled):
         self.__signature__ = declared.signature
 
     @classmethod
-    def later(cls, robot: Robot, quantity: str) -> Kernel:
-        """Not compiled before it is first called or asked for its shapes or operations."""
+    def later(cls, robot: Robot, quantity: str, **options: Any) -> Kernel:
+        """Not compiled before it is first called with numbers, or asked for its operations."""
         kernel = cls.__new__(cls)
-        kernel._declare(robot, quantity, "float64", {})
+        kernel._declare(robot, quantity, "float64", options)
         return kernel
 
     @property

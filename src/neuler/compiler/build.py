@@ -1,4 +1,4 @@
-"""From a recipe to a gufunc: trace, plan, emit, compile, link; or straight from the cache."""
+"""From a recipe or a time loop to a gufunc: trace, plan, emit, compile, link; or straight from the cache."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -15,10 +15,13 @@ import numpy as np
 from neuler.compiler import cache, gufunc, jit
 from neuler.compiler.gufunc import Code
 from neuler.compiler.llvm import Emitter
+from neuler.compiler.looptext import signature
 from neuler.compiler.lower import lower
 from neuler.compiler.objects import linkable
+from neuler.compiler.program import Program
 from neuler.compiler.target import Target, host
-from neuler.trace.recipe import Operations, Recipe
+from neuler.compiler.timeloop import TimeLoop
+from neuler.trace.recipe import Operand, Operations, Recipe
 
 _LARGEST_POOL = 1 << 31
 """Bytes of scratch of one call that are believed of an entry of the cache."""
@@ -52,6 +55,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
 
 
+@dataclass(frozen=True)
+class _Source:
+    """What a gufunc is made of: its operands, its signature, and how its text is written when it must be."""
+
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+    signature: str
+    dtype: str
+    write: Callable[[Target], tuple[str, int, Operations]]
+    """The module's text, the bytes of scratch from a pool, and the operations."""
+    entries: tuple[str, ...] = (jit.ENTRY, jit.ONE)
+
+
 def compile_recipe(
     recipe: Recipe,
     name: str,
@@ -65,44 +81,69 @@ def compile_recipe(
 
     ``origin`` is the module that makes the recipe of the identity: its source is part of the cache's key.
     """
-    target = target or host()
-    key = cache.key(identity, dtype, target, origin=origin)
+
+    def write(target: Target) -> tuple[str, int, Operations]:
+        plan = lower(recipe, fma=target.fma)
+        emitter = Emitter(plan, target, dtype)
+        return emitter.module(), emitter.pool, plan.operations
+
+    sizes = gufunc.signature([x.shape for x in recipe.inputs], [x.shape for x in recipe.outputs])
+    source = _Source(recipe.inputs, recipe.outputs, sizes, dtype, write)
+    return _built(source, name, doc, identity, target or host(), origin)
+
+
+def compile_program(
+    program: Program, name: str, doc: str, identity: object, target: Target | None = None, origin: str = __name__
+) -> Built:
+    """The gufunc of a time loop; the same otherwise, in double precision."""
+
+    def write(target: Target) -> tuple[str, int, Operations]:
+        plans, operations = program.plans(fma=target.fma)
+        loop = TimeLoop(program, plans, target)
+        return loop.module(), loop.pool, operations
+
+    source = _Source(program.inputs, program.outputs, signature(program), "float64", write, (jit.ENTRY,))
+    return _built(source, name, doc, identity, target or host(), origin)
+
+
+def _built(source: _Source, name: str, doc: str, identity: object, target: Target, origin: str) -> Built:
+    key = cache.key(identity, source.dtype, target, origin=origin)
     with _guard:
         lock = _locks.setdefault(key, threading.Lock())
     with lock:
         found = _ready.get(key)
         if found is None:
-            found = _ready[key] = _compile(recipe, name, doc, dtype, key, target)
+            found = _ready[key] = _compile(source, name, doc, key, target)
         return found
 
 
-def _compile(recipe: Recipe, name: str, doc: str, dtype: str, key: str, target: Target) -> Built:
+def _compile(source: _Source, name: str, doc: str, key: str, target: Target) -> Built:
     start = time.perf_counter()
     entry = cache.load(key)
-    stored = None if entry is None else _understood(recipe, dtype, target, *entry)
+    stored = None if entry is None else _understood(source, target, *entry)
     if stored is not None:
         operations, pool, code = stored
-        ufunc, made = _link(recipe, name, doc, dtype, code, target, pool)
+        ufunc, made = _link(source, name, doc, code, target, pool)
         return Built(ufunc, made, operations, time.perf_counter() - start, True)
-    plan = lower(recipe, fma=target.fma)
-    emitter = Emitter(plan, target, dtype)
-    code = jit.object_code(emitter.module(), target)
-    ufunc, made = _link(recipe, name, doc, dtype, code, target, emitter.pool)
-    facts = {"operations": asdict(plan.operations), "pool": emitter.pool, "name": name, **_shapes(recipe, dtype)}
+    text, pool, operations = source.write(target)
+    code = jit.object_code(text, target)
+    ufunc, made = _link(source, name, doc, code, target, pool)
+    facts = {"operations": asdict(operations), "pool": pool, "name": name, **_shapes(source)}
     cache.store(key, facts, code)
-    return Built(ufunc, made, plan.operations, time.perf_counter() - start, False)
+    return Built(ufunc, made, operations, time.perf_counter() - start, False)
 
 
-def _shapes(recipe: Recipe, dtype: str) -> dict[str, Any]:
+def _shapes(source: _Source) -> dict[str, Any]:
     """What the code reads and writes: stored beside it, and compared before it is run on arrays."""
-    sides = {"inputs": recipe.inputs, "outputs": recipe.outputs}
-    return {"dtype": dtype, **{side: [[x.name, list(x.shape)] for x in operands] for side, operands in sides.items()}}
+    sides = {"inputs": source.inputs, "outputs": source.outputs}
+    shapes = {side: [[x.name, list(x.shape)] for x in operands] for side, operands in sides.items()}
+    return {"dtype": source.dtype, "signature": source.signature, **shapes}
 
 
 def _understood(
-    recipe: Recipe, dtype: str, target: Target, facts: Mapping[str, Any], code: bytes
+    source: _Source, target: Target, facts: Mapping[str, Any], code: bytes
 ) -> tuple[Operations, int, bytes] | None:
-    """An entry of the cache, if it is what this recipe would have written; else None: compile again."""
+    """An entry of the cache, if it is what this source would have written; else None: compile again."""
     counts: Any = facts.get("operations")
     pool: Any = facts.get("pool")
     names = [x.name for x in fields(Operations)]
@@ -110,9 +151,9 @@ def _understood(
         return None
     if not _natural(pool) or pool > _LARGEST_POOL:
         return None
-    if any(facts.get(what) != value for what, value in _shapes(recipe, dtype).items()):
+    if any(facts.get(what) != value for what, value in _shapes(source).items()):
         return None
-    if not linkable(code, target.triple, jit.ENTRY):
+    if not all(linkable(code, target.triple, entry) for entry in source.entries):
         return None
     return Operations(**counts), pool, code
 
@@ -121,11 +162,8 @@ def _natural(x: object) -> bool:
     return isinstance(x, int) and not isinstance(x, bool) and x >= 0
 
 
-def _link(
-    recipe: Recipe, name: str, doc: str, dtype: str, code: bytes, target: Target, pool: int
-) -> tuple[np.ufunc, Code]:
-    found, owner = jit.load(code, target)
-    inputs = [operand.shape for operand in recipe.inputs]
-    outputs = [operand.shape for operand in recipe.outputs]
-    made = gufunc.Code(owner, found[jit.ENTRY], found[jit.ONE], pool)
-    return gufunc.make_gufunc(made, inputs, outputs, dtype, name, doc), made
+def _link(source: _Source, name: str, doc: str, code: bytes, target: Target, pool: int) -> tuple[np.ufunc, Code]:
+    found, owner = jit.load(code, target, source.entries)
+    made = gufunc.Code(owner, found[jit.ENTRY], found.get(jit.ONE, 0), pool)
+    sides = len(source.inputs), len(source.outputs)
+    return gufunc.make_gufunc(made, *sides, source.signature, source.dtype, name, doc), made

@@ -104,15 +104,16 @@ def signature(inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ..
     return f"{side(inputs)}->{side(outputs)}"
 
 
-def make_gufunc(
-    code: Code, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]], dtype: str, name: str, doc: str
-) -> np.ufunc:
-    """A gufunc with one loop, which owns the code: machine code and scratch live as long as it does."""
-    code.types = bytes([_TYPE_NUMBERS[dtype]] * (len(inputs) + len(outputs)))
-    code.texts = (name.encode(), doc.encode(), signature(inputs, outputs).encode())
+def make_gufunc(code: Code, inputs: int, outputs: int, sizes: str, dtype: str, name: str, doc: str) -> np.ufunc:
+    """A gufunc with one loop, which owns the code: machine code and scratch live as long as it does.
+
+    ``sizes`` is its core signature.
+    """
+    code.types = bytes([_TYPE_NUMBERS[dtype]] * (inputs + outputs))
+    code.texts = (name.encode(), doc.encode(), sizes.encode())
     ufunc = _factory()(
         ctypes.cast(code.functions, ctypes.c_void_p), ctypes.cast(code.data, ctypes.c_void_p), code.types, 1,
-        len(inputs), len(outputs), _NO_IDENTITY, code.texts[0], code.texts[1], 0, code.texts[2],
+        inputs, outputs, _NO_IDENTITY, code.texts[0], code.texts[1], 0, code.texts[2],
     )  # fmt: skip
     _give(ufunc, code)
     return ufunc

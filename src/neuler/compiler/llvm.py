@@ -34,6 +34,9 @@ class Emitter:
         self.suffix = f"v{self.lanes}f{8 * self.bytes}"
         self.intrinsics: set[str] = set()
         self.functions: set[str] = set()
+        self.has_trig = False
+        self.numbers: dict[str, int] = {}
+        """Constants that lie in memory, by their places."""
         self.pool = 0
         """Bytes of scratch that a call takes from a pool, once the module is written; 0: none."""
 
@@ -46,21 +49,34 @@ class Emitter:
             x = rounded
         return f"splat ({self.scalar} {literal(x)})"
 
+    def shared(self, x: float, lines: list[str]) -> str:
+        """A constant as an operand. Where a machine has no operand that is one number in memory for all lanes, whole
+        vectors lie in memory: an instruction less for each.
+        """
+        text = self.constant(x)
+        if self.lanes * self.bytes != 32:
+            return text
+        place = self.numbers.setdefault(text, len(self.numbers))
+        name = f"%n{len(lines)}"
+        lines.append(f"  {name}p = getelementptr i8, ptr @numbers, i64 {self.offset(place)}")
+        lines.append(f"  {name} = load {self.vector}, ptr {name}p, align 32, !invariant.load !3")
+        return name
+
     def offset(self, slot: int) -> int:
         """Bytes from the start of the scratch."""
         return slot * self.lanes * self.bytes
 
     # ---- arithmetic ------------------------------------------------------------------------
 
-    def chunk(self, number: int, chunk: Chunk) -> str:
+    def chunk(self, name: str, chunk: Chunk) -> str:
         """One straight-line function over the scratch buffer."""
-        v, lines = self.vector, [f"define internal void @chunk{number}(ptr noalias %m) #1 {{"]
+        v, lines = self.vector, [f"define internal void @{name}(ptr noalias %m) #1 {{"]
         here: dict[Node, str] = {}
         slot, sums, align = self.plan.slot, self.plan.sums, self.lanes * self.bytes
 
         def value(x: Scalar) -> str:
             if not isinstance(x, Node):
-                return self.constant(x)
+                return self.shared(x, lines)
             name = here.get(x)
             if name is None:
                 name = here[x] = f"%l{x.id}"
@@ -68,16 +84,33 @@ class Emitter:
                 lines.append(f"  {name} = load {v}, ptr %a{x.id}, align {align}")
             return name
 
+        waiting = _stores(chunk)
+        kept = self.plan.kept(chunk)
+
+        def store(node: Node, *, end: bool = False) -> None:
+            """What a value is kept in, once what the slot held is not needed any more."""
+            for where in waiting.pop(node, ()):
+                before = kept.get(where)
+                if before is not None and before is not node and before not in here and not end:
+                    waiting.setdefault(node, []).append(where)
+                    continue
+                text = value(node)
+                lines.append(f"  %s{where} = getelementptr i8, ptr %m, i64 {self.offset(where)}")
+                lines.append(f"  store {v} {text}, ptr %s{where}, align {align}")
+
         for node in chunk.nodes:
             if node in sums.vanished:
                 continue
             name = f"%v{node.id}"
             lines.append(self.operation(name, node, value, lines))
             here[node] = name
-        for k, (node, where) in enumerate(chunk.stores):
-            text = value(node)
-            lines.append(f"  %s{k} = getelementptr i8, ptr %m, i64 {self.offset(where)}")
-            lines.append(f"  store {v} {text}, ptr %s{k}, align {align}")
+            store(node)
+        written = {where for places in waiting.values() for where in places}
+        for node in list(waiting):
+            if node in slot and slot[node] in written:  # it is read before it is written over
+                value(node)
+        for node in list(waiting):
+            store(node, end=True)
         lines += ["  ret void", "}"]
         return "\n".join(lines)
 
@@ -188,23 +221,43 @@ class Emitter:
 
     # ---- the module ------------------------------------------------------------------------
 
+    def stages(self, plan: Plan, label: str = "") -> tuple[list[str], list[str]]:
+        """The functions of a plan's stages, and the calls of them in order."""
+        self.plan = plan
+        body: list[str] = []
+        calls: list[str] = []
+        for number, stage in enumerate(plan.stages):
+            if isinstance(stage, Chunk):
+                body.append(self.chunk(f"{label}chunk{number}", stage))
+                calls.append(f"  call void @{label}chunk{number}(ptr %m)")
+                continue
+            self.has_trig = True
+            rows = [(self.offset(x.argument), self.offset(x.sine), self.offset(x.cosine)) for x in stage]
+            body.append(trig.table(f"{label}table{number}", rows))
+            calls.append(f"  call void @{self.sincos}(ptr %m, ptr @{label}table{number}, i64 {len(rows)})")
+        return body, calls
+
+    def loop(self, slots: int) -> movement.Loop:
+        """NumPy's inner loop around as much scratch; what it takes from a pool is known then."""
+        # Windows commits a stack page by page, in order: nothing large may skip ahead there
+        room = 0 if "windows" in self.target.triple else movement.ON_STACK
+        loop = movement.Loop(self.lanes, self.scalar, slots, on_stack=room)
+        self.pool = loop.scratch if loop.pooled else 0
+        return loop
+
     def module(self) -> str:
         """The whole text: stages, data movement, and ``@loop``."""
         plan = self.plan
-        body: list[str] = []
-        calls: list[str] = []
-        has_trig = False
-        for number, stage in enumerate(self.plan.stages):
-            if isinstance(stage, Chunk):
-                body.append(self.chunk(number, stage))
-                calls.append(f"  call void @chunk{number}(ptr %m)")
-                continue
-            has_trig = True
-            rows = [(self.offset(x.argument), self.offset(x.sine), self.offset(x.cosine)) for x in stage]
-            body.append(trig.table(f"table{number}", rows))
-            calls.append(f"  call void @{self.sincos}(ptr %m, ptr @table{number}, i64 {len(rows)})")
+        body, calls = self.stages(plan)
         once = self.constants(body)
-        if has_trig:
+        loop = self.loop(plan.slots)
+        body.append(loop.emit([x.shape for x in plan.inputs], [x.shape for x in plan.outputs], calls, once))
+        return self.whole(body)
+
+    def whole(self, body: list[str]) -> str:
+        """A module: these functions, and all that they call."""
+        body = list(body)
+        if self.has_trig:
             body.append(trig.emit(self.lanes, self.target.fma))
             if self.target.fma:
                 body.append(_declare("fma", self.lanes, "double"))
@@ -213,12 +266,10 @@ class Emitter:
         body.extend(elementary.emit(name, self.lanes, self.target.fma) for name in sorted(self.functions))
         if self.functions and self.target.fma and _declare("fma", self.lanes, "double") not in body:
             body.append(_declare("fma", self.lanes, "double"))
-        # Windows commits a stack page by page, in order: nothing large may skip ahead there
-        room = 0 if "windows" in self.target.triple else movement.ON_STACK
-        loop = movement.Loop(self.lanes, self.scalar, self.plan.slots, on_stack=room)
-        self.pool = loop.scratch if loop.pooled else 0
-        body.append(loop.emit([x.shape for x in plan.inputs], [x.shape for x in plan.outputs], calls, once))
         declared = {_declare(name, self.lanes, self.scalar) for name in self.intrinsics}
+        if self.numbers:
+            every = ", ".join(f"{self.vector} {text}" for text in self.numbers)
+            body.append(f"@numbers = internal constant [{len(self.numbers)} x {self.vector}] [{every}], align 64")
         text = "\n".join(body)
         body += [line for line in sorted(declared) if line not in text]
         head = [
@@ -228,6 +279,8 @@ class Emitter:
             'attributes #2 = { nounwind noinline cold "no-stack-arg-probe" }',
             '!0 = !{!"branch_weights", i32 1, i32 1000000}',
             "!1 = !{i32 1}",
+            '!2 = !{!"branch_weights", i32 1000000, i32 1}',
+            "!3 = !{}",
         ]
         return "\n".join(head + body) + "\n"
 
@@ -235,6 +288,13 @@ class Emitter:
     def sincos(self) -> str:
         """The function that serves this precision."""
         return "sincos_all" if self.scalar == "double" else "sincos_floats"
+
+
+def _stores(chunk: Chunk) -> dict[Node, list[int]]:
+    found: dict[Node, list[int]] = {}
+    for node, where in chunk.stores:
+        found.setdefault(node, []).append(where)
+    return found
 
 
 def _declare(name: str, lanes: int, scalar: str) -> str:

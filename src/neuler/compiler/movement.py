@@ -131,7 +131,7 @@ define void @one(ptr %operands, ptr %pool) #0 {{
         shapes = [*inputs, *outputs]
         lines = [
             "define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) #0 {",
-            *self._claim(),
+            *self.claim(),
             "  %count = load i64, ptr %dims",
         ]
         stride = len(shapes)
@@ -206,7 +206,7 @@ define void @one(ptr %operands, ptr %pool) #0 {{
         """Whether the scratch is too large for the stack of a thread."""
         return self.scratch > self.on_stack
 
-    def _claim(self) -> list[str]:
+    def claim(self) -> list[str]:
         """Scratch for this call: on the stack, or the first free buffer of the pool that ``data`` points to.
 
         The pool begins with one lock a buffer; the buffers follow.

@@ -19,7 +19,6 @@ class Saving(Lanes):
         A last column by itself goes number by number.
         """
         n, s, v = self.lanes, self.scalar, self.vector
-        count = ", ".join(f"i64 {k}" for k in range(n))
         head = "@save_anywhere(ptr %base, i64 %step, ptr %m, i64 %n)"
         if not self._by_lines:
             head = "@save(ptr %base, i64 %step, ptr %m, i64 %n, i1 %stream)"
@@ -46,13 +45,7 @@ class Saving(Lanes):
             "  br label %kept",
             "part:",
             "  %left = sub i64 %n, %j",
-            f"  %i = insertelement <{n} x i64> poison, i64 %left, i64 0",
-            f"  %b = shufflevector <{n} x i64> %i, <{n} x i64> poison, <{n} x i32> zeroinitializer",
-            f"  %mask = icmp ult <{n} x i64> <{count}>, %b",
-            *(
-                f"  call void {self._masked}({v} {row}, ptr %p{k}, i32 1, <{n} x i1> %mask)"
-                for k, row in enumerate(rows)
-            ),
+            *(self._two_or_three(rows) if n == 4 else self._some(rows)),
             "  br label %kept",
             "kept:",
             "  %after = sub i64 %n, %j1",
@@ -78,6 +71,34 @@ class Saving(Lanes):
             f"declare void {self._masked}({v}, ptr, i32, <{n} x i1>)",
         ]
         return "\n".join([*lines, *(self._save_by_lines() if self._by_lines else [])])
+
+    def _some(self, rows: list[str]) -> list[str]:
+        """The first %left columns of a tile, by a mask."""
+        n, v = self.lanes, self.vector
+        count = ", ".join(f"i64 {k}" for k in range(n))
+        return [
+            f"  %i = insertelement <{n} x i64> poison, i64 %left, i64 0",
+            f"  %b = shufflevector <{n} x i64> %i, <{n} x i64> poison, <{n} x i32> zeroinitializer",
+            f"  %mask = icmp ult <{n} x i64> <{count}>, %b",
+            *(
+                f"  call void {self._masked}({v} {row}, ptr %p{k}, i32 1, <{n} x i1> %mask)"
+                for k, row in enumerate(rows)
+            ),
+        ]
+
+    def _two_or_three(self, rows: list[str]) -> list[str]:
+        """The same of a tile of four, without a mask: machines with vectors of 32 bytes are slow at masked stores."""
+        s, v = self.scalar, self.vector
+        lines = []
+        for k, row in enumerate(rows):
+            lines.append(f"  %two{k} = shufflevector {v} {row}, {v} poison, <2 x i32> <i32 0, i32 1>")
+            lines.append(f"  store <2 x {s}> %two{k}, ptr %p{k}, align 1")
+        lines += ["  %odd = icmp eq i64 %left, 3", "  br i1 %odd, label %third, label %kept", "third:"]
+        for k, row in enumerate(rows):
+            lines.append(f"  %third{k} = extractelement {v} {row}, i64 2")
+            lines.append(f"  %q2_{k} = getelementptr {s}, ptr %p{k}, i64 2")
+            lines.append(f"  store {s} %third{k}, ptr %q2_{k}, align 1")
+        return lines
 
     @property
     def _by_lines(self) -> bool:

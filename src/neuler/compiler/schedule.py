@@ -57,38 +57,72 @@ class Plan:
     outputs: tuple[Operand, ...] = ()
     operations: Operations = field(default_factory=Operations)
 
+    def kept(self, chunk: Chunk) -> dict[int, Node]:
+        """By slot, the values that a chunk finds there and reads."""
+        read = {x for node in chunk.nodes if node not in self.sums.vanished for x in self.sums.reads(node)}
+        read |= {node for node, _ in chunk.stores}
+        own = set(chunk.nodes)
+        return {self.slot[x]: x for x in read if x in self.slot and x not in own}
 
-def plan(inputs: Sequence[Node], outputs: Sequence[Scalar], *, fma: bool, chunk: int | None = None) -> Plan:
+
+@dataclass(frozen=True)
+class Homes:
+    """Where inputs and outputs live: slots, some of which may be both; from ``first`` on slots are free."""
+
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    first: int
+
+    @classmethod
+    def in_order(cls, inputs: int, outputs: int) -> Homes:
+        """Inputs, then outputs."""
+        both = inputs + outputs
+        return cls(range(inputs), range(inputs, both), both)
+
+
+def plan(
+    inputs: Sequence[Node],
+    outputs: Sequence[Scalar],
+    *,
+    fma: bool,
+    chunk: int | None = None,
+    homes: Homes | None = None,
+) -> Plan:
     """Order the live part of a graph and give every value that crosses a stage a slot.
 
     Work goes from the last output to the first. Of a large graph, the order in which the recursion made the
     outputs is tried too: what is made together shares values, and the plan that keeps fewer of them is taken.
     """
+    homes = homes or Homes.in_order(len(inputs), len(outputs))
     graph = inputs[0].graph if inputs else next((o.graph for o in outputs if isinstance(o, Node)), None)
     live = graph.live(outputs) if graph else []
-    first = _planned(live, inputs, outputs, fma, chunk)
+    first = _planned(live, inputs, outputs, fma, chunk, homes)
     if graph is None or len(live) <= WHOLE:
         return first
     made = sorted({out for out in outputs if isinstance(out, Node)}, key=lambda node: node.id)
-    second = _planned(graph.live(made), inputs, outputs, fma, chunk)
+    second = _planned(graph.live(made), inputs, outputs, fma, chunk, homes)
     return second if second.slots < first.slots else first
 
 
-def _planned(live: list[Node], inputs: Sequence[Node], outputs: Sequence[Scalar], fma: bool, chunk: int | None) -> Plan:
+def _planned(
+    live: list[Node], inputs: Sequence[Node], outputs: Sequence[Scalar], fma: bool, chunk: int | None, homes: Homes
+) -> Plan:
     sums = Sums(live, outputs, fma=fma)
     stages = _stages(live, chunk or _chunk(live, outputs))
 
-    slot: dict[Node, int] = {node: k for k, node in enumerate(inputs)}
-    first_output = len(inputs)
+    slot: dict[Node, int] = dict(zip(inputs, homes.inputs, strict=True))
+    shared = set(homes.inputs)
     constants: list[tuple[int, float]] = []
     goals: dict[Node, list[int]] = {}
-    for k, out in enumerate(outputs):
-        if isinstance(out, Node):
-            goals.setdefault(out, []).append(first_output + k)
+    late: list[tuple[Node, int]] = []
+    for out, number in zip(outputs, homes.outputs, strict=True):
+        if not isinstance(out, Node):
+            constants.append((number, float(out)))
+        elif number in shared:
+            late.append((out, number))
         else:
-            constants.append((first_output + k, float(out)))
-    spare = first_output + len(outputs)
-    slots, stages_out = _place(stages, slot, goals, sums, spare)
+            goals.setdefault(out, []).append(number)
+    slots, stages_out = _place(stages, slot, goals, late, sums, homes.first)
     return Plan(stages_out, slot, slots, constants, sums)
 
 
@@ -129,10 +163,14 @@ def _place(
     stages: list[list[Node]],
     slot: dict[Node, int],
     goals: dict[Node, list[int]],
+    late: list[tuple[Node, int]],
     sums: Sums,
     spare: int,
 ) -> tuple[int, list[Chunk | list[Trig]]]:
-    """Slots for the values that cross stages, freed after their last use. ``spare`` is for unwanted sines."""
+    """Slots for the values that cross stages, freed after their last use. ``spare`` is for unwanted sines.
+
+    ``late`` are results whose slots belong to inputs: written when all else is done.
+    """
     next_slot = spare + 1
     last: dict[Node, int] = {}
     home: dict[Node, int] = {node: k for k, nodes in enumerate(stages) for node in nodes}
@@ -141,6 +179,8 @@ def _place(
             if node not in sums.vanished:
                 for read in sums.reads(node):
                     last[read] = k
+    for node, _ in late:
+        last[node] = len(stages)
     free: list[int] = []
     dying: dict[int, list[int]] = {}
 
@@ -180,6 +220,13 @@ def _place(
             placed.append(chunk)
         for number in dying.pop(k, ()):
             heapq.heappush(free, number)
+    if late:
+        if not placed or not isinstance(placed[-1], Chunk):
+            placed.append(Chunk([]))
+        end = placed[-1]
+        assert isinstance(end, Chunk)
+        waiting = {slot[node] for node, _ in late if home.get(node) == len(stages) - 1 and node not in goals}
+        end.stores = [(node, number) for node, number in end.stores if number not in waiting] + late
     return next_slot, placed
 
 

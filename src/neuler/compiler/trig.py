@@ -73,7 +73,12 @@ def limit(fma: bool) -> float:
 
 def emit(lanes: int, fma: bool) -> str:
     """``@sincos_all`` works through a table of slots; ``@sincos_far`` and ``@reduce_huge`` serve the rare rest."""
-    return "\n".join([_Writer(lanes, fma).all_pairs(), _Writer(lanes, fma).far_pair(), *_huge()])
+    numbers: dict[float, int] = {}
+    functions = [_Writer(lanes, fma, numbers).all_pairs(), _Writer(lanes, fma, numbers).far_pair()]
+    if numbers:
+        every = ", ".join(f"<{lanes} x double> splat (double {literal(x)})" for x in numbers)
+        functions.append(f"@trig_numbers = internal constant [{len(numbers)} x <{lanes} x double>] [{every}], align 64")
+    return "\n".join([*functions, *_huge()])
 
 
 def table(name: str, offsets: Sequence[tuple[int, int, int]]) -> str:
@@ -85,8 +90,8 @@ def table(name: str, offsets: Sequence[tuple[int, int, int]]) -> str:
 class _Writer:
     """Writes one function over vectors of doubles."""
 
-    def __init__(self, lanes: int, fma: bool) -> None:
-        self.lanes, self.fma = lanes, fma
+    def __init__(self, lanes: int, fma: bool, numbers: dict[float, int]) -> None:
+        self.lanes, self.fma, self.numbers = lanes, fma, numbers
         self.v, self.i = f"<{lanes} x double>", f"<{lanes} x i64>"
         self.lines: list[str] = []
         self.made = 0
@@ -181,7 +186,15 @@ class _Writer:
         return "\n".join(self.lines)
 
     def splat(self, x: float) -> str:
-        return f"splat (double {literal(x)})"
+        """A constant as an operand; vectors of 32 bytes lie in memory, an instruction less for each."""
+        if self.lanes != 4:
+            return f"splat (double {literal(x)})"
+        place = self.numbers.setdefault(x, len(self.numbers))
+        self.made += 1
+        name = f"%n{self.made}_"
+        self.lines.append(f"  {name}p = getelementptr {self.v}, ptr @trig_numbers, i64 {place}")
+        self.lines.append(f"  {name} = load {self.v}, ptr {name}p, align 32, !invariant.load !3")
+        return name
 
     def multiply_add(self, a: str, b: str, c: str) -> str:
         """a b + c."""

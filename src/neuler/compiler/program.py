@@ -1,0 +1,133 @@
+"""A step that is run many times, as data: what it reads, what it does, what is kept of it.
+
+Values live in variables, named by the operands of recipes; a recipe reads some and writes others, or the same again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from neuler.compiler.schedule import Homes, Plan, plan
+from neuler.trace.graph import count
+from neuler.trace.recipe import Operand, Operations, Recipe, traced
+
+CLOCK = Operand("clock", (4,))
+"""Steps from one kept state to the next; from one sample to the next, the first step being one; the number of the
+first step, which times it; and how many steps earlier calls have done."""
+EVENT = Operand("event", (3,))
+"""What happened to a row: a status (0: nothing), after how many steps, to which joint."""
+ALARM = Operand("alarm", (1,))
+"""Below one while nothing happens."""
+TIME = "t"
+"""The variable that holds the time at the beginning of the step, where one is called so; it needs ``dt``."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a step: a recipe; left out where a variable is below one in every row at hand.
+
+    Done again while it is not, up to so many ``times``.
+    """
+
+    recipe: Recipe
+    unless: str = ""
+    times: int = 1
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a time loop does to every row."""
+
+    phases: tuple[Phase, ...]
+    """The step, one after the other; a recipe that stands here several times is compiled once."""
+    diagnose: Recipe
+    """Done where the alarm is not below one: a status and a joint."""
+    control: tuple[Recipe, ...] = ()
+    """Done at every sample, before the step."""
+    once: tuple[Recipe, ...] = ()
+    """Done before the first step."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A time loop: what is read and written, and what is done, which is asked for when it is compiled."""
+
+    given: tuple[Operand, ...]
+    """Read once."""
+    streams: tuple[Operand, ...]
+    """Read at every step; or once, where there is one row of them alone."""
+    samples: tuple[Operand, ...]
+    """Read at every sample."""
+    kept: tuple[Operand, ...]
+    """Written at every k-th step."""
+    last: tuple[Operand, ...]
+    """Written at the end."""
+    make: Callable[[], Work]
+
+    @functools.cached_property
+    def work(self) -> Work:
+        """What is done."""
+        return self.make()
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        """Operands of the call; streams and samples have a step axis before their own."""
+        return (CLOCK, EVENT, *self.given, *self.streams, *self.samples)
+
+    @property
+    def outputs(self) -> tuple[Operand, ...]:
+        """Kept ones have an axis of kept steps before their own."""
+        return (*self.kept, *self.last, EVENT)
+
+    @functools.cached_property
+    def variables(self) -> dict[str, tuple[int, int]]:
+        """By name: the first slot, and how many."""
+        found: dict[str, tuple[int, int]] = {}
+        at = 0
+        for operand in self._operands():
+            if operand.name not in found:
+                found[operand.name] = at, operand.size
+                at += operand.size
+            elif found[operand.name][1] != operand.size:
+                raise AssertionError(f"variable {operand.name} has {found[operand.name][1]} values, not {operand.size}")
+        return found
+
+    @property
+    def recipes(self) -> tuple[Recipe, ...]:
+        """Each once."""
+        every = (*self.work.once, *self.work.control, *(phase.recipe for phase in self.work.phases), self.work.diagnose)
+        return tuple({id(recipe): recipe for recipe in every}.values())
+
+    def _operands(self) -> Iterator[Operand]:
+        yield from (EVENT, ALARM, *self.given, *self.streams, *self.samples)
+        for recipe in self.recipes:
+            yield from (*recipe.inputs, *recipe.outputs)
+
+    @property
+    def first(self) -> int:
+        """Slots of all variables; those behind them are free."""
+        return sum(size for _, size in self.variables.values())
+
+    def homes(self, recipe: Recipe) -> Homes:
+        """Where a recipe's operands live."""
+        sides = []
+        for side in (recipe.inputs, recipe.outputs):
+            places = [self.variables[operand.name] for operand in side]
+            sides.append([slot for start, size in places for slot in range(start, start + size)])
+        return Homes(sides[0], sides[1], self.first)
+
+    def plans(self, *, fma: bool) -> tuple[list[Plan], Operations]:
+        """Of ``recipes``; and the operations of one step, a sample included."""
+        plans, counts = [], {}
+        for recipe in self.recipes:
+            nodes, outputs = traced(recipe)
+            plans.append(plan(nodes, outputs, fma=fma, homes=self.homes(recipe)))
+            counts[id(recipe)] = count(outputs)
+        total = dict.fromkeys(("mul", "add", "div", "trig"), 0)
+        always = (phase.recipe for phase in self.work.phases if not phase.unless)
+        for recipe in (*self.work.control, *always):
+            for kind, number in counts[id(recipe)].items():
+                total[kind] += number
+        return plans, Operations(**total)

@@ -1,0 +1,201 @@
+"""The gradient of a rollout's cost backward: from the last step to the first, as one time loop.
+
+    cost = final(q_N, qd_N) + sum over steps of dt running(t_k, q_k, qd_k, tau_k)
+    a_k = A_k^T a_k+1 + dt d(running)/dx        gradient to tau_k = B_k^T a_k+1 + dt d(running)/dtau
+
+A_k^T, B_k^T act by one pass back through the step (``pull_back``); the states come from the rollout, read backward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.compiler.program import Phase, Program, Work
+from neuler.errors import InputError
+from neuler.functions.tracing import listing_of
+from neuler.robot import Robot
+from neuler.robot.value import kept
+from neuler.rollouts.loop import TimeLoop
+from neuler.rollouts.model import Model, Values
+from neuler.rollouts.phases import Found, Phases
+from neuler.rollouts.rollout import Integers, checked, run_checked
+from neuler.rollouts.single import along_velocities, pulled, refuse_rough, stepped
+from neuler.trace.differentiate import pull_back
+from neuler.trace.graph import Node, Scalar
+from neuler.trace.listing import Listing, run
+from neuler.trace.recipe import Operand, Recipe
+
+Array = NDArray[np.float64]
+CALLED = "rollout_gradient"
+
+
+class RolloutGradient(NamedTuple):
+    """A rollout's cost and its gradient, and the states."""
+
+    cost: Array
+    """(...)."""
+    q0: Array
+    """To the start along the robot's own velocities, (..., nv)."""
+    qd0: Array
+    """(..., nv)."""
+    tau: Array
+    """To the forces, (..., steps, nu); (..., 1, nu) of forces that are held."""
+    parameters: Array
+    """(..., n) in the order in which they were given; n is 0 without."""
+    q: Array
+    """States after every step, (..., steps, nq)."""
+    qd: Array
+    status: Integers
+    """As of a rollout; where it is not 0 all else is NaN."""
+
+
+@dataclass(frozen=True)
+class Adjoint(TimeLoop):
+    """The loop backward."""
+
+    model: Model
+    method: str
+    running: Listing | None
+    final: Listing | None
+    held: bool
+    """Whether one tau is held over all steps."""
+
+    @property
+    def choices(self) -> tuple[object, ...]:
+        """Method and costs."""
+        digests = tuple(each and each.digest for each in (self.running, self.final))
+        return (self.method, *digests, self.held)
+
+    @property
+    @kept
+    def program(self) -> Program:
+        """Streams are read from the last step to the first."""
+        model, phases = self.model, Phases(self.model)
+        robot = model.robot
+        parameters = any(x.name == "parameters" for x in model.held)
+        phases.sizes |= {
+            "aq": (robot.nv,), "av": (robot.nv,), "gu": (robot.nu,), "gp": phases.sizes.get("parameters", (0,)),
+            "cost": (1,), "when": (1,), "qe": (robot.nq,), "ve": (robot.nv,),
+        }  # fmt: skip
+        held = [x.name for x in model.held]
+        carried = ["aq", "av", *(["gp"] if parameters else []), *(["gu"] if self.held else []), "cost"]
+
+        def end(values: Values) -> Found:
+            zero: Found = {name: [0.0] * phases.sizes[name][0] for name in carried}
+            if self.final is None:
+                return zero
+            q, qd = values["qe"], values["ve"]
+            (cost,) = run(self.final.body, [*q, *qd])
+            slope = pull_back([cost], [1.0], _nodes([*q, *qd]))
+            return {
+                **zero, "cost": [cost], "aq": along_velocities(model, q, slope[: len(q)]), "av": slope[len(q) :],
+            }  # fmt: skip
+
+        def back(values: Values) -> Found:
+            q, qd, tau, (dt,) = values["q"], values["qd"], values["tau"], values["dt"]
+            (t,) = values["when"]
+            after, speed = stepped(model, self.method, values, t)
+            results = [*after, *speed]
+            weights = [*pulled(model, after, values["aq"]), *values["av"]]
+            total = values["cost"][0]
+            if self.running is not None:
+                (cost,) = run(self.running.body, [t, *q, *qd, *tau])
+                results, weights, total = [*results, cost], [*weights, dt], total + dt * cost
+            numbers = values["parameters"] if parameters else []
+            slope = pull_back(results, weights, _nodes([*q, *qd, *tau, *numbers]))
+            a, b = len(q), len(q) + len(qd)
+            force, rest = slope[b : b + len(tau)], slope[b + len(tau) :]
+            if self.held:
+                force = [x + y for x, y in zip(values["gu"], force, strict=True)]
+            sums = [x + y for x, y in zip(values["gp"], rest, strict=True)] if parameters else []
+            found: Found = {"aq": along_velocities(model, q, slope[:a]), "av": slope[a:b], "gu": force, "gp": sums}
+            return {**found, "cost": [total], "alarm": [0.0]}
+
+        reads = ["q", "qd", "tau", "dt", "when", *held, *carried]
+        step = phases.make(reads, ["aq", "av", "gu", "gp", "cost", "alarm"], back)
+        once = phases.make(["qe", "ve"], carried, end)
+        never = Recipe(
+            phases.operands(["cost"]), (Operand("status", (1,)), Operand("joint", (1,))), lambda _: [[1.0], [-1.0]]
+        )
+        return Program(
+            phases.operands(["dt", *held, "qe", "ve"]),
+            phases.operands(["q", "qd", "tau", "when"]),
+            (),
+            phases.operands(["aq"] if self.held else ["gu"]),
+            phases.operands(carried if not self.held else [name for name in carried if name != "aq"]),
+            lambda: Work((Phase(step),), never, (), (once,)),
+        )
+
+
+def _nodes(values: list[Scalar]) -> list[Node]:
+    found = [x for x in values if isinstance(x, Node)]
+    assert len(found) == len(values)
+    return found
+
+
+def traced_cost(what: str, function: Callable[..., Any] | None, takes: dict[str, Any]) -> Listing | None:
+    """A cost as operations: one number."""
+    if function is None:
+        return None
+    found = listing_of(f"{CALLED}: {what}", function, takes, None)
+    if len(found.outputs) != 1 or found.outputs[0].size != 1:
+        shapes = ", ".join(str(operand.shape) for operand in found.outputs)
+        raise InputError(f"{CALLED}: {what} must be one number, the function gave {shapes}")
+    return found
+
+
+def rollout_gradient(
+    robot: Robot, *arguments: Any, running: Any, final: Any, threads: int | None, **options: Any
+) -> RolloutGradient:
+    """See ``Robot.rollout_gradient``."""
+    if running is None and final is None:
+        raise InputError(f"{CALLED}: there is no cost: give running=, a function of (t, q, qd, tau), final=, or both")
+    call = checked(robot, *arguments, **options, called=CALLED)
+    model = call.kernel.model
+    refuse_rough(CALLED, model)
+    sizes = {"q": robot.nq, "qd": robot.nv}
+    costs = (
+        traced_cost("running", running, {"t": (), **sizes, "tau": robot.nu}),
+        traced_cost("final", final, sizes),
+    )
+    held = call.arrays["tau"].shape[-2] == 1 and call.steps > 1
+    loop = Adjoint(model, call.kernel.method, *costs, held).shared()
+    program, batch = loop.program, call.batch
+    rolled = run_checked(call, None, threads)
+    begun = [np.broadcast_to(x, (*batch, x.shape[-1]))[..., None, :] for x in (call.arrays["q"], call.arrays["qd"])]
+    states = [np.concatenate([x, y], axis=-2) for x, y in zip(begun, (rolled.q, rolled.qd), strict=True)]
+    times = (call.start + np.arange(call.steps))[:, None] * call.arrays["dt"][..., None, None]
+    arrays = {
+        **call.arrays,
+        "q": states[0][..., -2::-1, :], "qd": states[1][..., -2::-1, :],
+        "qe": states[0][..., -1, :], "ve": states[1][..., -1, :],
+        "tau": call.arrays["tau"][..., ::-1, :], "when": times[..., ::-1, :],
+    }  # fmt: skip
+    clock = np.array([call.steps if held else 1, 1, 0, 0], dtype=float)
+    inputs = [clock, np.zeros(3), *(arrays[operand.name] for operand in program.inputs[2:])]
+    kept_steps = 1 if held else call.steps
+    out = np.empty((*batch, kept_steps, *program.kept[0].shape))
+    last = {operand.name: np.empty((*batch, *operand.shape)) for operand in program.last}
+    with np.errstate(all="ignore"):
+        workers = loop.workers(batch, call.steps, threads)
+        loop.run(batch, inputs, (out[..., ::-1, :], *last.values(), np.empty((*batch, 3))), workers)
+    count = call.arrays["parameters"].shape[-1] if "parameters" in call.arrays else 0
+    found = RolloutGradient(
+        last["cost"][..., 0],
+        out[..., 0, :] if held else last["aq"],
+        last["av"],
+        last["gu"][..., None, :] if held else out,
+        last.get("gp", np.empty((*batch, count))),
+        rolled.q,
+        rolled.qd,
+        rolled.status,
+    )
+    bad = rolled.status != 0
+    for x in found[:5]:
+        x[bad] = np.nan
+    return found

@@ -1,0 +1,113 @@
+"""Functions of users that become part of a rollout: controllers, and wrenches that depend on time and state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from neuler.compiled import Compiled
+from neuler.errors import InputError
+from neuler.functions.tracing import listing_of
+from neuler.robot import Robot
+from neuler.rollouts.model import Control
+from neuler.trace.graph import Node
+from neuler.trace.listing import Listing
+
+_EMPTY = np.empty(0, object)
+
+
+def traced_control(called: str, robot: Robot, controller: Callable[..., Any], memory: int, reference: int) -> Control:
+    """The controller's operations. Where it has a function ``reference`` of the time, that is part of it.
+
+    A function made by ``neuler.function`` is taken as it is; others are traced.
+    """
+    if isinstance(controller, Compiled):
+        return _ready(called, robot, controller._listing, memory, reference)
+    own = getattr(controller, "reference", None)
+    if callable(own) and reference:
+        raise InputError(
+            f"{called}: the controller has a reference of its own, a function of the time; leave reference= away"
+        )
+    takes: dict[str, Any] = {"t": (), "q": robot.nq, "qd": robot.nv}
+    if memory:
+        takes["memory"] = memory
+    if reference:
+        takes["reference"] = reference
+
+    def inside(t: Any, q: Any, qd: Any, *more: Any) -> Any:
+        rest = list(more)
+        kept = rest.pop(0) if memory else _EMPTY
+        goal = rest.pop(0) if reference else _EMPTY
+        if callable(own):
+            goal = _flat(called, "the controller's reference(t)", own(t))
+        found = controller(t, q, qd, kept, goal)
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            raise InputError(
+                f"{called}: a controller returns (tau, memory), this one gave {_told(found)}; "
+                "one without memory returns (tau, memory) with the memory it was given"
+            )
+        tau = _flat(called, "the controller's tau", found[0])
+        after = _flat(called, "the controller's memory", found[1])
+        _check(called, "tau", tau, robot.nu, f"one number for each of {', '.join(robot.active_names[:6])}")
+        _check(called, "memory", after, memory, "as many numbers as the memory it was given")
+        return {"tau": tau, "after": after} if memory else {"tau": tau}
+
+    return Control(listing_of(called, inside, takes, None), memory, reference)
+
+
+def _ready(called: str, robot: Robot, listing: Listing, memory: int, reference: int) -> Control:
+    """A listing that has some of (t, q, qd, memory, reference) as inputs, and tau and the memory as outputs."""
+    sizes = {"t": 1, "q": robot.nq, "qd": robot.nv, "memory": memory, "reference": reference}
+    for operand in listing.inputs:
+        if operand.name not in sizes:
+            raise InputError(
+                f"{called}: a controller's inputs are some of {', '.join(sizes)}; this one has {operand.name!r}"
+            )
+        if operand.size != sizes[operand.name]:
+            raise InputError(
+                f"{called}: the controller's input {operand.name} has {operand.size} numbers, here it is "
+                f"{sizes[operand.name]}"
+            )
+    found = [operand.size for operand in listing.outputs]
+    if found != [robot.nu, *([memory] if memory else [])]:
+        raise InputError(
+            f"{called}: a controller gives tau, {robot.nu} numbers, and its memory, {memory}; this one gives {found}"
+        )
+    return Control(listing, memory, reference)
+
+
+def traced_wrench(called: str, robot: Robot, name: str, function: Callable[..., Any]) -> Listing:
+    """A wrench as a function of (t, q, qd): six numbers, (force; moment)."""
+
+    def inside(t: Any, q: Any, qd: Any) -> Any:
+        found = _flat(called, f"the wrench on {name!r}", function(t, q, qd))
+        if len(found) != 6:
+            raise InputError(f"{called}: the wrench on {name!r} must be 6 numbers (force; moment), got {len(found)}")
+        return found
+
+    return listing_of(called, inside, {"t": (), "q": robot.nq, "qd": robot.nv}, "wrench")
+
+
+def _flat(called: str, what: str, found: Any) -> np.ndarray:
+    try:
+        array = np.asarray([] if found is None else found, dtype=object)
+    except ValueError:
+        raise InputError(f"{called}: {what} is not a regular array") from None
+    if array.ndim != 1:
+        raise InputError(f"{called}: {what} must be a flat array, got shape {array.shape}")
+    for x in array.tolist():
+        if not isinstance(x, Node) and isinstance(x, float) and math.isnan(x):
+            raise InputError(f"{called}: {what} holds NaN, whatever the state")
+    return array
+
+
+def _check(called: str, what: str, found: np.ndarray, size: int, meaning: str) -> None:
+    if len(found) != size:
+        raise InputError(f"{called}: the controller's {what} must have {size} numbers ({meaning}), got {len(found)}")
+
+
+def _told(x: object) -> str:
+    return f"{len(x)} results" if isinstance(x, tuple | list) else type(x).__name__

@@ -1,0 +1,65 @@
+"""A compiled rollout: one program for a robot, a method and what acts on it, called on arrays of any batch shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from neuler.compiler.program import Program, Work
+from neuler.robot.value import kept
+from neuler.rollouts.events import diagnosis
+from neuler.rollouts.implicit import implicit
+from neuler.rollouts.loop import TimeLoop
+from neuler.rollouts.model import Model, Values
+from neuler.rollouts.phases import Found, Phases
+from neuler.rollouts.schemes import Scheme, euler, rk4
+from neuler.trace.recipe import Recipe
+
+METHODS: dict[str, Callable[[Model], Scheme]] = {"euler": euler, "rk4": rk4, "implicit": implicit}
+
+
+@dataclass(frozen=True)
+class Kernel(TimeLoop):
+    """The machine code of a model's rollout by one method."""
+
+    model: Model
+    method: str
+
+    @property
+    @kept
+    def program(self) -> Program:
+        """The loop."""
+        model, phases = self.model, Phases(self.model)
+        names = ["q", "qd", "dt", *(operand.name for operand in model.held), *phases.ends]
+        names += ["memory"] if model.control else []
+        streams = ["tau"] if model.control is None else ["reference"] if model.fused else []
+        samples = ["reference"] if model.control and not model.fused else []
+        kept_names, last = (["q", "qd", "tau"], ["memory"]) if model.control else (["q", "qd"], [])
+
+        def make() -> Work:
+            sampled = (_control(phases),) if model.control and not model.fused else ()
+            scheme = METHODS[self.method](model)
+            return Work(scheme.phases, diagnosis(model), sampled, scheme.once)
+
+        given, reads, samples_, states, ends = (
+            phases.operands(side) for side in (names, streams, samples, kept_names, last)
+        )
+        return Program(given, reads, samples_, states, ends, make)
+
+    @property
+    def choices(self) -> tuple[object, ...]:
+        """The method."""
+        return (self.method,)
+
+
+def _control(phases: Phases) -> Recipe:
+    """The controller by itself, at its samples."""
+    model = phases.model
+    control = model.control
+    assert control is not None
+
+    def trace(values: Values) -> Found:
+        tau, memory = control.at(values, values["t"][0])
+        return {"tau": tau, "memory": memory}
+
+    return phases.make(["t", "q", "qd", "memory", "reference"], ["tau", "memory"], trace)

@@ -1,0 +1,319 @@
+"""``robot.rollout``: from arrays to arrays, thousands of steps in one call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import InputError
+from neuler.passes.parameters import parse
+from neuler.robot import Robot
+from neuler.robot.configuration import no_rotation, quaternions
+from neuler.rollouts import arguments
+from neuler.rollouts.controllers import traced_control, traced_wrench
+from neuler.rollouts.events import LIMIT, NOT_FINITE, limited
+from neuler.rollouts.kernel import METHODS, Kernel
+from neuler.rollouts.model import Model
+from neuler.rollouts.stability import warn_if_unstable
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+CALLED = "rollout"
+
+
+class Rollout(NamedTuple):
+    """States after every k-th step, and what happened to each row."""
+
+    q: Array
+    """Positions, (..., kept, nq); NaN after an event."""
+    qd: Array
+    """Velocities, (..., kept, nv)."""
+    status: Integers
+    """(...): 0 ok, 1 not finite, 2 diverged, 3 limit, 4 loop open or singular, 5 controller."""
+    step: Integers
+    """(...): steps done when it happened; of rows without an event all."""
+    joint: Integers
+    """(...): number of the joint among ``robot.joint_names``; -1 where there is none to name."""
+
+
+class ControlledRollout(NamedTuple):
+    """The same with a controller inside."""
+
+    q: Array
+    qd: Array
+    status: Integers
+    step: Integers
+    joint: Integers
+    memory: Array
+    """The controller's at the end, (..., nm)."""
+    tau: Array
+    """Forces in the step that led to each kept state, (..., kept, nu)."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A rollout that was stopped from the keyboard; ``rollout`` has what was computed, NaN behind it."""
+
+    def __init__(self, found: Rollout | ControlledRollout, steps: int) -> None:
+        super().__init__(f"rollout stopped after {steps} steps; what was computed is in the exception's .rollout")
+        self.rollout = found
+
+
+@dataclass
+class Call:
+    """A call with all its arguments looked at."""
+
+    kernel: Kernel
+    batch: tuple[int, ...]
+    steps: int
+    every: int
+    period: int
+    start: int
+    arrays: dict[str, Array]
+
+
+def rollout(
+    robot: Robot, *given: Any, out: tuple[Array, ...] | None = None, threads: int | None = None, **options: Any
+) -> Rollout | ControlledRollout:
+    """See ``Robot.rollout``."""
+    count = None if threads is None else arguments.whole(CALLED, "threads", threads, 1)
+    return run_checked(checked(robot, *given, **options), out, count)
+
+
+def checked(
+    robot: Robot,
+    q0: Any,
+    qd0: Any,
+    tau: Any,
+    dt: Any,
+    steps: Any = None,
+    method: Any = "rk4",
+    every: Any = 1,
+    *,
+    memory: Any = None,
+    reference: Any = None,
+    period: Any = None,
+    external: Any = None,
+    loads: Any = None,
+    parameters: Any = None,
+    limits: Any = "ignore",
+    start: Any = 0,
+    called: str = CALLED,
+) -> Call:
+    """The arguments of a rollout, looked at."""
+    method = arguments.choice(called, "method", method, METHODS)
+    stops = arguments.choice(called, "limits", limits, ("ignore", "stop")) == "stop"
+    every = arguments.whole(called, "every", every, 1)
+    start = arguments.whole(called, "start", start, 0)
+    steps = None if steps is None else arguments.whole(called, "steps", steps, 1)
+    sizes = arguments.seconds(called, dt)
+    arrays = {
+        "q": arguments.numbers(called, "q0", q0, (robot.nq,)),
+        "qd": arguments.numbers(called, "qd0", qd0, (robot.nv,)),
+        "dt": sizes,
+    }
+    frames, functions = _wrenches(robot, arrays, external, loads)
+    names = _parameters(robot, arrays, parameters)
+    control, held = None, 1
+    if callable(tau) and called != CALLED:
+        raise InputError(
+            f"{called}: tau must be an array of forces; a rollout with a controller has no derivative here"
+        )
+    if callable(tau):
+        control, steps = _control(robot, arrays, tau, steps, memory, reference)
+        own = getattr(tau, "period", None)
+        if own is not None and period is not None and period != own:
+            raise InputError(f"{CALLED}: the controller's own period is {own} s, and period is {period!r}; give one")
+        held = arguments.samples(CALLED, own if period is None else period, sizes)
+    else:
+        for name, value in (("memory", memory), ("reference", reference), ("period", period)):
+            if value is not None:
+                raise InputError(f"{called}: {name} is for controllers, and tau is an array")
+        joints = f" (forces of {', '.join(robot.active_names[:6])}{', ...' if len(robot.active_names) > 6 else ''})"
+        arrays["tau"], steps = arguments.series(called, "tau", tau, robot.nu, steps, joints)
+    if steps % every:
+        raise InputError(f"{called}: every = {every} does not divide steps = {steps}; the last state would be lost")
+    fused = control is not None and held == 1
+    model = Model(robot, frames[0], frames[1], functions, names, stops, control, fused)
+    if stops:
+        bounds = [robot.coordinate_limits[number] for _, number in limited(model)]
+        arrays["lower"] = np.array([each.lower for each in bounds])
+        arrays["upper"] = np.array([each.upper for each in bounds])
+    kernel = Kernel(model, method).shared()
+    model = kernel.model
+    batch = _batch(kernel, arrays)
+    if not start:  # what goes on was looked at when it began
+        warn_if_unstable(robot, method, arrays["q"], arrays["qd"], sizes)
+    arrays["event"] = _begin(model, arrays, batch)
+    return Call(kernel, batch, steps, every, held, start, arrays)
+
+
+def _wrenches(
+    robot: Robot, arrays: dict[str, Array], external: Any, loads: Any
+) -> tuple[list[tuple[str, ...]], dict[str, Any]]:
+    """Held ones into the arrays; frames of both kinds, and those that are functions."""
+    frames: list[tuple[str, ...]] = []
+    functions: dict[str, Any] = {}
+    for option, prefix, given in (("external", "wrench", external), ("loads", "load", loads)):
+        found = arguments.named(CALLED, option, given)
+        for frame, value in found.items():
+            robot.locate(frame)
+            if callable(value):
+                functions[f"{prefix}_{frame}"] = traced_wrench(CALLED, robot, frame, value)
+            else:
+                what = f"{option}[{frame!r}]"
+                arrays[f"{prefix}_{frame}"] = arguments.numbers(CALLED, what, value, (6,), ", (force; moment)")
+        frames.append(tuple(found))
+    return frames, functions
+
+
+def _parameters(robot: Robot, arrays: dict[str, Array], given: Any) -> tuple[str, ...]:
+    """Names of the parameters; their numbers into the arrays, side by side."""
+    found = arguments.named(CALLED, "parameters", given)
+    if not found:
+        return ()
+    parts = []
+    for name, value in found.items():
+        size = len(parse(robot.mechanism, name))
+        value = np.asarray(value)
+        if size == 1 and (value.ndim == 0 or value.shape[-1] != 1):
+            value = value[..., None]
+        parts.append(arguments.numbers(CALLED, f"parameters[{name!r}]", value, (size,)))
+    try:
+        shape = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+    except ValueError:
+        raise InputError(
+            f"{CALLED}: the batch axes of parameters do not broadcast: {', '.join(str(part.shape) for part in parts)}"
+        ) from None
+    arrays["parameters"] = np.concatenate([np.broadcast_to(x, (*shape, x.shape[-1])) for x in parts], axis=-1)
+    return tuple(found)
+
+
+def _control(
+    robot: Robot, arrays: dict[str, Array], controller: Callable[..., Any], steps: int | None, memory: Any, goal: Any
+) -> tuple[Any, int]:
+    """The controller traced, and the number of steps."""
+    if steps is None:
+        raise InputError(f"{CALLED}: tau is a controller, so the number of steps must be given: steps=1000")
+    begin = getattr(controller, "memory0", None) if memory is None else memory
+    begin = np.empty(0) if begin is None else arguments.numbers(CALLED, "memory", begin, ())
+    if begin.ndim < 1:
+        raise InputError(f"{CALLED}: the controller's memory must be an array, got shape {begin.shape}")
+    size = 0
+    if goal is not None:
+        size = np.asarray(goal).shape[-1] if np.ndim(goal) else 0
+        arrays["reference"], _ = arguments.series(CALLED, "reference", goal, size, steps)
+    if begin.shape[-1]:
+        arrays["memory"] = begin
+    return traced_control(CALLED, robot, controller, begin.shape[-1], size), steps
+
+
+def _batch(kernel: Kernel, arrays: Mapping[str, Array]) -> tuple[int, ...]:
+    program = kernel.program
+    shapes = {}
+    for operand, names in zip(program.inputs[2:], kernel.cores[2:], strict=False):
+        shapes[operand.name] = arrays[operand.name].shape[: arrays[operand.name].ndim - len(names)]
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        shown = ", ".join(f"{name} {arrays[name].shape}" for name in shapes)
+        raise InputError(f"{CALLED}: the batch axes do not broadcast: {shown}") from None
+
+
+def _begin(model: Model, arrays: Mapping[str, Array], batch: tuple[int, ...]) -> Array:
+    """Rows that never start: arguments that are not finite, positions beyond a limit, quaternions of no rotation."""
+    event = np.zeros((*batch, 3))
+    event[..., 2] = -1.0
+    held = ("q", "qd", "memory", "parameters", *(operand.name for operand in model.held))
+    for name in dict.fromkeys(held):
+        if name in arrays:
+            bad = ~np.isfinite(arrays[name]).all(axis=-1)
+            event[..., 0] = np.where(bad, NOT_FINITE, event[..., 0])
+    for joint, first in quaternions(model.robot):
+        bad = no_rotation(arrays["q"][..., first : first + 4]) & (event[..., 0] == 0)
+        number = model.robot.joint_names.index(joint)
+        event[..., 0], event[..., 2] = np.where(bad, NOT_FINITE, event[..., 0]), np.where(bad, number, event[..., 2])
+    if model.limits:
+        places = limited(model)
+        q = arrays["q"][..., [k for k, _ in places]]
+        beyond = (q < arrays["lower"]) | (q > arrays["upper"])
+        bad = beyond.any(axis=-1) & (event[..., 0] == 0)
+        owner = np.array([number for _, number in places])[np.argmax(beyond, axis=-1)]
+        event[..., 0], event[..., 2] = np.where(bad, LIMIT, event[..., 0]), np.where(bad, owner, event[..., 2])
+    return event
+
+
+def run_checked(call: Call, out: tuple[Array, ...] | None, threads: int | None) -> Rollout | ControlledRollout:
+    """The rollout itself, in parts of a second."""
+    kernel, program, batch = call.kernel, call.kernel.program, call.batch
+    kept = call.steps // call.every
+    states = _outputs(call, out, kept)
+    last = [np.empty((*batch, *operand.shape)) for operand in program.last]
+    event = call.arrays["event"]
+    given = [call.arrays[operand.name] for operand in program.inputs[2:]]
+    begin = 2 + len(program.given)
+    rows = math.prod(batch)
+    workers = kernel.workers(batch, call.steps, threads)
+    part = kernel.steps_per_call(rows, math.lcm(call.every, call.period))
+    done = 0
+    try:
+        while done < call.steps:
+            now = min(part, call.steps - done)
+            clock = np.array([call.every, call.period, call.start + done, done], dtype=float)
+            inputs = [clock, event, *given]
+            for k, names in enumerate(kernel.cores[: len(inputs)]):
+                if k >= begin and inputs[k].shape[-len(names)] > 1:
+                    inputs[k] = inputs[k][..., done : done + now, :]
+            first = done // call.every
+            after = np.empty((*batch, 3))
+            pieces = tuple(x[..., first : first + now // call.every, :] for x in states)
+            with np.errstate(all="ignore"):  # what is not finite is told by the row's status
+                kernel.run(batch, inputs, (*pieces, *last, after), workers)
+            event, done = after, done + now
+            for operand, piece in zip(program.kept, pieces, strict=True):
+                place = next((k for k, x in enumerate(program.given) if x.name == operand.name), None)
+                if place is not None:
+                    given[place] = piece[..., -1, :]
+            for operand, value in zip(program.last, last, strict=True):
+                given[[x.name for x in program.given].index(operand.name)] = value.copy()
+    except KeyboardInterrupt:
+        for x in states:
+            x[..., done // call.every :, :] = np.nan
+        raise Interrupted(_found(call, states, last, event, done), done) from None
+    return _found(call, states, last, event, done)
+
+
+def _outputs(call: Call, out: tuple[Array, ...] | None, kept: int) -> tuple[Array, ...]:
+    program = call.kernel.program
+    shapes = [(*call.batch, kept, *operand.shape) for operand in program.kept]
+    if out is None:
+        return tuple(np.empty(shape) for shape in shapes)
+    names = ", ".join(operand.name for operand in program.kept)
+    if not isinstance(out, tuple) or len(out) != len(shapes):
+        came = f"{len(out)} of them" if isinstance(out, tuple) else type(out).__name__
+        raise InputError(f"{CALLED}: out must be a tuple of {len(shapes)} arrays for {names}, got {came}")
+    seen = list(call.arrays.values())
+    for array, operand, shape in zip(out, program.kept, shapes, strict=True):
+        if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
+            raise InputError(f"{CALLED}: out for {operand.name} must be a float64 array of shape {shape}")
+        if not array.flags.writeable:
+            raise InputError(f"{CALLED}: out for {operand.name} is read-only")
+        if any(np.may_share_memory(array, x) for x in seen):
+            raise InputError(f"{CALLED}: out for {operand.name} shares memory with an argument, or another result")
+        seen.append(array)
+    return out
+
+
+def _found(
+    call: Call, states: tuple[Array, ...], last: list[Array], event: Array, done: int
+) -> Rollout | ControlledRollout:
+    status, step, joint = (event[..., k].astype(np.int64) for k in range(3))
+    step = np.where(status == 0, done, step)
+    if call.kernel.model.control is None:
+        return Rollout(states[0], states[1], status, step, joint)
+    memory = last[0] if last else np.empty((*call.batch, 0))
+    return ControlledRollout(states[0], states[1], status, step, joint, memory, states[2])

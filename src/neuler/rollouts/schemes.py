@@ -1,0 +1,216 @@
+"""One step of an integrator, as recipes over the variables of a time loop.
+
+    euler   qd' = qd + dt qdd(q, qd), then q' along qd' (semi-implicit, first order)
+    rk4     the classical fourth-order scheme; positions by Munthe-Kaas (1999): a way from the step's start is
+            integrated, which keeps the order where rotations do not commute
+
+tau is held over the step. With loops every position, also those within a step, is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from neuler.compiler.program import Phase
+from neuler.rollouts.angles import Angle, angles_of, both, further, reach, tell
+from neuler.rollouts.events import alarm
+from neuler.rollouts.friction import rests, signs_of, tell_directions, turning
+from neuler.rollouts.model import Model, Values
+from neuler.rollouts.phases import Found, Phases, time_of, unique
+from neuler.rollouts.stages import STAGES, ahead
+from neuler.trace.graph import Graph, Node, Scalar, sign
+from neuler.trace.recipe import Recipe
+from neuler.trace.scalars import absolute, less, where
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What is done before the first step, and in every one."""
+
+    phases: tuple[Phase, ...]
+    once: tuple[Recipe, ...] = ()
+
+
+def euler(model: Model) -> Scheme:
+    """Semi-implicit Euler."""
+    phases = Phases(model)
+    held = phases.braked
+    more, left = phases.before
+
+    def begin(values: Values) -> Found:
+        values, found = phases.sampled(values)
+        qdd = model.accelerations(values, values["q"], values["qd"], time_of(values))
+        return {"qdd": qdd, **phases.resting(values["qd"]), **found}
+
+    def faster(values: Values) -> Found:
+        vn = ahead(values["qd"], values["dt"][0], values["qdd"])
+        return {"vn": vn, "cross": [turning(values["qd"], vn, held)]}
+
+    def end(values: Values) -> Found:
+        (dt,) = values["dt"]
+        q, qd = model.moved(values["q"], values["vn"], dt), values["vn"]
+        return {"q": q, "qd": qd, "alarm": [alarm(model, values, q, qd)]}
+
+    def whole(values: Values) -> Found:
+        found = begin(values)
+        values = _joined(values, found)
+        return {**found, **end(_joined(values, faster(values)))}
+
+    reads = unique("q", "qd", *phases.outside, *phases.ends, *more)
+    if not held:
+        return Scheme((Phase(phases.make(reads, ["q", "qd", "alarm", *left], whole)),))
+    first = phases.make(reads, ["qdd", "rests", "changes", *left], begin)
+    second = phases.make(["qd", "qdd", "dt"], ["vn", "cross"], faster)
+    last = phases.make(unique("q", "vn", "dt", *phases.ends), ["q", "qd", "alarm"], end)
+    rest = phases.rest("q", lambda values: values, lambda values: list(rests(values["qd"], held).values()))
+    return Scheme((Phase(first), *rest, Phase(second), *phases.turned(), Phase(last)))
+
+
+def rk4(model: Model) -> Scheme:
+    """Runge and Kutta's classical scheme: k1 ... k4 are accelerations, r1 ... r4 rates of the way.
+
+    One copy of the accelerations is called four times, at the state (qs, vs): it stays in the cache of instructions.
+    Its sines are computed at the step's beginning; those of later stages follow from them.
+    """
+    phases = Phases(model, stepped=False)
+    held, timed = phases.braked, model.timed
+    inside = [name for name in phases.outside if name not in ("dt", "t")]
+    clock = ["ts"] if timed else []
+
+    def accelerations(values: Values) -> list[Scalar]:
+        t = values["ts"][0] if timed else 0.0
+        return model.accelerations(values, values["qs"], values["vs"], t)
+
+    more, left = phases.before
+    angles, signs = _known(phases, ["qs", "vs", *clock, *inside], accelerations)
+    for name in ("s", "c", "s0", "c0"):
+        phases.sizes[name] = (len(angles),)
+
+    def known(values: Values) -> Values:
+        graph = _graph(values["qs"])
+        tell(graph, angles, values["qs"], values["s"], values["c"])
+        if values["dir"]:
+            tell_directions(graph, signs, values["vs"], dict(zip(held, values["dir"], strict=True)))
+        return values
+
+    def sines(values: Values) -> Found:
+        s, c = both(angles, values["qs"])
+        return {"s": s, "c": c}
+
+    def repaired(values: Values) -> Found:
+        near = less(values["reach"][0], 1.0)
+        full = sines(values)
+        return {name: [where(near, x, y) for x, y in zip(values[name], full[name], strict=True)] for name in ("s", "c")}
+
+    def begin(values: Values) -> Found:
+        _, found = phases.sampled({**known({**values, "dir": []}), "q": values["qs"]} if more else values)
+        return {
+            "ts": values["t"],
+            "dir": [sign(values["qd"][k]) for k in held],
+            **phases.resting(values["qd"]),
+            **found,
+        }
+
+    def commit(values: Values) -> Found:
+        q, qd = model.moved(values["q"], values["way"]), values["vn"]
+        return {"q": q, "qd": qd, "qs": q, "vs": qd, "alarm": [alarm(model, values, q, qd)]}
+
+    def update(number: int) -> Recipe:
+        change, reads, writes = STAGES[number], *_USES[number]
+        late = (0.5, 0.5, 1.0, 0.0)[number]
+
+        def trace(values: Values) -> Found:
+            (dt,) = values["dt"]
+            found = change(model, values, values["qdd"])
+            if number == 3:
+                found["cross"] = [turning(values["qd"], found["vn"], held)]
+                return found if held else found | commit(_joined(values, found))
+            base = ("s", "c") if number == 0 else ("s0", "c0")
+            way, rates, lasting = _ways(model, found, values)
+            s, c = further(angles, values[base[0]], values[base[1]], way)
+            found |= {"s": s, "c": c, "s0": values["s"], "c0": values["c"]}
+            found["reach"] = [reach(angles, rates, lasting)]
+            return {**found, "ts": [time_of(values) + late * dt]}
+
+        ahead = ["t"] if timed and number < 3 else []
+        trig = [["s", "c"], ["s0", "c0"], ["s0", "c0"], []][number]
+        made = [["s", "c", "s0", "c0"], ["s", "c"], ["s", "c"], []][number]
+        ends = phases.ends if number == 3 and not held else []
+        writes = ["vn", "way", "cross"] if number == 3 and held else writes
+        state = [*clock, *(["reach"] if angles else [])] if number < 3 else []
+        return phases.make(unique("qdd", "dt", *reads, *trig, *ahead, *ends), [*writes, *made, *state], trace)
+
+    slope = phases.make(
+        ["qs", "vs", *clock, *inside, "s", "c", "dir"], ["qdd"], lambda values: {"qdd": accelerations(known(values))}
+    )
+    still = held and phases.rest(
+        "qs",
+        lambda values: known({**values, "dir": []}),
+        lambda values: [1.0 - absolute(x) for x in values["dir"]],
+    )
+    start = phases.make(["q", "qd"], ["qs", "vs"], lambda values: {"qs": values["q"], "vs": values["qd"]})
+    found: list[Phase] = []
+    repair = phases.make(["qs", "s", "c", "reach"], ["s", "c"], repaired)
+    if angles:
+        found.append(Phase(phases.make(["qs"], ["s", "c"], sines)))
+    if timed or more or held:
+        reads = unique(*(["t"] if timed else []), *more, *(["qs", "s", "c"] if more else []), "qd")
+        found.append(Phase(phases.make(reads, [*clock, *left, *(["dir", "rests", "changes"] if held else [])], begin)))
+    for number in range(4):
+        found.append(Phase(slope))
+        found += [*(still if held else ()), Phase(update(number))]
+        if angles and number < 3:
+            found.append(Phase(repair, unless="reach"))
+    if held:
+        found += phases.turned()
+        after = unique("q", "vn", "way", *phases.ends)
+        found.append(Phase(phases.make(after, ["q", "qd", "qs", "vs", "alarm"], commit)))
+    return Scheme(tuple(found), (start,))
+
+
+def _joined(values: Values, found: Found) -> Values:
+    return {**values, **{name: list(x) for name, x in found.items()}}
+
+
+def _graph(values: Sequence[Scalar]) -> Graph:
+    first = values[0]
+    assert isinstance(first, Node)
+    return first.graph
+
+
+def _known(
+    phases: Phases, reads: Sequence[str], accelerations: Callable[[Values], list[Scalar]]
+) -> tuple[list[Angle], list[tuple[int, float]]]:
+    """Angles of which the accelerations need sines, and velocities of which they need the direction."""
+    graph = Graph()
+    nodes = {name: graph.inputs(name, prod(phases.sizes[name])) for name in reads}
+    values: Values = {name: list(nodes.get(name, [])) for name in phases.sizes}
+    found = accelerations(values)
+    return angles_of(found, nodes["qs"]), signs_of(found, nodes["vs"], phases.braked)
+
+
+def _ways(model: Model, found: Found, values: Values) -> tuple[list[Scalar], list[Scalar], Scalar]:
+    """By the numbers of positions: the way of a stage, and rates and a time of which it is the product."""
+    if model.robot.loops:
+        way = [a - b for a, b in zip(found["qs"], values["q"], strict=True)]
+        return way, way, 1.0
+    (lasting,) = found["lasting"]
+    ways: list[Scalar] = []
+    rates: list[Scalar] = []
+    first = 0
+    for joint in model.robot.moving_joints:
+        for many, few in ((ways, found["way"]), (rates, found["rates"])):
+            many += few[first : first + joint.nv] if joint.type.quaternion is None else [0.0] * joint.nq
+        first += joint.nv
+    return ways, rates, lasting
+
+
+_USES = (
+    (["q", "qd"], ["k1", "qs", "vs"]),
+    (["q", "qd", "vs"], ["k2", "r2", "qs", "vs"]),
+    (["q", "qd", "vs", "r2"], ["k3", "r3", "qs", "vs"]),
+    (["q", "qd", "vs", "k1", "k2", "k3", "r2", "r3"], ["q", "qd", "qs", "vs", "alarm"]),
+)
+"""What the four stages read and write."""
