@@ -5,20 +5,29 @@ This is where they are put on ``Robot``, which itself is data and knows none of 
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuler.diagnose.doctor import Finding, examine
+from neuler.diagnose.doctor import examine
+from neuler.diagnose.finding import Finding
 from neuler.errors import InputError, RobotError
 from neuler.kernels import Kernel
 from neuler.quantities.catalogue import QUANTITIES
+from neuler.quantities.elastic import needed_derivatives
 from neuler.robot import Robot
 from neuler.robot.parallel import PLATFORM
 from neuler.solve.assembly import Assembly, assemble
-from neuler.solve.platforms import motors, platform_positions, refuse_unless_parallel
+from neuler.solve.platforms import is_parallel, motors, platform_positions
 from neuler.solve.reference import near_reference
+
+if TYPE_CHECKING:
+    from neuler.rollouts.adjoint import RolloutGradient
+    from neuler.rollouts.rollout import ControlledRollout, Rollout
+    from neuler.rollouts.tangent import RolloutSensitivities
+    from neuler.solve.inverse_kinematics import Reached
 
 Array = NDArray[np.float64]
 
@@ -35,6 +44,10 @@ class Verb:
         return robot.__dict__.setdefault(self.name, Kernel.later(robot, self.name))
 
 
+_OF_ASSEMBLE = ("continuous", "tolerance", "iterations")
+"""Options that ``assemble`` has beside its guess."""
+
+
 class Methods:
     """What a robot can do beside its quantities."""
 
@@ -49,6 +62,16 @@ class Methods:
     def check(self) -> list[Finding]:
         """The doctor's findings: what is unphysical or suspicious. A list, empty for a healthy robot."""
         return examine(cast("Robot", self))
+
+    def needed_derivatives(self) -> dict[str, int]:
+        """By joint, the highest derivative of its motion that ``elastic_inverse_dynamics`` depends on: 4 is the snap.
+
+        >>> import neuler
+        >>> motor = neuler.Motor("m", "joint2", 50, inertia=1e-4, stiffness=100.0)
+        >>> neuler.robots.puma560().replace(motors=[motor]).needed_derivatives()["joint6"]
+        4
+        """
+        return needed_derivatives(cast("Robot", self))
 
     def assemble(
         self,
@@ -81,22 +104,189 @@ class Methods:
             raise InputError(f"assemble: robot {robot.name!r} has no loops to close")
         return assemble(robot, q_active, guess, independent, continuous, tolerance, iterations)
 
-    def inverse_kinematics(self, pose: ArrayLike, guess: ArrayLike | None = None, **options: Any) -> Assembly:
-        """Positions of all legs of a parallel robot for positions of its platform, as its joint counts them.
+    def rollout(
+        self,
+        q0: ArrayLike,
+        qd0: ArrayLike,
+        tau: ArrayLike | Callable[..., Any],
+        dt: ArrayLike,
+        steps: int | None = None,
+        method: str = "rk4",
+        every: int = 1,
+        *,
+        memory: ArrayLike | None = None,
+        reference: ArrayLike | None = None,
+        period: float | None = None,
+        external: Mapping[str, Any] | None = None,
+        loads: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        limits: str = "ignore",
+        start: int = 0,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> Rollout | ControlledRollout:
+        """Simulate: states after every ``every``-th of ``steps`` steps of dt (s), all in one call of machine code.
 
-        ``guess`` (a position q of the whole robot; by default the reference) and ``options`` are those of
-        ``assemble``. A pose that the legs cannot reach, or whose orientation they do not allow, or whose
-        quaternion is not of length one, is an error; of a batch, these rows are NaN and a warning counts them.
+        ``q0`` (..., nq), ``qd0`` (..., nv), ``dt`` (...): batch axes lead and broadcast. ``tau`` (..., steps, nu), or
+        (..., 1, nu) for forces that are held; or a controller, a function ``(t, q, qd, memory, reference) -> (tau,
+        memory)`` that becomes part of the loop (then ``steps`` must be given). ``method``: "rk4", fourth order;
+        "euler", semi-implicit, first order; "implicit", second order, for stiff springs and dampers.
+
+        Of a controller ``memory`` (..., nm) is its memory at the beginning (default: its ``memory0``), ``reference``
+        (..., steps or 1, nr) what it is to follow, ``period`` (s) the time from sample to sample (default: its own
+        ``period``, or one step). ``external`` and ``loads`` map frames to wrenches (force; moment), in their own axes
+        or the base's: (..., 6) held, or a function of (t, q, qd). ``parameters`` maps names of parameters to their
+        values, a row each: docs/parameters.md.
+        ``limits="stop"`` ends a row at a joint's limit. ``start`` is the number of the first step: t = start dt.
+        ``out`` takes arrays for q and qd (and tau, with a controller).
+
+        Gives a named tuple: q (..., kept, nq), qd (..., kept, nv), and of every row ``status`` (0 ok, 1 not finite, 2
+        diverged, 3 limit, 4 loop open or singular, 5 controller), ``step`` and ``joint`` of what happened: states
+        after it are NaN, other rows go on. With a controller also ``memory`` and ``tau`` (..., kept, nu).
 
         >>> import neuler
+        >>> arm = neuler.robots.two_link()
+        >>> found = arm.rollout([0.3, 0.2], [1.0, 0.0], [[0.0, 0.0]], 1e-3, steps=1000, every=100)
+        >>> found.q.shape, int(found.status), int(found.step)
+        ((10, 2), 0, 1000)
+        """
+        from neuler.rollouts.rollout import rollout
+
+        return rollout(
+            cast("Robot", self), q0, qd0, tau, dt, steps, method, every, memory=memory, reference=reference,
+            period=period, external=external, loads=loads, parameters=parameters, limits=limits, start=start, out=out,
+            threads=threads,
+        )  # fmt: skip
+
+    def rollout_sensitivities(
+        self,
+        q0: ArrayLike,
+        qd0: ArrayLike,
+        tau: ArrayLike,
+        dt: ArrayLike,
+        steps: int | None = None,
+        method: str = "rk4",
+        every: int = 1,
+        *,
+        external: Mapping[str, Any] | None = None,
+        loads: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        start: int = 0,
+        threads: int | None = None,
+    ) -> RolloutSensitivities:
+        """A rollout with the exact derivatives of its states to its start, and to ``parameters`` where there are some.
+
+        Arguments as of :meth:`rollout`, tau an array. dq and dqd are (..., kept, nv, n): a column for every change of
+        q0 (nv of them, along velocities), of qd0 (nv), and for every parameter. By the derivative of the step itself,
+        carried along: they are those of the numbers that the rollout gives.
+
+        >>> import neuler
+        >>> arm = neuler.robots.two_link()
+        >>> found = arm.rollout_sensitivities([0.3, 0.2], [1.0, 0.0], [[0.0, 0.0]], 1e-3, steps=100, every=100)
+        >>> found.dq.shape
+        (1, 2, 4)
+        """
+        from neuler.rollouts.tangent import rollout_sensitivities
+
+        return rollout_sensitivities(
+            cast("Robot", self), q0, qd0, tau, dt, steps, method, every, external=external, loads=loads,
+            parameters=parameters, start=start, threads=threads,
+        )  # fmt: skip
+
+    def rollout_gradient(
+        self,
+        q0: ArrayLike,
+        qd0: ArrayLike,
+        tau: ArrayLike,
+        dt: ArrayLike,
+        steps: int | None = None,
+        method: str = "rk4",
+        *,
+        running: Callable[..., Any] | None = None,
+        final: Callable[..., Any] | None = None,
+        external: Mapping[str, Any] | None = None,
+        loads: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        start: int = 0,
+        threads: int | None = None,
+    ) -> RolloutGradient:
+        """The cost of a rollout and its exact gradient to all forces, to the start and to ``parameters``.
+
+        cost = final(q_N, qd_N) + sum of dt running(t, q, qd, tau) over the steps, each at its beginning; both are
+        functions over traced values, as of ``neuler.function``, and give one number. Other arguments as of
+        :meth:`rollout`, tau an array. One rollout, and one loop back through it; all states are kept in between.
+
+        >>> import neuler
+        >>> arm = neuler.robots.two_link()
+        >>> found = arm.rollout_gradient([0.3, 0.2], [1.0, 0.0], [[0.0, 0.0]] * 50, 1e-3,
+        ...                              running=lambda t, q, qd, tau: tau @ tau, final=lambda q, qd: q @ q)
+        >>> found.tau.shape
+        (50, 2)
+        """
+        from neuler.rollouts.adjoint import rollout_gradient
+
+        return rollout_gradient(
+            cast("Robot", self), q0, qd0, tau, dt, steps, method, running=running, final=final, external=external,
+            loads=loads, parameters=parameters, start=start, threads=threads,
+        )  # fmt: skip
+
+    def inverse_kinematics(
+        self,
+        pose: ArrayLike,
+        guess: ArrayLike | None = None,
+        *,
+        frame: str | None = None,
+        **options: Any,
+    ) -> Reached | Assembly:
+        """Positions q at which ``frame`` (a link or a frame; by default ``robot.tip``) has a pose in the base frame.
+
+        ``pose`` are homogeneous matrices (..., 4, 4); with ``orientation=False`` positions (..., 3) of its origin (m).
+        Damped Newton steps (Levenberg, Marquardt) with the exact Jacobian lead there from ``guess`` (q; by default
+        ``robot.neutral()``), and where they do not, from random starts: of all that is found from these the solution
+        nearest to the guess counts. Limits of joints are kept; joints that do not move the frame stay as in the guess.
+        Batch axes lead. Loops stay closed; the guess must be closed.
+
+        ========================  =====================================================================
+        ``orientation=True``      whether the frame's turn counts too
+        ``joints=None``           names of the joints that may move; the others stay as in the guess
+        ``limits=True``           whether limits of joints are kept
+        ``tolerance=1e-10``       what the frame may miss by (m, rad)
+        ``iterations=100``        steps from each start
+        ``starts=64``, ``seed=0`` random starts, the same for every row
+        ========================  =====================================================================
+
+        One pose that cannot be reached is an error that says by how much; of a batch, these rows are NaN and a warning
+        counts them.
+
+        >>> import neuler
+        >>> robot = neuler.robots.puma560()
+        >>> goal = robot.compile("link_poses", frame="link6")([0.1, -0.5, 0.3, 0.2, 0.7, -0.4])
+        >>> found = robot.inverse_kinematics(goal, [0.0, -0.4, 0.2, 0.0, 0.5, 0.0])
+        >>> found.q.round(6).tolist(), bool(found.converged)
+        ([0.1, -0.5, 0.3, 0.2, 0.7, -0.4], True)
+
+        Of a parallel robot without a ``frame``: positions of all legs for positions of its platform, as its joint
+        counts them. ``guess`` (by default the reference) and ``options`` are those of ``assemble``. A pose that the
+        legs cannot reach, or whose orientation they do not allow, or whose quaternion is not of length one, is an
+        error; of a batch, these rows are NaN and a warning counts them.
+
         >>> robot = neuler.robots.gough_stewart()
         >>> found = robot.inverse_kinematics([0.25, 0.433, 1.0, 0, 0, 0, 1])
         >>> [round(float(x), 5) for x in found.q[9::3]]
         [1.0247, 1.03923, 1.14175, 1.12604, 1.02037, 1.09863]
         """
         robot = cast("Robot", self)
-        refuse_unless_parallel(robot, "inverse_kinematics")
-        return self.assemble(platform_positions(robot, pose), guess, independent=(PLATFORM,), **options)
+        if frame is None and is_parallel(robot):
+            other = next((name for name in options if name not in _OF_ASSEMBLE), None)
+            if other is not None:
+                raise InputError(
+                    f"inverse_kinematics: without a frame, robot {robot.name!r} is led by its platform, and {other!r} "
+                    f"is no option of that: {', '.join(_OF_ASSEMBLE)} are; name a frame of the platform"
+                )
+            return self.assemble(platform_positions(robot, pose), guess, independent=(PLATFORM,), **options)
+        from neuler.solve.inverse_kinematics import inverse_kinematics  # few programs need it
+
+        return inverse_kinematics(robot, pose, guess, frame, **options)
 
     def forward_kinematics(self, q_active: ArrayLike, guess: ArrayLike | None = None, **options: Any) -> Assembly:
         """Positions of the platform and of all legs of a parallel robot, for positions of its motors.
@@ -112,7 +302,11 @@ class Methods:
         [0.0, 0.0, -0.534]
         """
         robot = cast("Robot", self)
-        refuse_unless_parallel(robot, "forward_kinematics")
+        if not is_parallel(robot):
+            raise InputError(
+                f"forward_kinematics: robot {robot.name!r} has no platform on legs; neuler.parallel_robot makes such a "
+                "robot. Of others, link_poses says where the links are"
+            )
         if robot.mobility.driven < robot.nv:
             raise RobotError(
                 f"forward_kinematics: robot {robot.name!r} has {robot.nv} freedoms, of which its motors decide "

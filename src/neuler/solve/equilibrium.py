@@ -23,6 +23,8 @@ _FURTHEST = 0.5
 def settling(robot: Robot) -> list[int]:
     """Numbers of its own velocities that no motor holds: of elastic joints; in loops of all that nobody drives.
 
+    Those of joints behind the spring of a motor among them.
+
     >>> import neuler
     >>> settling(neuler.robots.puma560().with_spring("joint3", 800.0))
     [2]
@@ -30,7 +32,9 @@ def settling(robot: Robot) -> list[int]:
     every = [joint for joint in robot.moving_joints for _ in range(joint.nv)]
     own = [every[k] for k in robot.mobility.choice.independent]
     roles = ("elastic", "passive") if robot.loops else ("elastic",)
-    return [k for k, joint in enumerate(own) if joint.role in roles and not joint.type.always_passive]
+    behind = {joint.series[0] for joint in robot.moving_joints if joint.series}
+    loose = [joint.role in roles or joint.name in behind for joint in own]
+    return [k for k, joint in enumerate(own) if loose[k] and not joint.type.always_passive]
 
 
 def derivative(robot: Robot, q: Array, function: Callable[[Array], ArrayLike]) -> Array:

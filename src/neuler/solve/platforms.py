@@ -21,12 +21,9 @@ def motors(robot: Robot) -> tuple[str, ...]:
     return robot.replace(independent=None).mobility.independent
 
 
-def refuse_unless_parallel(robot: Robot, verb: str) -> None:
-    """Who has no platform on legs has no such positions."""
-    if not robot.loops or PLATFORM not in robot.joint_names:
-        raise InputError(
-            f"{verb}: robot {robot.name!r} has no platform on legs; neuler.parallel_robot makes such a robot"
-        )
+def is_parallel(robot: Robot) -> bool:
+    """Whether it has a platform on legs."""
+    return bool(robot.loops) and PLATFORM in robot.joint_names
 
 
 def platform_positions(robot: Robot, pose: ArrayLike) -> Array:
