@@ -1,0 +1,218 @@
+"""What a controller is: a function from time, state, memory and reference to forces and memory, over any scalars.
+
+``controller(t, q, qd)`` gives ``(tau, memory)`` for numbers in any batch, by compiled code; with traced values its
+operations become part of the function that calls it: a rollout, a cost, another controller.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuler.control.coordinates import Coordinates, split
+from neuler.control.references import Reference
+from neuler.errors import InputError
+from neuler.functions.function import Function, function
+from neuler.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+class Command(NamedTuple):
+    """What a controller gives: forces of the motors (..., nu), and its memory for the next sample."""
+
+    tau: Any
+    memory: Any
+
+
+class Wanted(NamedTuple):
+    """A reference, taken apart: positions of the robot's own coordinates, velocities, accelerations, and so on."""
+
+    q: Any
+    qd: Any
+    qdd: Any
+    more: tuple[Any, ...] = ()
+
+
+class Controller:
+    """A law for the forces of a robot's motors. Subclasses write ``law``; the rest is here.
+
+    ``reference`` is where the robot is to be, by the robot's own coordinates (of a tree q; of loops the positions of
+    the independent joints): positions to stay at, a function of time that gives positions, or one that gives
+    positions, velocities and accelerations one behind the other (which joints with quaternions need); or None, where
+    every call is handed such numbers. ``period`` (s) is the time between samples, between which tau is held; None:
+    every step of an integrator is one. ``memory0`` is the memory that a run starts with.
+    """
+
+    name = "controller"
+    order = 2
+    """Derivatives of the reference that the law needs."""
+
+    def __init__(self, robot: Robot, reference: Any = None, period: float | None = None) -> None:
+        if not isinstance(robot, Robot):
+            raise InputError(f"{self.name}: a robot is needed, got {type(robot).__name__}")
+        self._refuse(robot)
+        self.robot = robot
+        self.coordinates = self._coordinates(robot)
+        self.period = self._checked_period(period)
+        self.memory0: Array = np.zeros(0)
+        self.reference: Callable[[Any], Any] | None = reference
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A change of the law: what was compiled of the old one is forgotten. A change in place it would not see."""
+        if isinstance(value, np.ndarray):
+            value = value.copy()
+            value.setflags(write=False)
+        object.__setattr__(self, name, self._checked_reference(value) if name == "reference" else value)
+        self.__dict__["_compiled"] = {}
+
+    def _kept(self, key: object, make: Callable[[], Function]) -> Function:
+        """A function of the law, made once until the law changes."""
+        compiled: dict[object, Function] = self.__dict__["_compiled"]
+        if key not in compiled:
+            compiled[key] = make()
+        return compiled[key]
+
+    # ---- what a subclass says ------------------------------------------------------------------------
+
+    def law(self, t: Any, q: Any, qd: Any, memory: Any, wanted: Wanted) -> Any:
+        """tau, or (tau, memory) where it has some; of traced values, which are inputs of their own graph."""
+        raise NotImplementedError
+
+    def _refuse(self, robot: Robot) -> None:
+        """Robots that it is not for, by name."""
+
+    def _coordinates(self, robot: Robot) -> Coordinates:
+        """Those that its references are of."""
+        return Coordinates.of(robot)
+
+    # ---- what it is asked ------------------------------------------------------------------------------
+
+    @property
+    def memory(self) -> int:
+        """Numbers that it remembers."""
+        return len(self.memory0)
+
+    @property
+    def reference_sizes(self) -> tuple[int, ...]:
+        """Numbers of positions, velocities, accelerations, ... in a reference."""
+        return (self.coordinates.size, *[self.coordinates.speeds] * self.order)
+
+    def __call__(self, t: Any, q: Any, qd: Any, memory: Any = None, reference: Any = None) -> Command:
+        """(tau, memory) at time t (s) in the state q, qd; leading axes are a batch.
+
+        ``memory`` is by default that of the start, ``reference`` what the controller's own gives at t.
+        """
+        given = reference is not None and np.size(reference) > 0 and bool(self.reference_sizes)
+        if not given and self.reference is None and self.reference_sizes:
+            raise InputError(
+                f"{self.name}: it has no reference of its own; give it one, or hand {sum(self.reference_sizes)} "
+                "numbers (positions, velocities, ...) to every call: reference="
+            )
+        arrays = [t, q, qd]
+        if self.memory:
+            arrays.append(self.memory0 if memory is None else memory)
+        if given:
+            arrays.append(reference)
+        found = self._function(given)(*arrays)
+        return Command(*found) if self.memory else Command(found, np.zeros(0) if memory is None else memory)
+
+    def function(self) -> Function:
+        """The compiled law: (t, q, qd[, memory][, reference]) -> tau[, memory]; with derivatives, ``bind()`` and all.
+
+        ``reference`` is an input where the controller has none of its own.
+        """
+        return self._function(self.reference is None and bool(self.reference_sizes))
+
+    def _function(self, given: bool) -> Function:
+        return self._kept(given, lambda: self._traced(given))
+
+    def _traced(self, given: bool) -> Function:
+        robot = self.robot
+        inputs: dict[str, Any] = {"t": (), "q": robot.nq, "qd": robot.nv}
+        outputs: dict[str, Any] = {"tau": robot.nu}
+        if self.memory:
+            inputs["memory"], outputs["next_memory"] = self.memory, self.memory
+        if given:
+            inputs["reference"] = sum(self.reference_sizes)
+
+        def traced(t: Any, q: Any, qd: Any, *more: Any) -> Any:
+            memory = more[0] if self.memory else np.zeros(0)
+            return self.law(t, q, qd, memory, self.taken_apart(more[-1] if given else self._own(t)))
+
+        return function(traced, inputs, outputs, self.name)
+
+    def _own(self, t: Any) -> Any:
+        """What its own reference gives."""
+        return np.zeros(0) if self.reference is None else self.reference(t)
+
+    def taken_apart(self, flat: Any) -> Wanted:
+        """A flat reference."""
+        if not self.reference_sizes:
+            return Wanted(None, None, None)
+        parts = [*split(flat, self.reference_sizes), *[None] * 2]
+        return Wanted(parts[0], parts[1], parts[2], tuple(parts[3:-2]))
+
+    # ---- what it is given ------------------------------------------------------------------------------
+
+    def _checked_period(self, period: float | None) -> float | None:
+        if period is None:
+            return None
+        try:
+            found = float(period)
+        except (TypeError, ValueError):
+            found = math.nan
+        if not 0 < found < math.inf:
+            raise InputError(f"{self.name}: period must be a positive time (s) or None, got {period!r}")
+        return found
+
+    def _checked_reference(self, reference: Any) -> Callable[[Any], Any] | None:
+        if reference is None or not self.reference_sizes:
+            return None
+        size, whole = self.reference_sizes[0], sum(self.reference_sizes)
+        if not callable(reference):
+            return self._constant(reference)
+        if isinstance(reference, Reference):
+            if reference.size == size and self.coordinates.plain:
+                return reference if reference.order == self.order else reference.with_order(self.order)
+            found = (reference.order + 1) * reference.size
+            given: Any = reference
+        else:
+            probe = function(lambda t: _flat(reference(t)), {"t": ()}, name=f"{self.name}_reference")
+            found, given = probe.outputs[0].size, probe
+            if found == size and self.coordinates.plain:
+                return Reference(lambda t: _flat(reference(t)), self.order, f"{self.name}_reference")
+        if found == whole:
+            return given
+        shown = " + ".join(map(str, self.reference_sizes))
+        alone = f"{size} positions, or " if self.coordinates.plain else ""
+        raise InputError(
+            f"{self.name}: the reference of robot {self.robot.name!r} must give {alone}{shown} numbers (positions, "
+            f"velocities, ...); it gives {found}"
+        )
+
+    def _constant(self, reference: ArrayLike) -> Callable[[Any], Any]:
+        size, whole = self.reference_sizes[0], sum(self.reference_sizes)
+        try:
+            values = np.atleast_1d(np.asarray(reference, dtype=float))
+        except (TypeError, ValueError):
+            values = np.zeros((0, 0))
+        if values.shape != (size,) or not np.isfinite(values).all():
+            raise InputError(
+                f"{self.name}: expected as reference {size} positions of robot {self.robot.name!r}, or a function of "
+                f"time, got {reference!r:.80}"
+            )
+        still = np.concatenate([values, np.zeros(whole - size)])
+        return function(lambda t: still, {"t": ()}, "reference", f"{self.name}_reference")
+
+    def __repr__(self) -> str:
+        sampled = "at every step" if self.period is None else f"every {self.period:g} s"
+        return f"<{self.name} of {self.robot.name!r}, {sampled}>"
+
+
+def _flat(values: Any) -> Any:
+    return np.atleast_1d(np.asarray(values, dtype=object))
