@@ -1,8 +1,12 @@
-"""Seeing a robot: pictures (``draw``), text, and the report. Needs ``pip install neuler[view]`` for pictures."""
+"""Seeing a robot: pictures (``draw``), text, the report, and motions (``play``).
+
+Pictures need ``pip install neuler[view]``; a page that plays a motion needs nothing.
+"""
 
 from __future__ import annotations
 
 from neuler.view.draw import draw
+from neuler.view.player import play
 from neuler.view.report import write_report
 
-__all__ = ["draw", "write_report"]
+__all__ = ["draw", "play", "write_report"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.plain import number
 from neuler.view.space import HINGE, INK, MASS, SLIDE, plotting
 
 Array = NDArray[np.float64]
@@ -42,7 +43,7 @@ def force_figure(times: Array, force: Array, gravity: Array, unit: str, limit: f
     if near_limit(force, limit):
         for side in (limit,) * bool(force.max() >= NEAR * limit) + (-limit,) * bool(force.min() <= -NEAR * limit):
             ax.axhline(side, color=LIMIT, linewidth=1.2, linestyle=(0, (1, 1.5)))
-    _plain(ax, unit)
+    plain_axes(ax, unit)
     if max(float(np.abs(force).max()), float(np.abs(gravity).max())) < 1e-9:  # do not zoom into rounding
         ax.set_ylim(-1.0, 1.0)
     return figure
@@ -135,11 +136,40 @@ def margin_figure(times: Array, margin: Array) -> Any:
     ax = figure.add_subplot()
     ax.plot(times, margin, color=SLIDE, linewidth=1.9)
     ax.set_ylim(0.0, 1.1 * float(np.nanmax(margin, initial=1e-12)))
-    _plain(ax, "margin")
+    plain_axes(ax, "margin")
     return figure
 
 
-def _plain(ax: Any, unit: str) -> None:
+LEAST = 0.01
+"""Percent from which a share has a bar."""
+
+
+def share_figure(names: Sequence[str], shares: Sequence[Array], colours: Sequence[str], unit: str) -> Any:
+    """Bars in percent, one of each colour a name, on a logarithmic scale; the numbers stand beside them."""
+    names, n = short_names([*names]), len(names)
+    figure = plotting()(figsize=(6.4, 0.7 + 0.2 * (len(shares) + 0.6) * n), layout="constrained")
+    ax = figure.add_subplot()
+    high = max(float(np.max(part, initial=0.0)) for part in shares)
+    for k, (part, colour) in enumerate(zip(shares, colours, strict=True)):
+        place = np.arange(n) + 0.36 * (k - (len(shares) - 1) / 2)
+        ax.barh(place, np.maximum(part - LEAST, 0.0), 0.32, left=LEAST, color=colour)
+        for y, x in zip(place, part, strict=True):
+            told = f"{number(x, 2 if x < 10 else 3)}%" if x >= LEAST else "0" if x < 1e-7 else f"< {LEAST:g}%"
+            ax.text(max(x, LEAST) * 1.12, y, told, va="center", fontsize=7, color=INK)
+    ax.set_xscale("log")
+    ax.set_xlim(LEAST, max(10.0 * high, 1.0))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_yticks(range(n), names, parse_math=False)
+    ax.invert_yaxis()
+    ax.set_xlabel(unit, fontsize=8, color=INK)
+    ax.tick_params(labelsize=8, colors="#5b6876")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color("#aab4c0")
+    return figure
+
+
+def plain_axes(ax: Any, unit: str) -> None:
+    """Over time, small letters and no frame."""
     ax.set_xlabel("t / s", fontsize=8, color=INK)
     ax.set_ylabel(unit, fontsize=8, color=INK)
     ax.tick_params(labelsize=8, colors="#5b6876")

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from neuler.errors import InputError
 from neuler.robot import Robot
 from neuler.view.labels import label, merged
-from neuler.view.marks import bodies, joint_mark, link_line, mark_size, plate
-from neuler.view.placed import PLATE, Placed
-from neuler.view.space import CUT, INK, STEEL, azimuth, box_around, drawn, frame, ground, plotting, svg
+from neuler.view.marks import bodies, joint_mark, link_line, mark_size, plate, rotor_mark
+from neuler.view.placed import Placed
+from neuler.view.space import CUT, INK, ROTOR, SPRING, STEEL, azimuth, box_around, drawn, frame, ground, plotting, svg
 
 Array = NDArray[np.float64]
 
@@ -30,8 +30,10 @@ def draw(robot: Robot, q: ArrayLike | None = None, ax: Any = None, *, extent: tu
     Links are lines between joint origins, dashed where they are ground. Joints are small bodies along their axes:
     cylinders turn, boxes slide, a bolt in a nut does both, a ball turns any way, a plate moves in its plane, a cross
     slides any way; those that no motor moves are pale. Discs are mass centres whose area grows with mass, the square
-    is the base (left out where a robot floats far from it). Crosses in circles are joints at which loops are cut; a
-    loop that is open, or slides, has two with a dashed line between them. What three loops or more hold is a plate.
+    is the base (left out where a robot floats far from it). Discs on a shaft are rotors of motors, with a dotted line
+    to each joint that they drive, violet through a spring; one that sits on a joint is drawn beside it. Crosses in
+    circles are joints at which loops are cut; a loop that is open, or slides, has two with a dashed line between them.
+    What three loops or more hold is a plate.
 
     ``q`` is by default the neutral position, with loops the closed reference.
     ``ax`` must be 3-D axes (``figure.add_subplot(projection="3d")``); without it a figure is made.
@@ -52,11 +54,12 @@ def draw(robot: Robot, q: ArrayLike | None = None, ax: Any = None, *, extent: tu
     lines += _joints(ax, placed, size, plates, stands)
     lines += _cuts(ax, placed, plates, size)
     _gears(ax, placed)
+    spots = _rotors(ax, placed, size, normal)
     bodies(ax, robot, placed.origins, placed.centres)
     if stands:
         ax.scatter(*placed.origins[0], marker="s", s=30 if plates else 70, color=INK, depthshade=False, zorder=3)
     corners = np.array(list(itertools.product(*zip(low, high, strict=True))))
-    label(ax, merged(_names(placed, plates), size), lines, placed.points, corners)
+    label(ax, merged(_names(placed, plates, spots), size), lines, np.vstack([placed.points, spots]), corners)
     return ax
 
 
@@ -84,24 +87,13 @@ def _joints(ax: Any, placed: Placed, size: float, plates: set[int], stands: bool
 
 def _plates(ax: Any, placed: Placed) -> tuple[set[int], list[Array]]:
     """Platforms and what three legs or more stand on, as polygons; gives the numbers of these links, and edges."""
-    platforms = placed.platforms
-    if not platforms:
-        return set(), []
-    rigid = [0]  # of every link, the first of those that are fixed together
-    stands: dict[int, list[Array]] = {}
-    for number, joint, parent in _numbered(placed.robot):
-        rigid.append(number if joint.moves else rigid[parent])
-        if joint.moves and number not in platforms:
-            foot = placed.poses[parent] @ (*joint.placement.translation, 1.0)
-            stands.setdefault(rigid[parent], []).append(foot[:3])
     edges: list[Array] = []
-    for points in platforms.values():
+    for points in placed.platforms.values():
         edges += plate(ax, points)
-    carriers = {index: points for index, points in stands.items() if len(points) >= PLATE}
-    for points in carriers.values():
+    for points in placed.carriers.values():
         if float(np.ptp(points, axis=0).max()) > 1e-9:
             edges += plate(ax, points, ground=True)
-    return {number for number, first in enumerate(rigid) if first in platforms or first in carriers}, edges
+    return placed.plates, edges
 
 
 def _cuts(ax: Any, placed: Placed, plates: set[int], size: float) -> list[Array]:
@@ -131,8 +123,34 @@ def _gears(ax: Any, placed: Placed) -> None:
             ax.plot(*ends.T, color=CUT, linewidth=1.5, linestyle=(0, (1, 1.5)), zorder=6)
 
 
-def _names(placed: Placed, plates: set[int]) -> list[tuple[str, Array]]:
-    """Names and their places: of joints and loops, or where these are many of loops, plates and free links."""
+def _rotors(ax: Any, placed: Placed, size: float, normal: int | None) -> Array:
+    """Rotors of motors on their carriers, and dotted lines to what they drive; gives their places.
+
+    One that sits on a joint, as where nothing is said, is moved along its axis, the next one further; it is smaller
+    where the picture is taken along that axis and would not show the joint.
+    """
+    robot = placed.robot
+    mark = mark_size(size, min(len(robot.moving_joints), 30))
+    at = {joint.name: placed.origins[number] for number, joint, _ in _numbered(robot)}
+    taken, spots = list(at.values()), np.empty((0, 3))
+    for motor, pose in zip(robot.motors, placed.rotors, strict=True):
+        away = 0.0
+        while min(float(np.linalg.norm(pose[:3, 3] - place)) for place in taken) < 0.5 * mark:
+            away = 1.3 if away == 0.0 else 0.6
+            pose[:3, 3] -= away * mark * pose[:3, 2]
+        hides = away > 0.0 and normal is not None and abs(pose[normal, 2]) > 0.9
+        rotor_mark(ax, pose, 0.5 * mark if hides else mark)
+        for name in motor.ratios:
+            ends = np.array([pose[:3, 3], at[name]])
+            colour = SPRING if motor.elastic and name == motor.joint else ROTOR
+            ax.plot(*ends.T, color=colour, linewidth=1.3, linestyle=(0, (1, 1.5)), zorder=6)
+        taken.append(pose[:3, 3])
+        spots = np.vstack([spots, pose[:3, 3]])
+    return spots
+
+
+def _names(placed: Placed, plates: set[int], spots: Array) -> list[tuple[str, Array]]:
+    """Names and their places: of joints, loops and motors, or of many of loops, plates and free links."""
     numbered = _numbered(placed.robot)
     cuts = [(loop.name, ends.mean(axis=0)) for loop, ends in zip(placed.robot.loops, placed.cuts, strict=True)]
     joints = [(joint.name, placed.origins[k]) for k, joint, _ in numbered if joint.moves and joint.type.symbol]
@@ -140,7 +158,9 @@ def _names(placed: Placed, plates: set[int]) -> list[tuple[str, Array]]:
     if placed.platforms:
         legs = [(loop.name, _foot(placed, loop.first, plates)) for loop in placed.robot.loops]
         return [*legs, *((placed.robot.links[k].name, placed.origins[k]) for k in placed.platforms)]
-    return [*free, *joints, *cuts] if len(joints) + len(cuts) <= LABELS else [*free, *cuts]
+    few = [*free, *joints, *cuts] if len(joints) + len(cuts) <= LABELS else [*free, *cuts]
+    motors = list(zip((motor.name for motor in placed.robot.motors), spots, strict=True))
+    return [*few, *motors] if len(few) + len(motors) <= LABELS else few
 
 
 def _foot(placed: Placed, frame_name: str, plates: set[int]) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 from collections.abc import Iterable, Sequence
 
@@ -67,16 +68,23 @@ def pictures(images: Iterable[tuple[str, bytes]], kind: str) -> Markup:
     return tag("div", join(figures), cls=kind)
 
 
-def page(title: str, body: object) -> str:
-    """A whole page with its style inside; it refuses to load or run anything."""
-    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+def page(title: str, body: object, *, script: str = "", style: str = "", wide: bool = False) -> str:
+    """A whole page with its style inside; it refuses to load anything, and to run anything but ``script``.
+
+    ``style`` goes on top of that of all pages; ``wide``: it takes the whole width of the window.
+    """
+    run, tail = "", ""
+    if script:
+        digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+        run, tail = f"; script-src 'sha256-{digest}'", f"<script>{script}</script>\n"
+    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'{run}"
     return (
         "<!DOCTYPE html>\n"
         '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
-        f"<body>\n<main>\n{escape(body)}\n</main>\n</body>\n</html>\n"
+        f"<title>{escape(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n"
+        f"<body>\n<main{' class=wide' * wide}>\n{escape(body)}\n</main>\n{tail}</body>\n</html>\n"
     )
 
 
@@ -87,6 +95,7 @@ html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: #fff; color: var(--ink); font: 16px/1.55 Charter, "Bitstream Charter", "Sitka Text",
   Cambria, Georgia, serif; }
 main { max-width: 62rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
+main.wide { max-width: 96rem; padding-top: 1.2rem; }
 h1 { font-size: 2.1rem; line-height: 1.15; margin: 0 0 .35rem; letter-spacing: -.01em; overflow-wrap: anywhere; }
 h2 { font-size: 1.3rem; margin: 2.6rem 0 .7rem; padding-top: .9rem; border-top: 1px solid var(--line); }
 p { margin: .5rem 0; max-width: 44rem; overflow-wrap: anywhere; }

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.robot import Joint, Robot
-from neuler.view.space import HINGE, INK, MASS, SLIDE, SPRING, STEEL
+from neuler.view.space import HINGE, INK, MASS, ROTOR, SLIDE, SPRING, STEEL
 
 Array = NDArray[np.float64]
 Faces = list[Array]
@@ -74,7 +74,7 @@ def _cross() -> Faces:
     return [*_block(1.0, 0.16, 0.16), *_block(0.16, 1.0, 0.16), *_block(0.16, 0.16, 1.0)]
 
 
-_SYMBOLS: dict[str, tuple[str, str, Callable[[], Faces]]] = {
+SYMBOLS: dict[str, tuple[str, str, Callable[[], Faces]]] = {
     "hinge": ("revolute axis", HINGE, lambda: _tube(0.42, -0.85, 0.85)),
     "slide": ("prismatic axis", SLIDE, lambda: _block(0.34, 0.34, 1.25)),
     "screw": ("helical axis", HINGE, _screw),
@@ -88,7 +88,7 @@ _SYMBOLS: dict[str, tuple[str, str, Callable[[], Faces]]] = {
 def symbols(robot: Robot) -> list[tuple[str, str]]:
     """Colours and names of the marks of its joints."""
     found = dict.fromkeys(joint.type.symbol for joint in robot.joints)
-    return [(colour, name) for symbol, (name, colour, _) in _SYMBOLS.items() if symbol in found]
+    return [(colour, name) for symbol, (name, colour, _) in SYMBOLS.items() if symbol in found]
 
 
 # ---- in a picture --------------------------------------------------------------------------------
@@ -111,10 +111,10 @@ def link_line(ax: Any, ends: Array, joint: Joint, ground: bool) -> None:
 
 def joint_mark(ax: Any, joint: Joint, pose: Array, size: float, *, filled: bool) -> None:
     """The body that stands for a joint's kind; ``filled``: a motor moves it. A spring has a ring of its own."""
-    if joint.type.symbol not in _SYMBOLS:
+    if joint.type.symbol not in SYMBOLS:
         return
-    _, colour, shape = _SYMBOLS[joint.type.symbol]
-    turn = pose[:3, :3] @ _upright(np.array(joint.axis))
+    _, colour, shape = SYMBOLS[joint.type.symbol]
+    turn = pose[:3, :3] @ upright(np.array(joint.axis))
     faces = [pose[:3, 3] + size * face @ turn.T for face in shape()]
     _add(ax, faces, colour, filled)
     if joint.stiffness:
@@ -122,7 +122,13 @@ def joint_mark(ax: Any, joint: Joint, pose: Array, size: float, *, filled: bool)
         ax.scatter(*pose[:3, 3], color="none", edgecolor=SPRING, depthshade=False, **ring)
 
 
-def _upright(axis: Array) -> Array:
+def rotor_mark(ax: Any, pose: Array, size: float) -> None:
+    """A disc on a thin shaft, along z of the pose."""
+    shape = [*_tube(0.55, -0.16, 0.16), *_tube(0.13, -0.45, 0.45, 8)]
+    _add(ax, [pose[:3, 3] + size * face @ pose[:3, :3].T for face in shape], ROTOR, True)
+
+
+def upright(axis: Array) -> Array:
     """A rotation that takes z to the axis."""
     side = np.eye(3)[int(np.argmin(np.abs(axis)))]
     x = np.cross(side, axis)
@@ -158,15 +164,20 @@ def bodies(ax: Any, robot: Robot, origins: Array, centres: Array) -> None:
     ax.scatter(*centres[heavy].T, s=area, depthshade=False, **style)
 
 
-def plate(ax: Any, points: Sequence[Array], ground: bool = False) -> list[Array]:
-    """A polygon through points in the order of their angles about the middle; gives its edges."""
+def polygon(points: Sequence[Array]) -> Array:
+    """Points in the order of their angles about their middle: the corners of a polygon."""
     corners = np.array(points)
     away = corners - corners.mean(axis=0)
     _, _, axes = np.linalg.svd(away)
-    turn = np.argsort(np.arctan2(away @ axes[1], away @ axes[0]))
-    ring = corners[np.append(turn, turn[0])]
+    return corners[np.argsort(np.arctan2(away @ axes[1], away @ axes[0]))]
+
+
+def plate(ax: Any, points: Sequence[Array], ground: bool = False) -> list[Array]:
+    """A polygon through points in the order of their angles about the middle; gives its edges."""
+    corners = polygon(points)
+    edge = np.vstack([corners, corners[:1]])
     order, colour, alpha = (1, INK, 0.07) if ground else (3, MASS, 0.28)
     collection = importlib.import_module("mpl_toolkits.mplot3d.art3d").Poly3DCollection
-    ax.add_collection3d(collection([corners[turn]], facecolor=colour, alpha=alpha, linewidth=0, zorder=order))
-    ax.plot(*ring.T, color=INK if ground else STEEL, linewidth=1.2 if ground else 2.2, zorder=order)
-    return [ring[k : k + 2] for k in range(len(corners))]
+    ax.add_collection3d(collection([corners], facecolor=colour, alpha=alpha, linewidth=0, zorder=order))
+    ax.plot(*edge.T, color=INK if ground else STEEL, linewidth=1.2 if ground else 2.2, zorder=order)
+    return [edge[k : k + 2] for k in range(len(corners))]

@@ -117,7 +117,10 @@ def margins(robot: Robot, path: Array) -> Array:
 
 
 def _ways(robot: Robot) -> Iterable[Array]:
-    """How far each own velocity might go within its joint's limits: the largest first, to either side."""
+    """How far each own velocity might go within its joint's limits: the largest first, to either side.
+
+    The motor behind a spring goes with its joint.
+    """
     size = float(np.ptp(Placed.of(robot).points, axis=0).max()) or 1.0
     start = robot.neutral()
     own: list[tuple[Joint, float | None, float]] = []
@@ -131,6 +134,11 @@ def _ways(robot: Robot) -> Iterable[Array]:
     for share, sides in itertools.product(_SIZES, _SIDES) if robot.loops else [(1.0, _SIDES[0])]:
         steps = [share * fewer * step * sides[k // wave % 2] for k, (_, _, step) in enumerate(own)]
         found = [_within(joint, here, step) for (joint, here, _), step in zip(own, steps, strict=True)]
+        by = {joint.name: way for (joint, _, _), way in zip(own, found, strict=True)}
+        found = [
+            by.get(joint.series[0], 0.0) if joint.series else way
+            for (joint, _, _), way in zip(own, found, strict=True)
+        ]  # fmt: skip
         yield np.array(found)[order]
 
 

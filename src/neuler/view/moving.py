@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.files.columns import entries, force_parts, slots, velocity_parts
+from neuler.files.columns import entries, force_parts, slots, turns, velocity_parts
 from neuler.plain import number, shown
 from neuler.robot import Joint, Robot
 from neuler.solve.equilibrium import derivative, equilibrium, settling
@@ -57,18 +57,18 @@ def way(robot: Robot, motion: Motion) -> Markup:
     rows = []
     for joint, q, _ in slots(robot):
         role = "independent" if joint.name in robot.mobility.independent else "follows"
-        for name, path, unit in paths(joint, motion.q[:, q : q + joint.nq]):
+        for name, path, unit in paths(robot, joint, motion.q[:, q : q + joint.nq]):
             rows.append([name, role, *map(_near_zero, (path[0], path[-1], path.min(), path.max())), unit])
     head = ("joint", "", "from", "to", "least", "most", "unit")
     return join([title, tag("p", told), pictures(images, "panels"), table(head, rows, left=2)])
 
 
-def paths(joint: Joint, q: Array) -> list[tuple[str, Array, str]]:
+def paths(robot: Robot, joint: Joint, q: Array) -> list[tuple[str, Array, str]]:
     """A joint's positions along a motion: names, numbers, units; of a quaternion how far it has turned."""
     kind = joint.type
     plain = kind.nq if kind.quaternion is None else kind.quaternion
     names = [f"{joint.name} {part}" for part in kind.parts] or [joint.name]
-    found = [(names[k], q[:, k], "rad" if kind.turns[k] else "m") for k in range(plain)]
+    found = [(names[k], q[:, k], "rad" if turns(robot, joint)[k] else "m") for k in range(plain)]
     if kind.quaternion is not None:
         turn = q[:, kind.quaternion : kind.quaternion + 4]
         turned = 2 * np.arccos(np.clip(np.abs(turn @ turn[0]), 0.0, 1.0))
@@ -100,7 +100,7 @@ def forces_along(robot: Robot, motion: Motion) -> list[Force]:
     for joint, q, v in slots(robot):
         for k in range(joint.nv):
             ends = (float(motion.q[0, q + k]), float(motion.q[-1, q + k])) if joint.nq == joint.nv else None
-            unit = "N m" if joint.type.turns[k] else "N"
+            unit = "N m" if turns(robot, joint)[k] else "N"
             every.append((names[v + k], unit, ends, joint.limits.effort))
     return [
         Force(*every[number][:3], moved[:, k], held[:, k], every[number][3])
@@ -241,10 +241,12 @@ def springs(robot: Robot) -> Markup:
         return join([title, tag("p", "No balance of springs and gravity was found near the first pose.")])
     told = "With all motors at the first pose, springs and gravity balance where the table says."
     rows = []
+    start = {joint.series[0]: (joint.series[1], hanging[q]) for joint, q, _ in slots(robot) if joint.series}
     for joint, q, _ in slots(robot):
-        if joint.role == "elastic":
-            away = float(hanging[q]) - joint.rest
-            numbers = (joint.stiffness, joint.rest, float(hanging[q]), away, joint.stiffness * away)
+        stiff, rest = start.get(joint.name, (joint.stiffness, joint.rest))
+        if joint.role == "elastic" or joint.name in start:
+            away = float(hanging[q] - rest)
+            numbers = (stiff, float(rest), float(hanging[q]), away, stiff * away)
             rows.append([joint.name, *(_near_zero(x, 1e-15) for x in numbers)])
     head = ("joint", "stiffness", "rest", "hangs at", "away from rest", "spring force")
     parts = [title, tag("p", told), table(head, rows)]

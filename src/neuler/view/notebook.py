@@ -8,7 +8,7 @@ from neuler.errors import NeulerError
 from neuler.kernels import Kernel
 from neuler.plain import count, number, vector
 from neuler.robot import Robot
-from neuler.view import text
+from neuler.view import motors, text
 from neuler.view.draw import pose_pictures
 from neuler.view.html import Markup, escape, join, picture, tag
 from neuler.view.space import png
@@ -18,7 +18,7 @@ MOST = 24
 
 
 def robot_html(robot: Robot) -> str:
-    """A small table of the joints, and a picture where matplotlib is there."""
+    """Small tables of the joints and motors, and a picture where matplotlib is there."""
     facts = f"{', '.join(text.size(robot))}, {number(robot.mass)} kg, gravity ({vector(robot.gravity)}) m/s²"
     both = text.apart(robot)
     head = ("joint", "kind", "q", *(("qd",) if both else ()), "link", "mass, kg")
@@ -33,6 +33,12 @@ def robot_html(robot: Robot) -> str:
     left = sum(joint.moves for joint in robot.joints) - len(rows)
     if left:
         parts.append(tag("p", f"and {count(left, 'joint')} more"))
+    if robot.motors:
+        every = [motors.motor_head(robot), *motors.motor_rows(robot)[:MOST]]
+        top, *cells = [line[:3] + line[5:8] for line in every]  # motor, joints, link; ratio and inertia on both sides
+        parts.append(_table(top, cells))
+        if len(robot.motors) > MOST:
+            parts.append(tag("p", f"and {count(len(robot.motors) - MOST, 'motor')} more"))
     return tag("div", tag("div", *parts), *_drawn(robot), style="display:flex;flex-wrap:wrap;gap:1em")
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
 from neuler.robot import Robot
+from neuler.robot.motor import seat
 from neuler.view.space import box_around
 
 Array = NDArray[np.float64]
@@ -41,7 +42,7 @@ class Placed:
             )
         if not np.isfinite(state).all():
             raise InputError(f"draw: q must be finite, got {state.tolist()}")
-        poses = _link_poses(robot, state)
+        poses = link_poses(robot, state)
         ends = [[_point(robot, poses, name) for name in (loop.first, loop.second)] for loop in robot.loops]
         return cls(robot, state, poses, np.array(ends).reshape(-1, 2, 3))
 
@@ -57,8 +58,23 @@ class Placed:
         return np.einsum("kij,kj->ki", self.poses[:, :3, :3], com) + self.origins
 
     @property
+    def rotors(self) -> Array:
+        """Frames of the motors, z along their axes, (motors, 4, 4)."""
+        joints = {joint.name: joint for joint in self.robot.joints}
+        found = []
+        for motor in self.robot.motors:
+            index, _ = self.robot.locate(motor.carrier or joints[motor.joint].parent)
+            found.append(self.poses[index] @ seat(motor, joints[motor.joint]).matrix)
+        return np.array(found).reshape(-1, 4, 4)
+
+    @property
     def points(self) -> Array:
         """All that is drawn. The ground of a robot that floats is no part of it: it may be far away."""
+        return np.vstack([self.outline, self.rotors[:, :3, 3]])
+
+    @property
+    def outline(self) -> Array:
+        """The same without motors."""
         first = int(floats(self.robot))
         return np.vstack([self.origins[first:], self.centres[first:], self.cuts.reshape(-1, 3)])
 
@@ -74,10 +90,33 @@ class Placed:
         return {index: points for index, points in found.items() if len(points) >= PLATE}
 
     @property
+    def carriers(self) -> dict[int, list[Array]]:
+        """By the first link of those fixed together, on which three joints or more stand: where they stand.
+
+        None where no loops hold a platform.
+        """
+        platforms = self.platforms
+        if not platforms:
+            return {}
+        rigid = rigid_groups(self.robot)
+        stands: dict[int, list[Array]] = {}
+        for number, (joint, parent) in enumerate(zip(self.robot.joints, self.robot.antecedents, strict=True), start=1):
+            if joint.moves and number not in platforms:
+                foot = self.poses[parent] @ (*joint.placement.translation, 1.0)
+                stands.setdefault(rigid[parent], []).append(foot[:3])
+        return {index: points for index, points in stands.items() if len(points) >= PLATE}
+
+    @property
+    def plates(self) -> set[int]:
+        """Links that are drawn as plates: platforms, what legs stand on, and all that is fixed to them."""
+        held = self.platforms.keys() | self.carriers.keys()
+        return {number for number, first in enumerate(rigid_groups(self.robot)) if first in held}
+
+    @property
     def plane(self) -> int | None:
         """The axis (0, 1, 2) orthogonal to which all of it lies in one plane and moves; else None."""
-        size = float(np.ptp(self.points, axis=0).max()) or 1.0
-        flat = [k for k in (2, 1, 0) if np.ptp(self.points[:, k]) < _FLAT * size]
+        size = float(np.ptp(self.outline, axis=0).max()) or 1.0
+        flat = [k for k in (2, 1, 0) if np.ptp(self.outline[:, k]) < _FLAT * size]
         if not flat or not self.robot.nv:
             return None
         qd = np.random.default_rng(0).normal(size=(2, self.robot.nv))
@@ -92,8 +131,8 @@ class Placed:
         return None
 
 
-def _link_poses(robot: Robot, q: Array) -> Array:
-    """Homogeneous matrices of all links, also of a robot that does not move."""
+def link_poses(robot: Robot, q: Array) -> Array:
+    """Homogeneous matrices of all links, (..., links, 4, 4), also of a robot that does not move."""
     if robot.nv:
         return np.asarray(robot.link_poses(q))
     if robot.nq:  # its loops hold it
@@ -101,7 +140,15 @@ def _link_poses(robot: Robot, q: Array) -> Array:
     poses = [np.eye(4)]
     for joint, parent in zip(robot.joints, robot.antecedents, strict=True):
         poses.append(poses[parent] @ joint.placement.matrix)
-    return np.array(poses)
+    return np.broadcast_to(np.array(poses), (*q.shape[:-1], len(poses), 4, 4))
+
+
+def rigid_groups(robot: Robot) -> list[int]:
+    """Of every link, by its number, the first of those that are fixed together with it."""
+    found = [0]
+    for number, (joint, parent) in enumerate(zip(robot.joints, robot.antecedents, strict=True), start=1):
+        found.append(number if joint.moves else found[parent])
+    return found
 
 
 def _point(robot: Robot, poses: Array, name: str) -> Array:

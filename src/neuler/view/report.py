@@ -11,8 +11,11 @@ from neuler.robot import Robot
 from neuler.view import moving, sections
 from neuler.view.html import Markup, join, page, tag
 from neuler.view.motions import Motion, sample_motion
+from neuler.view.motors import stiffened
+from neuler.view.neglect import neglect
 
 Section = Callable[[], Markup]
+STILL = "Forces of a joint and its motor together: the springs of its drives do not stretch here."
 
 
 def report(
@@ -45,33 +48,40 @@ def report(
 def _sections(robot: Robot) -> list[Section]:
     """What the page says, in its order; loops, forces and springs where there are any."""
     found = robot.check()
-    motion = sample_motion(robot)
+    motion = whole = sample_motion(robot)
     jobs: list[Section] = [
         lambda: sections.heading(robot, found),
-        lambda: sections.poses(robot, motion),
+        lambda: sections.poses(robot, whole),
         lambda: sections.structure(robot),
         lambda: sections.tree(robot),
         lambda: sections.findings(found),
         lambda: sections.parameters(robot),
     ]
     if robot.loops:
-        jobs.append(lambda: moving.way(robot, motion))
-    if robot.nv and robot.mobility.driven == robot.mobility.freedoms:
+        jobs.append(lambda: moving.way(robot, whole))
+    stiff = stiffened(robot)
+    if stiff is not robot:
+        motion = sample_motion(stiff)
+    if stiff.nv and stiff.mobility.driven == stiff.mobility.freedoms:
         about = [moving.forces, *([moving.reactions] if robot.loops else []), moving.sensitivities]
-        jobs += [_told(part, robot, motion) for part in about]
+        jobs += [
+            _told(part, stiff, motion, STILL if part is moving.forces and stiff is not robot else "") for part in about
+        ]
+        jobs += [_told(neglect, stiff, motion)] if robot.motors else []
     elif robot.loops:
         jobs.append(lambda: moving.no_forces(robot))
-    if any(joint.role == "elastic" for joint in robot.moving_joints):
+    if any(joint.role == "elastic" for joint in robot.moving_joints) or stiff is not robot:
         jobs.append(lambda: moving.springs(robot))
     return jobs
 
 
-def _told(part: Callable[[Robot, Motion], Markup], robot: Robot, motion: Motion) -> Section:
-    """A section, or why there is none."""
+def _told(part: Callable[[Robot, Motion], Markup], robot: Robot, motion: Motion, note: str = "") -> Section:
+    """A section with a note, or why there is none."""
 
     def made() -> Markup:
         try:
-            return part(robot, motion)
+            found = part(robot, motion)
+            return join([found, tag("p", note, cls="note")]) if note else found
         except NeulerError as error:
             return tag("p", f"Not computed: {error}", cls="note")
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-from neuler.diagnose.doctor import Finding
+from neuler.diagnose.finding import Finding
 from neuler.measure import Measurement, machine
 from neuler.plain import number, vector
 from neuler.robot import Robot
-from neuler.view import text
+from neuler.view import motors, text
 from neuler.view.draw import pose_pictures
 from neuler.view.html import Markup, escape, join, pictures, table, tag
 from neuler.view.marks import symbols
 from neuler.view.motions import Motion
-from neuler.view.space import CUT, INK, MASS, SPRING, STEEL
+from neuler.view.space import CUT, INK, MASS, ROTOR, SPRING, STEEL
 
 LONG = 12
 """Positions beyond which a reference is not written out."""
@@ -38,6 +38,11 @@ def heading(robot: Robot, found: Sequence[Finding]) -> Markup:
         facts.append(("constraints, redundant", f"{mobility.constraints}, {mobility.constraints - mobility.rank}"))
     if robot.couplings:
         facts.append(("couplings", len(robot.couplings)))
+    if robot.motors:
+        elastic = sum(motor.elastic for motor in robot.motors)
+        facts.append(
+            ("motors, elastic", f"{len(robot.motors)}, {elastic}") if elastic else ("motors", len(robot.motors))
+        )
     facts += [
         ("mass", f"{number(robot.mass)} kg"),
         ("gravity, m/s²", vector(robot.gravity)),
@@ -58,6 +63,8 @@ def marks_of(robot: Robot) -> list[tuple[str, str]]:
         (INK, "base", True), (STEEL, "link", bool(robot.joints)), *((*mark, True) for mark in symbols(robot)),
         (MASS, "mass centre, larger for more mass", any(link.mass > 0 for link in robot.links)),
         (SPRING, "spring", any(joint.stiffness for joint in robot.joints)),
+        (ROTOR, "rotor, dotted to its joint", bool(robot.motors)),
+        (SPRING, "dotted: through a spring", any(motor.elastic for motor in robot.motors)),
         (CUT, "cut joint, a cross", bool(robot.loops)), (CUT, "coupling, dotted", bool(robot.couplings)),
     ]  # fmt: skip
     return [(colour, name) for colour, name, there in found if there]
@@ -75,7 +82,7 @@ def poses(robot: Robot, motion: Motion) -> Markup:
         states[then] = motion.q[-1]
     images = zip(states, pose_pictures(robot, list(states.values())), strict=True)
     parts = [tag("h2", "Poses"), pictures(images, "poses"), key(marks_of(robot))]
-    if len({joint.role == "driven" for joint in robot.moving_joints if joint.type.symbol}) == 2:
+    if len({joint.role == "driven" for joint in robot.joints if joint.type.symbol}) == 2:
         parts.append(tag("p", "A pale joint is one that no motor moves.", cls="note"))
     return join(parts)
 
@@ -111,15 +118,20 @@ def findings(found: Sequence[Finding]) -> Markup:
 
 
 def parameters(robot: Robot) -> Markup:
-    """Tables of masses and joints."""
+    """Tables of masses, joints and motors."""
     units = "Inertia about the mass centre in the axes of its link; an empty limit does not exist. "
     units += "Friction and rotor inertia at the joint, behind the gear. Units: kg, m, rad, s, N, N m."
     units = " ".join([units, *([text.several(robot)] if text.several(robot) else [])])
     link_head = ("link", "mass", "mass centre", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
     parts = [tag("h2", "Masses"), table(link_head, text.link_rows(robot))]
-    if robot.nq:
+    if any(joint.moves for joint in robot.joints):
         parts += [tag("h2", "Joints"), table(text.joint_head(robot), text.joint_rows(robot), left=2)]
-    return join([*parts, tag("p", units, cls="note")])
+    parts.append(tag("p", units, cls="note"))
+    if robot.motors:
+        rows = motors.motor_rows(robot)
+        parts += [tag("h2", "Motors"), table(motors.motor_head(robot), rows, left=motors.LEFT)]
+        parts.append(tag("p", motors.UNITS, cls="note"))
+    return join(parts)
 
 
 def speed(measured: Sequence[Measurement], batch: int) -> Markup:

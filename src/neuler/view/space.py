@@ -17,8 +17,8 @@ Array = NDArray[np.float64]
 
 INK, STEEL, HINGE, SLIDE, MASS = "#1d2733", "#46586b", "#c2410c", "#0f766e", "#3b6fb6"
 """Text, links, joints that turn, joints that slide, mass centres."""
-CUT, SPRING = "#a16207", "#7e22ce"
-"""Loops and couplings, springs."""
+CUT, SPRING, ROTOR = "#a16207", "#7e22ce", "#4d7c0f"
+"""Loops and couplings, springs, rotors of motors."""
 
 
 def plotting() -> Any:

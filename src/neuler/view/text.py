@@ -1,16 +1,14 @@
-"""A robot as text and as plain data: its tree, its loops and couplings, its parameters, what the doctor found."""
+"""A robot as text: its tree, its loops, couplings and motors, its parameters, what the doctor found."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from neuler.diagnose.doctor import Finding
+from neuler.diagnose.finding import Finding
 from neuler.files.columns import slots
 from neuler.plain import columns, count, number, safe, shown, vector
 from neuler.robot import Coupling, Joint, Loop, Robot
+from neuler.view import motors
 
 FANCY = ("├─ ", "└─ ", "│  ")
 PLAIN = ("|- ", "`- ", "|  ")
@@ -76,6 +74,7 @@ def tree(robot: Robot, marks: tuple[str, str, str] = FANCY) -> str:
     """The kinematic tree: each joint with its kind, coordinates and role, and the link that it carries."""
     mass = {link.name: link.mass for link in robot.links}
     where, told, both = coordinates(robot), _drives(robot), apart(robot)
+    by = motors.drives(robot)
     led = {coupling.joint: coupling for coupling in robot.couplings}
 
     def body(name: str) -> str:
@@ -88,6 +87,7 @@ def tree(robot: Robot, marks: tuple[str, str, str] = FANCY) -> str:
             q, qd = where[joint.name]
             what += f" q[{q}]" + (f" qd[{qd}]" if both and qd else "")
             what += f", {_drive(joint)}" if told and not joint.type.always_passive else ""
+            what += f" by {shown(by[joint.name])}" if told and joint.name in by else ""
         elif joint.name in led:
             what += f", follows {', '.join(map(shown, led[joint.name].of))}"
         lines.append(f"{before}{shown(joint.name)}: {what} -> {body(joint.child)}")
@@ -95,7 +95,9 @@ def tree(robot: Robot, marks: tuple[str, str, str] = FANCY) -> str:
 
 
 def _drives(robot: Robot) -> bool:
-    """Whether it is worth saying who moves the joints: not where motors move all, and no springs help them."""
+    """Whether it is worth saying who moves the joints: not where all are driven, by nobody named, without springs."""
+    if robot.motors:
+        return True
     joints = [joint for joint in robot.moving_joints if not joint.type.always_passive]
     return any(joint.role != "driven" or joint.stiffness for joint in joints)
 
@@ -207,6 +209,10 @@ def _sprung(robot: Robot) -> bool:
     return any(joint.stiffness for joint in _moving(robot))
 
 
+def _lawful(robot: Robot) -> bool:
+    return any(joint.friction for joint in _moving(robot))
+
+
 def _pitched(robot: Robot) -> bool:
     return any(joint.type.has_pitch for joint in _moving(robot))
 
@@ -220,25 +226,30 @@ def joint_head(robot: Robot) -> list[str]:
     """The head of the table of joints: roles, springs, pitches and numbers of velocities where these say anything."""
     head = ["joint", "kind", *(["role"] if _drives(robot) else []), "q", *(["qd"] if apart(robot) else [])]
     head += ["axis", *(["pitch"] if _pitched(robot) else []), *LIMITS, "viscous", "Coulomb", "rotor", "gear"]
-    return head + (["stiffness", "rest"] if _sprung(robot) else [])
+    head += ["stiffness", "rest"] if _sprung(robot) else []
+    return head + (["friction law"] if _lawful(robot) else [])
 
 
 def joint_rows(robot: Robot) -> list[list[str]]:
     """Coordinates, axis, limits, friction, rotor and spring of every joint that moves."""
     rows, where = [], coordinates(robot)
     for joint in _moving(robot):
-        coulomb = number(joint.coulomb)
-        if joint.coulomb_reverse is not None and joint.coulomb_reverse != joint.coulomb:
-            coulomb += f" / {number(joint.coulomb_reverse)}"
         q, qd = where.get(joint.name, ("", ""))
         role = "" if joint.type.always_passive else joint.role if joint.name in where else "coupled"
         row = [joint.name, joint.kind, *([role] if _drives(robot) else []), q, *([qd] if apart(robot) else [])]
         row += [vector(joint.axis) if has_direction(joint) else ""]
         row += [number(joint.pitch) if joint.type.has_pitch else ""] if _pitched(robot) else []
         row += [number(getattr(joint.limits, key)) for key in LIMITS]
-        row += [number(joint.viscous), coulomb, number(joint.rotor_inertia), number(joint.gear_ratio)]
+        row += [
+            number(joint.viscous),
+            motors.coulomb_text(joint),
+            number(joint.rotor_inertia),
+            number(joint.gear_ratio),
+        ]
         if _sprung(robot):
             row += [number(joint.stiffness), number(joint.rest)] if joint.stiffness else ["", ""]
+        if _lawful(robot):
+            row += [motors.law_text(joint.friction)]
         rows.append(row)
     return rows
 
@@ -260,12 +271,15 @@ def several(robot: Robot) -> str:
 
 
 def parameters(robot: Robot) -> list[str]:
-    """Tables of links, joints and frames."""
+    """Tables of links, joints, motors and frames."""
     parts = [columns(LINK_HEAD, safe(link_rows(robot)))]
     if _moving(robot):
         parts.append(columns(joint_head(robot), safe(joint_rows(robot)), left=2))
         told = "rad, m, s, N m, N. Empty: no limit. Friction and rotor on the joint's side of the gear."
         parts.append("\n".join([told, *([several(robot)] if several(robot) else [])]))
+    if robot.motors:
+        parts.append(columns(motors.motor_head(robot), safe(motors.motor_rows(robot)), left=motors.LEFT))
+        parts.append(motors.UNITS)
     if robot.frames:
         rows = [[shown(f.name), shown(f.link), vector(f.placement.translation)] for f in robot.frames]
         parts.append(columns(("frame", "on link", "at m"), rows, left=2))
@@ -286,6 +300,7 @@ def size(robot: Robot) -> list[str]:
     parts = [count(len(robot.links), "link"), count(len(moving), "joint")]
     parts += [count(len(robot.loops), "loop")] if robot.loops else []
     parts += [count(len(robot.couplings), "coupling")] if robot.couplings else []
+    parts += [count(len(robot.motors), "motor")] if robot.motors else []
     if not apart(robot):
         return [*parts, count(robot.nv, "coordinate")]
     parts += [count(robot.nq, "position"), count(robot.nv, "velocity")]
@@ -309,97 +324,3 @@ def summary(robot: Robot, findings: Iterable[Finding], marks: tuple[str, str, st
     if robot.couplings:
         parts.append(columns(COUPLING_HEAD, safe(coupling_rows(robot)), left=3))
     return "\n\n".join([*parts, tree(robot, marks), *parameters(robot), doctor(findings)])
-
-
-def as_dict(robot: Robot, findings: Iterable[Finding]) -> dict[str, Any]:
-    """The same as plain data for JSON; a limit that does not exist is null, and without loops so is the mobility.
-
-    ``q`` and ``qd`` of a joint are its first number and the one after its last; ``coordinate`` is its first position.
-    They are null where there is none: of a coupled joint, and in loops of the velocity of one that follows.
-    """
-    where = places(robot)
-    return {
-        "name": robot.name,
-        "nq": robot.nq,
-        "nv": robot.nv,
-        "nu": robot.nu,
-        "mass": robot.mass,
-        "gravity": list(robot.gravity),
-        "active_joints": list(robot.active_names),
-        "mobility": _mobility(robot) if robot.loops else None,
-        "loops": [
-            dataclasses.asdict(loop) | {"constraints": loop.constraints, "joints": around(robot, loop)}
-            for loop in robot.loops
-        ],
-        "couplings": [_coupling(coupling) for coupling in robot.couplings],
-        "links": [
-            {
-                "name": link.name,
-                "mass": link.mass,
-                "com": list(link.com),
-                "inertia_about_com": [[_json_number(x) for x in row] for row in link.inertia_about_com.tolist()],
-            }
-            for link in robot.links
-        ],
-        "joints": [_joint(joint, where.get(joint.name)) for joint in robot.joints],
-        "frames": [
-            {
-                "name": frame.name,
-                "link": frame.link,
-                "rotation": [list(row) for row in frame.placement.rotation],
-                "translation": list(frame.placement.translation),
-            }
-            for frame in robot.frames
-        ],
-        "findings": [dataclasses.asdict(finding) for finding in findings],
-    }
-
-
-def _mobility(robot: Robot) -> dict[str, Any]:
-    facts = robot.mobility
-    return {
-        "freedoms": facts.freedoms,
-        "driven": facts.driven,
-        "constraints": facts.constraints,
-        "rank": facts.rank,
-        "redundant": list(facts.redundant),
-        "independent": list(facts.independent),
-        "reference": list(facts.reference),
-    }
-
-
-def _coupling(coupling: Coupling) -> dict[str, Any]:
-    data = dataclasses.asdict(coupling)
-    if coupling.function is not None:
-        data["function"] = {"kind": type(coupling.function).__name__.lower(), **dataclasses.asdict(coupling.function)}
-    return data
-
-
-def _joint(joint: Joint, where: tuple[range, range] | None) -> dict[str, Any]:
-    q, qd = where or (range(0), range(0))
-    return {
-        "name": joint.name,
-        "kind": joint.kind,
-        "parent": joint.parent,
-        "child": joint.child,
-        "coordinate": q.start if q else None,
-        "q": [q.start, q.stop] if q else None,
-        "qd": [qd.start, qd.stop] if qd else None,
-        "role": joint.role if joint.moves else None,
-        "rotation": [list(row) for row in joint.placement.rotation],
-        "translation": list(joint.placement.translation),
-        "axis": list(joint.axis) if has_direction(joint) else None,
-        "pitch": joint.pitch if joint.type.has_pitch else None,
-        "limits": {key: _json_number(getattr(joint.limits, key)) for key in LIMITS},
-        "viscous": joint.viscous,
-        "coulomb": joint.coulomb,
-        "coulomb_reverse": joint.coulomb if joint.coulomb_reverse is None else joint.coulomb_reverse,
-        "rotor_inertia": joint.rotor_inertia,
-        "gear_ratio": joint.gear_ratio,
-        "stiffness": joint.stiffness,
-        "rest": joint.rest,
-    }
-
-
-def _json_number(x: float) -> float | None:
-    return float(x) if math.isfinite(x) else None

@@ -1,0 +1,138 @@
+/* The page around a player: buttons, slider, pointer and keys. It stands behind player.js in one script. */
+
+function start(document, window) {
+  const get = (id) => document.getElementById(id);
+  const data = JSON.parse(get("motion").textContent), runs = data.runs.map(unpack);
+  const canvas = get("canvas"), ctx = canvas.getContext("2d"), camera = new Camera(data);
+  const wanted = new URLSearchParams(window.location.hash.slice(1));  // page.html#run=2&t=1.5
+  const calm = window.matchMedia && window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  let run = runs[Math.min(runs.length - 1, Math.max(0, parseInt(wanted.get("run"), 10) || 0))];
+  let time = run.times[0], playing = !calm && !wanted.has("t") && run.times.length > 1, last = null, dirty = true;
+  const ends = () => [run.times[0], run.times[run.times.length - 1]];
+  const shows = () => Object.fromEntries(["masses", "names", "trace", "follow"].map((id) => [id, get(id).checked]));
+
+  function seek(to) {
+    const [first, final] = ends();
+    time = Math.max(first, Math.min(final, to));
+    dirty = true;
+  }
+
+  function play(on) {
+    playing = on && run.times.length > 1;
+    if (playing && time >= ends()[1]) seek(ends()[0]);
+    last = null;
+    get("play").textContent = playing ? "Pause" : "Play";
+    get("play").setAttribute("aria-pressed", String(playing));
+  }
+
+  function choose(index) {
+    run = runs[index];
+    const [first, final] = ends();
+    Object.assign(get("slider"), { min: first, max: final, step: (final - first) / 1000 || 1 });
+    get("slider").disabled = get("play").disabled = final <= first;
+    get("note").textContent = run.note;
+    get("note").hidden = !run.note;
+    seek(time);
+  }
+
+  // ---- values of the joints
+
+  const cells = data.coordinates.map(([name, unit]) => {
+    const row = get("values").insertRow();
+    row.insertCell().textContent = name;
+    const cell = row.insertCell();
+    row.insertCell().textContent = unit;
+    return cell;
+  });
+
+  function show() {
+    const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
+    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+      canvas.width = Math.round(width * ratio), canvas.height = Math.round(height * ratio);
+    }
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    Object.assign(camera, { width, height });
+    paint(ctx, data, run, time, camera, shows());
+    const row = between(run.q, cells.length, find(run.times, time));
+    cells.forEach((cell, k) => { cell.textContent = row[k].toFixed(4); });
+    get("slider").value = time;
+    get("time").textContent = `${time.toFixed(3)} s of ${ends()[1].toFixed(3)} s`;
+  }
+
+  function tick(now) {
+    if (playing) {
+      if (last !== null) {
+        const next = time + (now - last) / 1000 * parseFloat(get("speed").value);
+        if (next < ends()[1]) seek(next);
+        else if (get("repeat").checked) seek(ends()[0]);
+        else { seek(ends()[1]); play(false); }
+      }
+      last = now;
+    }
+    if (dirty) { dirty = false; show(); }
+    window.requestAnimationFrame(tick);
+  }
+
+  // ---- what people do
+
+  get("play").addEventListener("click", () => play(!playing));
+  get("slider").addEventListener("input", () => { play(false); seek(parseFloat(get("slider").value)); });
+  get("view").addEventListener("click", () => { camera.reset(); dirty = true; });
+  for (const id of ["masses", "names", "trace", "follow"]) get(id).addEventListener("change", () => { dirty = true; });
+  runs.forEach((one, k) => {
+    const option = document.createElement("option");
+    option.value = String(k);
+    option.textContent = one.name;
+    get("run").append(option);
+  });
+  get("run").value = String(runs.indexOf(run));
+  get("runs").hidden = runs.length < 2;
+  get("run").addEventListener("change", () => { choose(parseInt(get("run").value, 10)); play(playing); });
+  document.addEventListener("keydown", (event) => {
+    if (/^(INPUT|SELECT|BUTTON)$/.test(event.target.tagName)) return;
+    if (event.key === " ") play(!playing);
+    else if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+      play(false);
+      const [frame, share] = find(run.times, time), next = frame + (event.key === "ArrowRight" ? 1 : share ? 0 : -1);
+      seek(run.times[Math.max(0, Math.min(run.times.length - 1, next))]);
+    } else return;
+    event.preventDefault();
+  });
+
+  const held = new Map();  // pointers on the canvas: a mouse, or fingers
+  const spread = () => { const [a, b] = [...held.values()]; return Math.hypot(a.x - b.x, a.y - b.y) || 1; };
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    held.set(event.pointerId, { x: event.clientX, y: event.clientY });
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const before = held.get(event.pointerId);
+    if (!before) return;
+    const dx = event.clientX - before.x, dy = event.clientY - before.y, apart = held.size > 1 ? spread() : 0;
+    held.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    if (held.size > 1) {
+      camera.zoom(apart / spread());
+      camera.shift(dx / held.size, dy / held.size);
+    } else if (event.shiftKey || event.buttons & 6) camera.shift(dx, dy);
+    else camera.orbit(dx, dy);
+    dirty = true;
+  });
+  for (const kind of ["pointerup", "pointercancel"]) {
+    canvas.addEventListener(kind, (event) => held.delete(event.pointerId));
+  }
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    camera.zoom(Math.exp(0.0012 * Math.max(-250, Math.min(250, event.deltaY))));
+    dirty = true;
+  }, { passive: false });
+  canvas.addEventListener("dblclick", () => { camera.reset(); dirty = true; });
+  canvas.addEventListener("contextmenu", (event) => event.preventDefault());
+  window.addEventListener("resize", () => { dirty = true; });
+
+  choose(runs.indexOf(run));
+  if (wanted.has("t")) seek(parseFloat(wanted.get("t")) || 0);
+  play(playing);
+  window.requestAnimationFrame(tick);
+}
+
+if (typeof document === "object") start(document, window);
