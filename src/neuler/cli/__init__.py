@@ -8,12 +8,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-from neuler.cli import bench, cache, evaluate, info, report
+from neuler.cli import bench, cache, evaluate, info, report, simulate
 from neuler.cli.words import in_flags
 from neuler.errors import NeulerError
 from neuler.version import __version__
 
-COMMANDS = (info, report, bench, evaluate, cache)
+COMMANDS = (info, report, simulate, bench, evaluate, cache)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -140,7 +140,7 @@ def _values(path: str) -> list[tuple[str, float]]:
 
 
 @contextlib.contextmanager
-def progress_bar(total: int | None, title: str, unit: str = "step") -> Iterator[Callable[[int], Any]]:
+def progress_bar(total: float | None, title: str, unit: str = "step") -> Iterator[Callable[[float], Any]]:
     """A progress bar on stderr where that is a terminal and tqdm is there; else nothing."""
     try:
         from tqdm import tqdm

@@ -26,6 +26,7 @@ Robots with loops: q are closed positions of all joints with a coordinate, qd an
 the independent joints (--independent chooses others), tau forces of the motors. With --assemble the
 file needs only the positions of the independent joints, of a parallel robot those of its platform or
 of its motors; the others are found, from a guess where the file has one.
+Motors behind springs have columns after those of the joints: q_elbow.motor, tau_elbow.motor.
 
   neuler eval inverse_dynamics puma560 --in states.csv --out torques.csv
   neuler eval forward_dynamics arm.urdf --in states.npz --out qdd.npz --option method=nasser
@@ -61,8 +62,10 @@ def add(commands: Any) -> None:
 
 
 def _quantities() -> str:
-    loops = [name for name, each in QUANTITIES.items() if each.only == "loops"]
-    return f"one of {', '.join(name for name in QUANTITIES if name not in loops)}; with loops also {', '.join(loops)}"
+    told = f"one of {', '.join(name for name, each in QUANTITIES.items() if not each.only)}"
+    for whose in dict.fromkeys(each.whose for each in QUANTITIES.values() if each.only):
+        told += f"; with {whose} also {', '.join(name for name, each in QUANTITIES.items() if each.whose == whose)}"
+    return told
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -17,12 +17,12 @@ def add(commands: Any) -> None:
 
 def run(chosen: Any) -> int:
     """Print a text or JSON; 1 where the doctor's errors are to count."""
-    from neuler.view import text
+    from neuler.view import data, text
 
     robot = load_robot(chosen)
     found = robot.check()
     if chosen.json:
-        print_json(text.as_dict(robot, found))
+        print_json(data.as_dict(robot, found))
     else:
         print(text.summary(robot, found, _marks()))
     return int(chosen.strict and any(finding.severity == "error" for finding in found))

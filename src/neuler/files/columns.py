@@ -3,7 +3,8 @@
 Positions are ``q_<joint>``, velocities ``qd_<joint>``, forces ``tau_<joint>``. A free joint has several: its position
 is ``q_<joint>_x, _y, _z, _qx, _qy, _qz, _qw``, its velocity ``qd_<joint>_vx, _vy, _vz, _wx, _wy, _wz``, its force
 ``tau_<joint>_fx, _fy, _fz, _mx, _my, _mz``; other joints with several coordinates alike, by the parts that they have.
-In loops velocities are those of the independent joints, forces those of the driven ones.
+In loops velocities are those of the independent joints, forces those of the driven ones. The motor behind a spring is
+a joint of its own, ``q_<joint>.motor``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ _POSITIONS = frozenset({"q", "next"})
 _VELOCITIES = frozenset({"qd", "qdd", "qddd", "qdddd", "qd_tree", "qdd_tree", "weights"})
 _EITHER = frozenset({"given", "found"})
 _FORCES = frozenset({"tau", "tau_rate", "tau_rate2", "bias", "gravity", "force"})
+_SHAFTS = frozenset({"theta", "thetad", "thetadd"})
+_LINK = "_link"
+"""Ends the names of motions without those of motors."""
 
 
 def slots(robot: Robot) -> list[tuple[Joint, int, int]]:
@@ -33,6 +37,22 @@ def slots(robot: Robot) -> list[tuple[Joint, int, int]]:
         found.append((joint, q, v))
         q, v = q + joint.nq, v + joint.nv
     return found
+
+
+def turns(robot: Robot, joint: Joint) -> tuple[bool, ...]:
+    """By velocity of a moving joint: whether it turns (rad, N m), else slides (m, N).
+
+    A motor behind a spring counts on the output side of its gear, in the units of the joint that it drives.
+
+    >>> import neuler
+    >>> robot = neuler.robots.stanford()
+    >>> robot = robot.replace(motors=[neuler.Motor("m", "joint3", 200.0, inertia=1e-4, stiffness=1e4)])
+    >>> [(joint.name, turns(robot, joint)) for joint in robot.moving_joints if joint.series]
+    [('joint3.motor', (False,))]
+    """
+    if joint.series is None:
+        return joint.type.turns
+    return next(each for each in robot.joints if each.name == joint.series[0]).type.turns
 
 
 def position_parts(joint: Joint) -> Sequence[str]:
@@ -82,6 +102,11 @@ def column_names(robot: Robot, operand: Operand, options: Mapping[str, Any] | No
 
 def _entries(robot: Robot, operand: Operand) -> list[str] | None:
     joints = robot.moving_joints
+    if operand.name in _SHAFTS:
+        return [joint.name for joint in joints if joint.series]
+    if operand.name.endswith(_LINK):
+        alone = [joint for joint in joints if not joint.series]
+        return entries(alone, position_parts if operand.name.removesuffix(_LINK) in _POSITIONS else velocity_parts)
     if operand.name in _POSITIONS:
         return entries(joints, position_parts)
     if operand.name not in _VELOCITIES | _FORCES | _EITHER:
@@ -95,6 +120,28 @@ def _entries(robot: Robot, operand: Operand) -> list[str] | None:
     facts = robot.mobility
     forces = operand.name in _EITHER or operand.name.startswith("tau") or operand.name == "weights"
     return [every[k] for k in (facts.active_numbers if forces else facts.choice.independent)]
+
+
+def units(robot: Robot, name: str) -> list[str]:
+    """Units of the numbers of q, qd or tau, in order; none of a quaternion.
+
+    >>> import neuler
+    >>> units(neuler.robots.stanford(), "tau")[1:4]
+    ['N m', 'N', 'N m']
+    """
+    joints = robot.moving_joints
+    if name == "q":
+        found = []
+        for joint in joints:
+            plain = joint.nq if joint.type.quaternion is None else joint.type.quaternion
+            found += ["rad" if joint.type.turns[k] else "m" for k in range(plain)] + [""] * (joint.nq - plain)
+        return found
+    turning, sliding = {"qd": ("rad/s", "m/s"), "tau": ("N m", "N")}[name]
+    every = [turning if turns else sliding for joint in joints for turns in joint.type.turns]
+    if not robot.loops:
+        return every
+    facts = robot.mobility
+    return [every[k] for k in (facts.choice.independent if name == "qd" else facts.active_numbers)]
 
 
 def spellings(robot: Robot, inputs: Sequence[Operand], options: Mapping[str, Any]) -> dict[str, int]:

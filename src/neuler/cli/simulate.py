@@ -1,0 +1,229 @@
+"""``neuler simulate``: a robot's motion under a controller, from flags or from a problem file."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuler.cli.common import load_robot, print_json, progress_bar, robot_command
+from neuler.errors import InputError, NeulerError
+from neuler.plain import columns, number, safe, shown
+
+if TYPE_CHECKING:
+    from neuler.files.problems import Problem
+    from neuler.simulate.problem import Simulation
+    from neuler.simulate.run import Run
+
+SUFFIX = ".toml"
+JOINTS = 40
+"""Velocities that are listed."""
+HELP = """\
+A problem file (TOML) has the tables [robot], [controller], [reference], [simulate], [[load]], [output]: see
+docs/simulation.md. --set changes or adds a value of any of them; all other flags do the same for one value each.
+
+  neuler simulate puma560 --duration 2 -o out/
+  neuler simulate puma560 --controller computed_torque --gain kp=100 --goal 0.3,-0.2,0.1,0,0,0 --duration 3 -o out/
+  neuler simulate arm.urdf --controller gravity_pd --gain kp=200 --gain kd=30 --duration 5 --set load.frame=tool0 \\
+      --set load.force=[0,0,-10] -o out/
+  neuler simulate problem.toml -o out/ --json > summary.json
+"""
+
+
+def add(commands: Any) -> None:
+    """The command and its flags."""
+    command = robot_command(commands, "simulate", run, "simulate a robot's motion under a controller", HELP)
+    command.add_argument("--controller", metavar="NAME", help="computed_torque, gravity_pd, ...; default: no forces")
+    command.add_argument(
+        "--gain", action="append", default=[], metavar="K=V", help="of the controller: kp=100, kd=20,5"
+    )
+    command.add_argument("--goal", metavar="Q,...", help="positions that the controller leads to; default: neutral")
+    command.add_argument("--duration", metavar="S", help="seconds to simulate")
+    command.add_argument("--step", metavar="S", help="of the integrator, seconds; default 0.001")
+    command.add_argument("--method", help="rk4 (default), euler, dop853, radau, ...")
+    command.add_argument("--every", metavar="K", help="keep every K-th state")
+    command.add_argument("--limits", help="ignore (default), or stop at joint limits")
+    command.add_argument("--q0", metavar="Q,...", help="positions to start from; default: neutral")
+    command.add_argument("--qd0", metavar="V,...", help="velocities to start with; default: rest")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="a value of a problem file"
+    )
+    command.add_argument("-o", "--output", metavar="FOLDER", help="write tables, figures and a page there")
+    command.add_argument("--tables", nargs="+", metavar="KIND", help="csv (default), npz, parquet")
+    command.add_argument("--no-figures", action="store_true", help="draw no curves")
+    command.add_argument("--no-page", action="store_true", help="write no page that plays the motion")
+    command.add_argument("--strict", action="store_true", help="exit with 1 where a run ends before its time")
+    command.add_argument("--json", action="store_true", help="print a summary as JSON, and nothing else")
+
+
+def run(chosen: Any) -> int:
+    """Read, simulate, write, tell."""
+    from neuler.simulate.problem import read_simulation
+    from neuler.simulate.simulation import Interrupted
+
+    problem = _problem(chosen)
+    task = read_simulation(problem, None if chosen.robot.endswith(SUFFIX) else load_robot(chosen))
+    if chosen.output is not None:
+        task.output.folder = Path(chosen.output).absolute()
+    for note in task.notes:
+        _note(note)
+    stopped = False
+    with progress_bar(round(task.duration, 6), task.title, "s") as step, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # what is worth saying is in the run's notes
+        try:
+            found = task.run(step)
+        except Interrupted as error:
+            found, stopped = error.run, True
+    for note in found.notes:
+        _note(note)
+    files = _write(found, task)
+    if chosen.json:
+        print_json({"title": shown(task.title), **found.summary(), "files": [os.fspath(path) for path in files]})
+    else:
+        print(_told(found, task))
+        for path in files:
+            print(f"wrote {shown(os.fspath(path))}")
+    if stopped:
+        _note(f"interrupted at {number(float(found.t[-1]))} s: what was computed is kept")
+        return 130
+    return int(chosen.strict and bool(found.events))
+
+
+# ---- what is asked for ---------------------------------------------------------------------------
+
+
+def _problem(chosen: Any) -> Problem:
+    """The problem file, or an empty one, with what the flags say."""
+    from neuler.files.problems import Problem
+
+    from_file = chosen.robot.endswith(SUFFIX)
+    problem = Problem.read(chosen.robot) if from_file else Problem("command line", Path.cwd(), {})
+    for key, value in _flags(chosen):
+        _set(problem.table, key, value)
+    if from_file and (lost := [flag for flag in _ROBOT_FLAGS if getattr(chosen, flag)]):
+        raise InputError(f"--{lost[0]} is for robot files; a problem file has it in its table [robot]")
+    return problem
+
+
+_ROBOT_FLAGS = ("mimic", "floating", "value", "values", "missing", "independent")
+
+
+def _flags(chosen: Any) -> list[tuple[list[str], Any]]:
+    """Keys and values of all flags that are given."""
+    found: list[tuple[list[str], Any]] = []
+    if chosen.controller is not None:
+        found.append((["controller", "kind"], chosen.controller))
+    for key in ("duration", "step", "method", "every", "limits", "q0", "qd0"):
+        if getattr(chosen, key) is not None:
+            found.append((["simulate", key], _value(getattr(chosen, key), key in ("q0", "qd0"))))
+    if chosen.goal is not None:
+        found += [(["reference", "kind"], "constant"), (["reference", "q"], _value(chosen.goal, True))]
+    for flag, given, table in (("--gain", chosen.gain, ["controller"]), ("--set", chosen.set, [])):
+        for text in given:
+            key, equals, value = text.partition("=")
+            keys = [*table, *(part.strip() for part in key.split("."))]
+            if not equals or not all(keys) or len(keys) < 2:
+                example = "kp=100" if table else "simulate.step=1e-3"
+                raise InputError(f"{flag} expects {'K=V' if table else 'TABLE.KEY=VALUE'}, as {example}, got {text!r}")
+            found.append((keys, _value(value)))
+    if chosen.tables is not None:
+        found.append((["output", "tables"], chosen.tables))
+    found += [(["output", key], False) for key in ("figures", "page") if getattr(chosen, f"no_{key}")]
+    return found
+
+
+def _value(text: str, several: bool = False) -> Any:
+    """As TOML reads it: a number, a list, true; numbers with commas are a list; all else is text."""
+    import tomllib
+
+    text = text.strip()
+    listed = f"[{text}]" if (several or "," in text) and not text.startswith(("[", "{", '"', "'")) else text
+    for candidate in (listed, text):
+        try:
+            return tomllib.loads(f"x = {candidate}")["x"]
+        except (ValueError, RecursionError):
+            continue
+    return text
+
+
+def _set(table: dict[str, Any], keys: list[str], value: Any) -> None:
+    for key in keys[:-1]:
+        inner = table.setdefault(key, {})
+        table = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else inner
+        if not isinstance(table, dict):
+            raise InputError(f"--set {'.'.join(keys)}: {key!r} is no table")
+    table[keys[-1]] = value
+
+
+# ---- what comes out ------------------------------------------------------------------------------
+
+
+def _write(found: Run, task: Simulation) -> list[Path]:
+    """Tables, figures and the page, where a folder is named."""
+    from neuler.view.space import png
+
+    folder = task.output.folder
+    if folder is None:
+        return []
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for kind in task.output.tables:
+        written.append(folder / f"run.{kind}")
+        found.save(written[-1])
+    if task.output.figures:
+        try:
+            figure = found.plot()
+        except NeulerError as error:
+            _note(f"no figures: {error}")
+        else:
+            written.append(folder / "run.png")
+            written[-1].write_bytes(png(figure))
+    if task.output.page:
+        written.append(folder / "run.html")
+        found.page(written[-1], title=task.title)
+    return [_near(path) for path in written]
+
+
+def _near(path: Path) -> Path:
+    """From here, where it lies below."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _told(found: Run, task: Simulation) -> str:
+    """A compact table, and what there is to say."""
+    import numpy as np
+
+    facts = found.summary()
+    rows = f"{facts['rows']} runs, " if found.batch else ""
+    law = getattr(task.controller, "name", "no forces" if task.controller is None else "constant forces")
+    lines = [f"{task.title}: {rows}{number(found.t[0])} to {number(found.t[-1])} s by {found.method}, {law}"]
+    lines.append(_table(facts, task.controller is not None))
+    energy = facts["energy"]
+    lines.append(f"energy {number(energy['first'], 4)} J at first, {number(energy['least'], 4)} to "
+                 f"{number(energy['most'], 4)} J; drift {number(energy['largest_drift'], 2)} J, "
+                 f"{number(energy['largest_relative_drift'], 2)} of what moved")  # fmt: skip
+    if np.any(found.gap > 0):
+        lines.append(f"loops open by at most {number(facts['largest_loop_gap'], 2)} (m, rad)")
+    lines += [shown(str(event)) for event in found.events[:10]]
+    if len(found.events) > 10:
+        lines.append(f"and {len(found.events) - 10} runs more that ended before their time")
+    return "\n".join(lines)
+
+
+def _table(facts: dict[str, Any], pushed: bool) -> str:
+    """Of every velocity the largest, the force beside it and how far it is from its reference."""
+    parts = [("largest velocity", facts["largest_velocity"])]
+    if pushed:
+        parts.append(("largest force", facts["largest_tau"]))
+    if facts["rms_error"]:
+        parts.append(("rms error", facts["rms_error"]))
+    names = list(dict.fromkeys(name for _, values in parts for name in values))
+    rows = [[name, *(number(values.get(name), 4) for _, values in parts)] for name in names]
+    more = f"\nand {len(rows) - JOINTS} more" if len(rows) > JOINTS else ""
+    return columns(("joint", *(head for head, _ in parts)), safe(rows[:JOINTS])) + more
+
+
+def _note(text: str) -> None:
+    print(f"neuler: note: {shown(text)}", file=sys.stderr)

@@ -1,0 +1,124 @@
+"""The table [robot] of a problem file: a robot by file or by name, and what is changed of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from neuler import formats, robots
+from neuler.errors import FormatError, NeulerError
+from neuler.files.problems import Section
+from neuler.robot import Friction, Motor, Robot, Transform
+from neuler.robot.friction import LAWS
+
+_FILE_OPTIONS = {"mimic": ("refuse", "couple", "independent"), "floating": ("free", "fixed", "refuse"),
+                 "missing": ("refuse", "zero")}  # fmt: skip
+"""Options of robot files, and what they may be; ``values`` is a table beside them."""
+
+
+def read_robot(section: Section, known_only: bool = False) -> Robot:
+    """The robot of a table: ``file`` or ``name``, then changes.
+
+    ``mimic``, ``floating``, ``missing``, ``values``: of the file's format. ``free_base``, ``gravity``, ``friction =
+    false``, ``passive``, ``independent``; tables [[robot.payload]] (frame, mass, com, inertia), [[robot.spring]]
+    (joint, stiffness, rest, role), [[robot.frame]] (name, link, at), [[robot.motor]] (the fields of ``Motor``),
+    [[robot.friction_law]] (joint, law, its numbers). A
+    payload that a controller does not know of is ``known = false``; ``known_only`` leaves it out.
+
+    >>> from neuler.files.problems import Problem
+    >>> problem = Problem.of_text('[robot]\\nname = "two_link"\\ngravity = [0.0, 0.0, 0.0]\\nfree_base = true')
+    >>> robot = read_robot(problem.root.section("robot"))
+    >>> robot.name, robot.nv, robot.gravity
+    ('two_link', 8, (0.0, 0.0, 0.0))
+    """
+    try:
+        return changed(section, _loaded(section), known_only)
+    except NeulerError as error:
+        if isinstance(error, FormatError):
+            raise
+        raise section.refusal(str(error)) from None
+
+
+def _loaded(section: Section) -> Robot:
+    options: dict[str, Any] = {}
+    for key, among in _FILE_OPTIONS.items():
+        value = section.text(key, None, among=among)
+        if value is not None:
+            options[key] = value
+    values = section.section("values")
+    if values.table:
+        options["values"] = {name: values.number(name) for name in values.table}
+    if ("file" in section) == ("name" in section):
+        raise section.refusal("expected either 'file', a robot file, or 'name', of the catalogue")
+    if "file" in section:
+        return formats.load(section.path("file"), **options)
+    if options:
+        raise section.error(next(iter(options)), "is for robot files, and the robot is one of the catalogue")
+    return robots.get(section.text("name", among=robots.names()))
+
+
+def changed(section: Section, robot: Robot, known_only: bool = False) -> Robot:
+    """A robot with the changes of a table; ``known_only`` leaves out payloads that are marked ``known = false``."""
+    for part in section.sections("frame"):
+        at = Transform(translation=tuple(part.vector("at", 3, (0.0, 0.0, 0.0))))
+        robot = robot.with_frame(part.text("name"), part.text("link", among=robot.link_names), at)
+    for part in section.sections("payload"):
+        com, inertia = (part.vector(key, 3, (0.0, 0.0, 0.0)) for key in ("com", "inertia"))
+        frame, mass = part.text("frame", among=robot.frame_names), part.number("mass")
+        if part.flag("known", True) or not known_only:
+            robot = robot.with_payload(frame, mass, com, inertia)
+    for part in section.sections("spring"):
+        joint, stiffness = part.text("joint", among=robot.tree.joint_names), part.number("stiffness", least=0.0)
+        role = part.text("role", "elastic", among=("elastic", "driven"))
+        robot = robot.with_spring(joint, stiffness, part.number("rest", 0.0), role)
+    if not section.flag("friction", True):
+        robot = robot.without_friction()
+    for part in section.sections("friction_law"):
+        robot = robot.with_friction(part.text("joint", among=robot.tree.joint_names), _law(part))
+    motors = section.sections("motor")
+    if motors:
+        robot = robot.replace(motors=(*robot.motors, *(_motor(part, robot) for part in motors)))
+    robot = robot.with_passive(*section.names("passive", [], among=robot.tree.joint_names))
+    if section.flag("free_base"):
+        robot = robot.with_free_base()
+    if "gravity" in section:
+        robot = robot.with_gravity(section.vector("gravity", 3))
+    if "independent" in section:
+        robot = robot.with_independent(*section.names("independent", among=robot.joint_names))
+    return robot
+
+
+def _law(part: Section) -> Friction:
+    """A friction law by its name, and its numbers."""
+    kind = LAWS[part.text("law", among=tuple(LAWS))]
+    options = {}
+    for field in dataclasses.fields(kind):
+        if field.default is dataclasses.MISSING or field.name in part:
+            options[field.name] = part.number(field.name)
+    return kind(**options)
+
+
+def _motor(part: Section, robot: Robot) -> Motor:
+    """A motor, by the fields of ``Motor``; of ``inertia`` one number or three."""
+    joint = part.text("joint", among=robot.tree.joint_names)
+    options: dict[str, Any] = {"carrier": part.text("carrier", "", among=robot.link_names)}
+    for key in ("stiffness", "mass", "damping", "viscous", "coulomb", "coulomb_reverse"):
+        value = part.number(key, None, least=0.0)
+        if value is not None:
+            options[key] = value
+    for key in ("axis", "position"):
+        place = part.vector(key, 3, None)
+        if place is not None:
+            options[key] = tuple(place.tolist())
+    for key in ("included", "coupled"):
+        options[key] = part.flag(key, key == "coupled")
+    several = isinstance(part.raw("inertia", 0.0), list)
+    options["inertia"] = (
+        tuple(part.vector("inertia", 3).tolist()) if several else part.number("inertia", 0.0, least=0.0)
+    )
+    if isinstance(part.raw("ratio", 1.0), dict):
+        ratios = part.section("ratio")
+        options["ratio"] = {name: ratios.number(name) for name in ratios.table}
+    else:
+        options["ratio"] = part.number("ratio", 1.0)
+    return Motor(part.text("name", f"{joint}_motor"), joint, **options)

@@ -1,0 +1,272 @@
+"""One run by an integrator that chooses its steps: SciPy's DOP853 (explicit, eighth order) or Radau (stiff systems).
+
+The state is (q, qd, work of tau, work of the rest), with dq/dt = rates(q, qd): of a quaternion half its product with
+the angular velocity, of loops all joints by G qd. Quaternions keep their length and loops stay closed but for the
+integrator's error; where that adds up, quaternions are made one and loops closed again, and it starts anew.
+Controllers with a period are sampled; others are part of the right-hand side.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import InputError, NeulerError
+from neuler.robot import Robot
+from neuler.robot.configuration import quaternions
+from neuler.simulate.audit import Audit
+from neuler.simulate.policy import Policy
+
+Array = NDArray[np.float64]
+
+METHODS = {"dop853": "DOP853", "radau": "Radau"}
+NOT_FINITE, DIVERGED, LIMIT, SINGULAR, CONTROLLER = 1, 2, 3, 4, 5
+FASTEST = 1e6
+"""Of all velocities together: beyond it a run has diverged."""
+STUCK = 7
+"""Status of a run whose steps became too small: friction that jumps at rest, or a stiff spring."""
+_PATIENCE, _WAY = 300, 1e-5
+"""So many steps must go this share of the way."""
+_LOOSE = 1e-10
+"""How far loops may open, and a quaternion leave the length one, before they are corrected."""
+
+
+def solvers() -> Any:
+    """scipy.integrate, or a clear error."""
+    try:
+        return importlib.import_module("scipy.integrate")
+    except ImportError as error:
+        raise NeulerError(
+            f"methods 'dop853' and 'radau' need SciPy, which is not installed ({error}); install it with: "
+            "pip install neuler[simulate]"
+        ) from None
+
+
+class Motion:
+    """The right-hand side, and what is asked of a state."""
+
+    def __init__(self, robot: Robot, policy: Policy, audit: Audit) -> None:
+        self.robot, self.policy, self.audit = robot, policy, audit
+        self.tau: Array | None = None
+        """Held; None where the controller is part of the right-hand side."""
+        self.lost = False
+        """Whether the controller gave something that is not finite, since this was last set back."""
+        self.plain, self.turning = _places(robot)
+        slots = {joint.name: slot for joint, slot in _velocity_slots(robot.tree)}
+        self.own = np.array([k for joint in robot.moving_joints for k in slots[joint.name]], dtype=int)
+        """Which velocities of the tree belong to joints with positions in q."""
+
+    def forces(self, t: float, q: Array, qd: Array) -> Array:
+        """tau at a state."""
+        return self.policy.at(t, q, qd, self.policy.memory)[0] if self.tau is None else self.tau
+
+    def rates(self, q: Array, qd: Array) -> Array:
+        """dq/dt."""
+        if self.robot.loops:
+            qd = self.robot.tree_motion.ufunc(q, qd, np.zeros(self.robot.nv))[0][self.own]
+        found = np.empty(self.robot.nq)
+        found[self.plain[0]] = qd[self.plain[1]]
+        for joint, x, v in self.turning:
+            found[x] = joint.type.rates(q[x].tolist(), qd[v].tolist())
+        return found
+
+    def __call__(self, t: float, y: Array) -> Array:
+        """dy/dt."""
+        nq, nv = self.robot.nq, self.robot.nv
+        q, qd = y[:nq], y[nq : nq + nv]
+        with np.errstate(all="ignore"):
+            tau = self.forces(t, q, qd)
+            self.lost = self.lost or not np.isfinite(tau).all()
+            qdd = self.audit.accelerations(t, q, qd, tau)
+            own = self.audit.driven(q, qd, tau)
+            return np.concatenate([self.rates(q, qd), qdd, [own, self.audit.power(q, qd, qdd) - own]])
+
+    def corrected(self, y: Array) -> tuple[Array, bool]:
+        """With quaternions of length one and loops closed, and whether that changed much."""
+        robot, q = self.robot, y[: self.robot.nq].copy()
+        far = 0.0
+        for _, first in quaternions(robot):
+            length = float(np.linalg.norm(q[first : first + 4]))
+            far = max(far, abs(length - 1.0))
+            q[first : first + 4] /= length
+        if robot.loops:
+            far = max(far, float(self.audit.gap(q)))
+            with np.errstate(all="ignore"):
+                q = np.asarray(robot.integrate.ufunc(q, np.zeros(robot.nv), 0.0))
+        return np.concatenate([q, y[robot.nq :]]), far > _LOOSE
+
+    def beyond(self, y: Array, limits: bool) -> tuple[int, int]:
+        """Status and joint of a state that has no right to go on; (0, -1) for one that has."""
+        robot, nq = self.robot, self.robot.nq
+        if not np.isfinite(y).all():
+            return (SINGULAR if robot.loops else NOT_FINITE), -1
+        qd = y[nq : nq + robot.nv]
+        if float(qd @ qd) >= FASTEST**2:
+            own = robot.mobility.choice.independent if robot.loops else range(robot.nv)
+            every = [k for k, joint in enumerate(robot.moving_joints) for _ in range(joint.nv)]
+            return DIVERGED, every[own[int(np.argmax(np.abs(qd)))]]
+        if limits:
+            at = 0
+            for k, (joint, bound) in enumerate(zip(robot.moving_joints, robot.coordinate_limits, strict=True)):
+                part = y[at : at + joint.nq]
+                if joint.type.quaternion is None and ((part < bound.lower) | (part > bound.upper)).any():
+                    return LIMIT, k
+                at += joint.nq
+        return 0, -1
+
+
+def _velocity_slots(robot: Robot) -> list[tuple[Any, range]]:
+    found, at = [], 0
+    for joint in robot.moving_joints:
+        found.append((joint, range(at, at + joint.nv)))
+        at += joint.nv
+    return found
+
+
+def _places(robot: Robot) -> tuple[tuple[Array, Array], list[tuple[Any, slice, slice]]]:
+    """Numbers of positions and velocities whose rates are the velocities; and joints with quaternions, one by one."""
+    plain: tuple[list[int], list[int]] = ([], [])
+    turning, q = [], 0
+    for joint, v in _velocity_slots(robot):
+        if joint.type.quaternion is None:
+            plain[0].extend(range(q, q + joint.nq))
+            plain[1].extend(v)
+        else:
+            turning.append((joint, slice(q, q + joint.nq), slice(v.start, v.stop)))
+        q += joint.nq
+    return (np.array(plain[0], dtype=int), np.array(plain[1], dtype=int)), turning
+
+
+class Adaptive:
+    """A run under way: :meth:`go` fills ``states`` and ``tau``, and may be interrupted."""
+
+    def __init__(
+        self, motion: Motion, times: Array, start: tuple[Array, Array], *, method: str, rtol: float, atol: float,
+        limits: bool, step: float, progress: Callable[[float], Any] | None,
+    ) -> None:  # fmt: skip
+        robot = motion.robot
+        for name, value in (("rtol", rtol), ("atol", atol)):
+            if not (np.isfinite(value) and value > 0):
+                raise InputError(f"simulate: {name} must be above zero, got {value!r}")
+        self.motion, self.times, self.limits, self.step = motion, times, limits, step
+        self.solver, self.options = getattr(solvers(), METHODS[method]), {"rtol": rtol, "atol": atol}
+        self.states = np.full((len(times), robot.nq + robot.nv + 2), np.nan)
+        self.tau = np.full((len(times), robot.nu), np.nan)
+        self.y = np.concatenate([*start, np.zeros(2)])
+        self.memory = motion.policy.memory
+        self.done = 0
+        """States that were found."""
+        self.status, self.joint, self.time = 0, -1, float(times[0])
+        self.progress = progress
+
+    @property
+    def period(self) -> float | None:
+        """Seconds for which tau is held; None for a controller that is part of the right-hand side."""
+        policy = self.motion.policy
+        if policy.control is None:
+            return self.step if policy.series else float(self.times[-1] - self.times[0])
+        if policy.period is None and len(policy.memory):
+            raise InputError(
+                "simulate: a controller with memory needs a period (s) where the integrator chooses its steps"
+            )
+        return policy.period
+
+    def go(self) -> None:
+        """From the first time to the last, or to an event."""
+        period, t, end = self.period, float(self.times[0]), float(self.times[-1])
+        if period is not None:
+            self._sample(t, 0)
+        self._keep(t, self.y)
+        number = 0
+        while t < end and not self.status:
+            number += 1
+            bound = end if period is None else min(end, float(self.times[0]) + number * period)
+            if end - bound < 1e-9 * (period or 1.0):
+                bound = end
+            t = self._span(t, bound)
+            if t < end and not self.status and period is not None:
+                self._sample(t, number)
+
+    def _sample(self, t: float, number: int) -> None:
+        """Take the controller's forces, which hold from here on."""
+        motion, policy = self.motion, self.motion.policy
+        nq, nv = motion.robot.nq, motion.robot.nv
+        if policy.series:
+            tau = policy.given[..., min(number, policy.given.shape[-2] - 1), :]
+        else:
+            tau, self.memory = policy.at(t, self.y[:nq], self.y[nq : nq + nv], self.memory)
+        if not np.isfinite(tau).all():
+            self._stop(CONTROLLER, -1, t)
+        motion.tau = np.asarray(tau)
+
+    def _span(self, t: float, bound: float) -> float:
+        """Integrate while tau is held; gives the time that was reached."""
+        first: float | None = None
+        steps, since, least = 0, t, _WAY * float(self.times[-1] - self.times[0])
+        while t < bound and not self.status:
+            solver = self.solver(self.motion, t, self.y, bound, first_step=first, **self.options)
+            while solver.status == "running" and not self.status:
+                solver.step()
+                if solver.status == "failed" or not np.isfinite(solver.y).all():
+                    self._failed(solver)
+                    break
+                t, steps = self._accept(solver), steps + 1
+                if steps == _PATIENCE and not self.status:
+                    if t - since < least:
+                        self._stop(STUCK, -1, t)
+                    steps, since = 0, t
+                if not self.status and self.motion.corrected(self.y)[1]:
+                    self.y, _ = self.motion.corrected(self.y)
+                    first = min(solver.step_size, bound - t) or None
+                    break
+        return t
+
+    def _failed(self, solver: Any) -> None:
+        status, joint = self.motion.beyond(solver.y, False)
+        lost = status or (SINGULAR if self.motion.robot.loops else DIVERGED)
+        self._stop(CONTROLLER if self.motion.lost else lost, joint, float(solver.t_old or solver.t))
+
+    def _split(self, y: Array) -> tuple[Array, Array]:
+        nq = self.motion.robot.nq
+        return y[:nq], y[nq : nq + self.motion.robot.nv]
+
+    def _accept(self, solver: Any) -> float:
+        """Keep the states within a step; gives its end, or the time of an event in it."""
+        self.motion.lost, between = False, solver.dense_output()
+        t, self.y = float(solver.t), solver.y.copy()
+        status, joint = self.motion.beyond(self.y, self.limits)
+        if status:
+            t = self._crossing(between, float(solver.t_old), t)
+            self.y = between(t)
+        while self.done < len(self.times) and self.times[self.done] <= t:
+            when = float(self.times[self.done])
+            self._keep(when, self.y if when == t else between(when))
+        if status:
+            self._stop(status, joint, t)
+        if self.progress is not None:
+            self.progress(t - self.time)
+        self.time = t
+        return t
+
+    def _crossing(self, between: Any, low: float, high: float) -> float:
+        """The last time within a step at which nothing had happened, by halving."""
+        for _ in range(60):
+            middle = (low + high) / 2
+            if self.motion.beyond(between(middle), self.limits)[0]:
+                high = middle
+            else:
+                low = middle
+        return low
+
+    def _keep(self, t: float, y: Array) -> None:
+        y, _ = self.motion.corrected(y)
+        self.states[self.done] = y
+        self.tau[self.done] = self.motion.forces(t, *self._split(y))
+        self.done += 1
+
+    def _stop(self, status: int, joint: int, t: float) -> None:
+        self.status, self.joint, self.time = status, joint, t

@@ -1,0 +1,317 @@
+"""Problem files of simulations: the tables [robot], [controller], [reference], [simulate], [[load]] and [output]."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler import control
+from neuler import math as nm
+from neuler.control import Controller, Reference
+from neuler.control.coordinates import Coordinates
+from neuler.errors import FormatError, NeulerError
+from neuler.files.columns import column_names, entries, position_parts
+from neuler.files.problem_robots import changed, read_robot
+from neuler.files.problems import Problem, Section
+from neuler.files.series import KINDS
+from neuler.naming import hint
+from neuler.robot import Robot
+from neuler.rollouts.kernel import METHODS
+from neuler.simulate.adaptive import METHODS as ADAPTIVE
+from neuler.simulate.run import Run
+from neuler.simulate.simulation import LIMITS, simulate
+from neuler.trace.recipe import Operand
+
+Array = NDArray[np.float64]
+
+CONTROLLERS: dict[str, type[Controller]] = {
+    kind.name: kind
+    for kind in map(control.__dict__.__getitem__, control.__all__)
+    if inspect.isclass(kind) and issubclass(kind, Controller) and kind is not Controller
+}
+"""By name: all that the room of controllers offers."""
+
+
+@dataclass
+class Output:
+    """What is to be written, and where."""
+
+    folder: Path | None = None
+    tables: tuple[str, ...] = ("csv",)
+    figures: bool = True
+    page: bool = True
+
+
+@dataclass
+class Simulation:
+    """A simulation as a problem file asks for it."""
+
+    title: str
+    robot: Robot
+    controller: Any
+    x0: tuple[Array, Array]
+    duration: float
+    options: dict[str, Any]
+    output: Output
+    notes: list[str] = field(default_factory=list)
+
+    def run(self, progress: Callable[[float], Any] | None = None) -> Run:
+        """Simulate it."""
+        return simulate(self.robot, self.controller, self.x0, self.duration, progress=progress, **self.options)
+
+
+def read_simulation(problem: Problem, robot: Robot | None = None) -> Simulation:
+    """What a problem file asks for, with everything looked at; ``robot`` stands for the table [robot].
+
+    >>> problem = Problem.of_text('''
+    ... [robot]
+    ... name = "two_link"
+    ... [controller]
+    ... kind = "computed_torque"
+    ... kp = 100.0
+    ... [reference]
+    ... kind = "sines"
+    ... amplitude = 0.5
+    ... frequency = 0.25
+    ... [simulate]
+    ... duration = 1.0
+    ... ''')
+    >>> read_simulation(problem).run().q.shape
+    (1001, 2)
+    """
+    root = problem.root
+    model = robot
+    if robot is None:
+        section = root.section("robot")
+        robot, model = read_robot(section), read_robot(section, known_only=True)
+    assert model is not None
+    title = root.text("title", f"{robot.name}: simulation")
+    law = _controller(root, model)
+    section = root.section("simulate")
+    x0 = _start(section, robot)
+    duration, options = _options(section)
+    external, loads = _wrenches(root, robot)
+    options |= {"external": external, "loads": loads}
+    output = _output(root)
+    problem.done()
+    return Simulation(title, robot, law, x0, duration, options, output, problem.notes)
+
+
+# ---- the controller ------------------------------------------------------------------------------
+
+
+def _controller(root: Section, model: Robot) -> Any:
+    section = root.section("controller")
+    if not section.table:
+        if root.section("reference").table:
+            raise root.error("reference", "a reference is followed by a controller, and there is no table [controller]")
+        return None
+    if "tau" in section:
+        names = [name.removeprefix("tau_") for name in column_names(model, Operand("tau", (model.nu,)))]
+        return section.each("tau", names, 0.0)
+    kind = CONTROLLERS[section.text("kind", among=tuple(CONTROLLERS))]
+    if "model" in section:
+        model = changed(section.section("model"), model)
+    takes = inspect.signature(kind).parameters
+    options: dict[str, Any] = {}
+    for name, parameter in takes.items():
+        if name in ("robot", "reference"):
+            continue
+        if name in section:
+            options[name] = _gain(section, name, model)
+        elif parameter.default is parameter.empty:
+            raise section.refusal(f"{kind.name} needs a key {name!r}")
+    try:
+        law = kind(model, **options)
+        if law.reference_sizes:
+            law = kind(model, **options, reference=_reference(root, law))
+        return law
+    except NeulerError as error:
+        if isinstance(error, FormatError):
+            raise
+        raise section.refusal(str(error)) from None
+
+
+def _gain(section: Section, key: str, model: Robot) -> Any:
+    """A number, numbers, a table by joint, or names: whatever a controller takes."""
+    value = section.raw(key)
+    if isinstance(value, dict):
+        if key == "q":
+            return section.each(key, entries(model.moving_joints, position_parts), model.neutral())
+        return section.each(key, _gained(key, model))
+    if isinstance(value, str) or (isinstance(value, list) and value and isinstance(value[0], str)):
+        return section.names(key)
+    if isinstance(value, list):
+        if value and isinstance(value[0], list):
+            return _matrix(section, key)
+        return section.vector(key, len(value))
+    return section.number(key)
+
+
+def _matrix(section: Section, key: str) -> Array:
+    try:
+        found = np.array(section.raw(key), dtype=float)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.ndim != 2 or not np.isfinite(found).all():
+        raise section.error(key, "expected rows of numbers, all of one length")
+    return found
+
+
+def _velocities(robot: Robot) -> list[str]:
+    return [name.removeprefix("qd_") for name in column_names(robot, Operand("qd", (robot.nv,)))]
+
+
+def _gained(key: str, robot: Robot) -> list[str]:
+    """What gains are of: all velocities; with springs in drives those of the joints, or of the motors behind them."""
+    motors = [joint.name for joint in robot.moving_joints if joint.series is not None]
+    if key.endswith("_motor"):
+        return motors
+    return [name for name in _velocities(robot) if name not in motors]
+
+
+def _own(coordinates: Coordinates) -> tuple[list[str], Array]:
+    """Names of positions, and the neutral ones."""
+    robot, places = coordinates.robot, coordinates.places
+    names = entries(robot.moving_joints, position_parts)
+    return [names[k] for k in places], robot.neutral()[places]
+
+
+# ---- the reference -------------------------------------------------------------------------------
+
+
+def _reference(root: Section, law: Controller) -> Any:
+    section = root.section("reference")
+    names, neutral = _own(law.coordinates)
+    if not section.table:
+        return neutral
+    form = section.text("kind", "constant", among=("constant", "sines", "quintic", "table"))
+    try:
+        if form == "constant":
+            return section.each("q", names, neutral)
+        if form == "sines":
+            size, turns = section.each("amplitude", names, 0.0), section.each("frequency", names, 1.0)
+            return control.sines(size, turns, section.each("phase", names, 0.0), section.each("offset", names, neutral))
+        if form == "quintic":
+            start, end = (section.each(key, names, neutral, alike=False) for key in ("start", "end"))
+            return control.quintic(start, end, section.number("duration", above=0.0), section.number("begin", 0.0))
+        return _table(section, names)
+    except NeulerError as error:
+        if isinstance(error, FormatError):
+            raise
+        raise section.refusal(str(error)) from None
+
+
+def _table(section: Section, names: list[str]) -> Reference:
+    """Points in the file itself, t and q, or in a CSV file with the columns t, q_<joint>."""
+    degree = section.whole("degree", 5, least=1)
+    if "file" in section:
+        times, points = _read_points(section, names)
+    else:
+        value = section.raw("t")
+        times = section.vector("t", len(value) if isinstance(value, list) else 2)
+        points = _matrix(section, "q")
+        if points.shape != (len(times), len(names)):
+            raise section.error("q", f"expected {len(times)} rows of {len(names)} numbers, got {points.shape}")
+    return control.table(times, points, degree)
+
+
+def _read_points(section: Section, names: list[str]) -> tuple[Array, Array]:
+    path = section.path("file")
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            header = [cell.strip() for cell in file.readline().split(",")]
+            rows = np.loadtxt(file, delimiter=",", ndmin=2)
+    except (OSError, ValueError) as error:
+        raise section.error("file", f"cannot be read as a table of numbers: {error}") from None
+    wanted = ["t", *(f"q_{name}" for name in names)]
+    for name in wanted:
+        if name not in header:
+            raise section.error("file", f"has no column {name!r}; {hint(name, header)}")
+    if rows.ndim != 2 or rows.shape[1] != len(header):
+        raise section.error("file", f"has {len(header)} columns in its header, and others below")
+    found = rows[:, [header.index(name) for name in wanted]]
+    return found[:, 0], found[:, 1:]
+
+
+# ---- start, times, wrenches ----------------------------------------------------------------------
+
+
+def _start(section: Section, robot: Robot) -> tuple[Array, Array]:
+    q, qd = _position(section, robot), section.each("qd0", _velocities(robot), 0.0)
+    random = section.section("random")
+    if random.table:
+        rows, rng = random.whole("rows", least=1), np.random.default_rng(random.whole("seed", 0))
+        ways = random.number("q", 0.0, least=0.0) * rng.normal(size=(rows, robot.nv))
+        qd = qd + random.number("qd", 0.0, least=0.0) * rng.normal(size=(rows, robot.nv))
+        q = np.asarray(robot.integrate(q, ways, 1.0))
+    return q, qd
+
+
+def _position(section: Section, robot: Robot) -> Array:
+    """q0: all positions; of a robot with loops also those of its own alone, in a table: the others are found."""
+    names = entries(robot.moving_joints, position_parts)
+    value = section.raw("q0", None)
+    if robot.loops and isinstance(value, dict):
+        coordinates = Coordinates.of(robot)
+        own, neutral = _own(coordinates)
+        active = section.each("q0", own, neutral)
+        joints = [joint.name for joint in robot.moving_joints for _ in range(joint.nq)]
+        chosen = tuple(dict.fromkeys(joints[k] for k in coordinates.places))
+        try:
+            return np.asarray(robot.assemble(active, independent=chosen).q)
+        except NeulerError as error:
+            raise section.error("q0", str(error)) from None
+    return section.each("q0", names, robot.neutral(), alike=False)
+
+
+def _options(section: Section) -> tuple[float, dict[str, Any]]:
+    found: dict[str, Any] = {
+        "step": section.number("step", 1e-3, above=0.0),
+        "method": section.text("method", "rk4", among=(*METHODS, *ADAPTIVE)),
+        "every": section.whole("every", None, least=1),
+        "limits": section.text("limits", "ignore", among=LIMITS),
+        "rtol": section.number("rtol", 1e-9, above=0.0),
+        "atol": section.number("atol", 1e-10, above=0.0),
+        "audit": section.flag("audit", True),
+    }
+    return section.number("duration", above=0.0), found
+
+
+def _wrenches(root: Section, robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
+    """[[load]]: frame, force, moment, axes ("base", "frame"), begin and end (s)."""
+    found: dict[str, dict[str, Any]] = {"frame": {}, "base": {}}
+    for part in root.sections("load"):
+        frame = part.text("frame", among=robot.frame_names)
+        wrench = np.concatenate([part.vector(key, 3, np.zeros(3)) for key in ("force", "moment")])
+        axes = part.text("axes", "base", among=("base", "frame"))
+        if frame in found[axes]:
+            raise part.error("frame", f"there is another load on {frame!r}; add them up")
+        begin, end = part.number("begin", None), part.number("end", None)
+        found[axes][frame] = wrench if begin is None and end is None else _switched(wrench, begin, end)
+    return found["frame"], found["base"]
+
+
+def _switched(wrench: Array, begin: float | None, end: float | None) -> Callable[[Any, Any, Any], Any]:
+    def acts(t: Any, q: Any, qd: Any) -> Any:
+        on: Any = 1.0
+        if begin is not None:
+            on = on * nm.where(nm.greater_equal(t, begin), 1.0, 0.0)
+        if end is not None:
+            on = on * nm.where(nm.less(t, end), 1.0, 0.0)
+        return wrench * on
+
+    return acts
+
+
+def _output(root: Section) -> Output:
+    section = root.section("output")
+    folder = section.path("folder") if "folder" in section else None
+    tables = tuple(section.names("tables", ["csv"], among=KINDS))
+    return Output(folder, tables, section.flag("figures", True), section.flag("page", True))

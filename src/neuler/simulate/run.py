@@ -1,0 +1,325 @@
+"""What a simulation gives: states over time with names and units, events in words, and how well energy is kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.control.coordinates import Coordinates
+from neuler.errors import InputError
+from neuler.files.columns import column_names, entries, position_parts, units, velocity_parts
+from neuler.files.series import save_series
+from neuler.plain import count, number, shown
+from neuler.robot import Robot
+from neuler.trace.recipe import Operand
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+REASONS = (
+    "", "a number became infinite or NaN", "diverged", "beyond its limit", "a loop opened or became singular",
+    "the controller gave NaN", "interrupted",
+    "steps became too small, as where friction jumps at rest or a spring is stiff; try 'rk4' or 'radau'",
+)  # fmt: skip
+"""What the numbers of ``status`` say; none for a run that went to its end."""
+INTERRUPTED = 6
+
+
+@dataclass(frozen=True)
+class Event:
+    """Why a row stopped before its end."""
+
+    row: tuple[int, ...]
+    time: float
+    """When it was noticed (s)."""
+    joint: str
+    """The joint that it happened to; empty where there is none to name."""
+    reason: str
+
+    def __str__(self) -> str:
+        where = f"run {', '.join(map(str, self.row))}: " if self.row else ""
+        who = f"joint {self.joint!r}: " if self.joint else ""
+        return f"{where}at {number(self.time, 6)} s: {who}{self.reason}"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A simulated motion, or several of them: batch axes (...) lead, then the time.
+
+    States after an event are NaN. ``run[k]`` is one row of a batch. ``tau`` of a moment is the force that was applied
+    before it; of the first, after it.
+    """
+
+    robot: Robot
+    t: Array
+    """Times (s), (n,)."""
+    q: Array
+    """Positions, (..., n, nq)."""
+    qd: Array
+    """Velocities, (..., n, nv)."""
+    tau: Array
+    """Forces, (..., n, nu)."""
+    status: Integers
+    """(...): 0 for a row that went to its end, else a number of ``REASONS``."""
+    time: Array
+    """(...): when an event was noticed (s); the end of rows without one."""
+    joint: Integers
+    """(...): number of the event's joint among ``robot.joint_names``; -1 for none."""
+    method: str
+    kinetic: Array
+    """Energies (J), (..., n)."""
+    potential: Array
+    work: Array
+    """Of tau from the start on (J), (..., n); NaN where the audit was left out."""
+    other: Array
+    """Of friction and of wrenches from outside, likewise."""
+    gap: Array
+    """How far loops are open (m, rad), (..., n); zero without loops."""
+    loads: Mapping[str, Array] = field(default_factory=dict)
+    """By frame: wrenches from outside in the base's axes at its origin, (..., n, 6)."""
+    goal: Array | None = None
+    """Positions that the controller's reference asks for, (n, k), of the coordinates ``led``."""
+    led: Coordinates | None = None
+    """Which of q these are."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing."""
+    seconds: float = 0.0
+    """That it took."""
+
+    # ---- rows --------------------------------------------------------------------------------------
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """Shape of the batch; () for a single run."""
+        return self.q.shape[:-2]
+
+    def __len__(self) -> int:
+        """Rows of a batch."""
+        if not self.batch:
+            raise TypeError("a single run has no rows; len(run.t) is the number of its moments")
+        return self.batch[0]
+
+    def __getitem__(self, row: Any) -> Run:
+        """One row of a batch, or several (a slice, a mask)."""
+        if not self.batch:
+            raise InputError("this is a single run: there are no rows to choose from")
+        try:
+            chosen = {name: getattr(self, name)[row] for name in _ROWS}
+        except IndexError as error:
+            raise InputError(f"run[{row!r}]: rows are chosen along the batch axes {self.batch}: {error}") from None
+        loads = {name: value[row] for name, value in self.loads.items()}
+        every = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return Run(**{**every, **chosen, "loads": loads})
+
+    def __iter__(self) -> Iterator[Run]:
+        """Its rows."""
+        return (self[k] for k in range(len(self)))
+
+    # ---- what happened -----------------------------------------------------------------------------
+
+    @property
+    def events(self) -> list[Event]:
+        """Of all rows that did not go to their end, in words."""
+        names = self.robot.joint_names
+        found = []
+        for row in map(tuple, np.argwhere(self.status != 0).tolist()):
+            joint = int(self.joint[row])
+            reason = REASONS[int(self.status[row])]
+            found.append(Event(row, float(self.time[row]), names[joint] if joint >= 0 else "", reason))
+        return found
+
+    @property
+    def energy(self) -> Array:
+        """Kinetic and potential (J), (..., n)."""
+        return self.kinetic + self.potential
+
+    @property
+    def drift(self) -> Array:
+        """What the integrator adds to the energy (J): E - E0 - work of tau, friction and wrenches, (..., n)."""
+        return self.energy - self.energy[..., :1] - self.work - self.other
+
+    @property
+    def relative_drift(self) -> Array:
+        """The largest drift of each row, (...), as a share of the energy that moved."""
+        moved = np.maximum(_largest(self.kinetic), _largest(self.potential - self.potential[..., :1]))
+        moved = np.maximum(moved, np.maximum(_largest(self.work), _largest(self.other)))
+        return _largest(self.drift) / np.where(moved > 0, moved, 1.0)
+
+    @property
+    def error(self) -> Array | None:
+        """From the reference's positions to the robot's along velocities, (..., n, velocities); None without one."""
+        if self.goal is None or self.led is None:
+            return None
+        parts, at = [], 0
+        for joint, places, _ in self.led.parts:
+            wanted, here = self.goal[:, at : at + len(places)], self.q[..., list(places)]
+            parts.append(here - wanted if joint is None else joint.type.difference(wanted, here))
+            at += len(places)
+        return np.concatenate(parts, axis=-1)
+
+    @property
+    def rms_error(self) -> Array | None:
+        """The error's root mean square over the time of each row, (..., velocities)."""
+        error = self.error
+        if error is None:
+            return None
+        good = np.isfinite(error)
+        return np.sqrt(np.sum(np.where(good, error, 0.0) ** 2, axis=-2) / np.maximum(good.sum(axis=-2), 1))
+
+    # ---- out of here -------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> dict[str, list[str]]:
+        """What the numbers of q, qd and tau are called in a file."""
+        sizes = {"q": self.robot.nq, "qd": self.robot.nv, "tau": self.robot.nu}
+        return {name: column_names(self.robot, Operand(name, (size,))) for name, size in sizes.items()}
+
+    @property
+    def led_names(self) -> list[str]:
+        """What the numbers of :attr:`error` are called."""
+        positions = entries(self.robot.moving_joints, position_parts)
+        found: list[str] = []
+        for joint, places, _ in () if self.led is None else self.led.parts:
+            found += [positions[places[0]]] if joint is None else entries([joint], velocity_parts)
+        return found
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Of every column of :attr:`columns`; none of what has none."""
+        found = {"t": "s", "kinetic": "J", "potential": "J", "work": "J", "other": "J"}
+        for name, called in self.names.items():
+            found.update(zip(called, units(self.robot, name), strict=True))
+        for frame in self.loads:
+            found.update({f"load_{frame}_{part}": "N" if part[0] == "f" else "N m" for part in _WRENCH})
+        return found
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """A table: every number over time under its name; of a batch all rows below each other, numbered by run."""
+        rows = int(np.prod(self.batch))
+        found: dict[str, NDArray[Any]] = {}
+        if self.batch:
+            found["run"] = np.repeat(np.arange(rows), len(self.t))
+        found["t"] = np.tile(self.t, rows)
+        for name, called in self.names.items():
+            flat = getattr(self, name).reshape(-1, len(called))
+            found.update({column: flat[:, k] for k, column in enumerate(called)})
+        for frame, wrench in self.loads.items():
+            flat = wrench.reshape(-1, 6)
+            found.update({f"load_{frame}_{part}": flat[:, k] for k, part in enumerate(_WRENCH)})
+        found.update({name: getattr(self, name).ravel() for name in ("kinetic", "potential", "work", "other")})
+        return found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a table: .csv or .parquet with a column a number, .npz with the arrays by their names."""
+        arrays: dict[str, NDArray[Any]] = {"t": self.t, **{name: getattr(self, name) for name in _ROWS}}
+        arrays.update({f"load_{name}": value for name, value in self.loads.items()})
+        if self.goal is not None:
+            arrays["goal"] = self.goal
+        save_series(path, self.columns, arrays, self.units)
+
+    def page(self, path: str | os.PathLike[str], *, title: str | None = None, rows: int = 16) -> None:
+        """Write a page (HTML) that plays the motion; of a batch its first ``rows`` rows."""
+        from neuler.view.player import play
+
+        shape = (-1, len(self.t))
+        q = self.q.reshape(*shape, self.robot.nq)[:rows]
+        told = {event.row: str(event) for event in self.events}
+        spots = list(np.ndindex(*self.batch))[: len(q)]
+        forces = {name: value.reshape(*shape, 6)[:rows] for name, value in self.loads.items()}
+        play(
+            self.robot, self.t, q, path, forces=forces, title=title or f"{self.robot.name}: simulation",
+            notes=[told.get(spot, "") for spot in spots], names=[f"run {', '.join(map(str, spot))}" for spot in spots],
+        )  # fmt: skip
+
+    def plot(self) -> Any:
+        """Positions, velocities, forces and the audit as curves: a matplotlib figure. Of a batch, its first row."""
+        from neuler.view.curves import run_figure
+
+        run = self.first
+        groups = [(name, called, units(self.robot, name)) for name, called in self.names.items()]
+        curves = [(name, getattr(run, name), called, unit) for name, called, unit in groups]
+        asked = None
+        if run.goal is not None and run.led is not None and run.error is not None:
+            asked = np.full((len(self.t), self.robot.nq), np.nan)
+            asked[:, run.led.places] = run.goal
+            rates = dict(zip((name.removeprefix("qd_") for name in self.names["qd"]), curves[1][3], strict=True))
+            lengths = [rates[name].removesuffix("/s") for name in self.led_names]
+            curves.append(("error", run.error, self.led_names, lengths))
+        return run_figure(self.t, curves, asked, run.energy, run.drift)
+
+    @property
+    def first(self) -> Run:
+        """A single run: itself, or the first row."""
+        run = self
+        while run.batch:
+            run = run[0]
+        return run
+
+    def summary(self) -> dict[str, Any]:
+        """Plain numbers and texts, ready for JSON; None for what is not finite."""
+        rms = self.rms_error
+        worst = None if rms is None else rms.reshape(-1, rms.shape[-1]).max(axis=0)
+        errors = None if worst is None else dict(zip(map(shown, self.led_names), map(_plain, worst), strict=True))
+        last = np.isfinite(self.energy)
+        return {
+            "robot": shown(self.robot.name),
+            "method": self.method,
+            "rows": int(np.prod(self.batch)),
+            "moments": len(self.t),
+            "start": _plain(self.t[0]),
+            "end": _plain(self.t[-1]),
+            "seconds": _plain(self.seconds),
+            "events": [
+                {"row": list(e.row), "time": _plain(e.time), "joint": shown(e.joint), "reason": e.reason}
+                for e in self.events
+            ],
+            "energy": {
+                "first": _plain(np.mean(self.energy[..., 0])),
+                "least": _plain(self.energy[last].min(initial=np.inf)),
+                "most": _plain(self.energy[last].max(initial=-np.inf)),
+                "largest_drift": _plain(np.max(_largest(self.drift))),
+                "largest_relative_drift": _plain(np.max(self.relative_drift)),
+            },
+            "largest_loop_gap": _plain(np.max(_largest(self.gap))),
+            "rms_error": errors,
+            "largest_tau": _by_name(self.names["tau"], "tau_", self.tau),
+            "largest_velocity": _by_name(self.names["qd"], "qd_", self.qd),
+            "notes": [shown(note) for note in self.notes],
+        }
+
+    def __repr__(self) -> str:
+        """A line: how long, how many rows, what happened, how well energy was kept."""
+        rows = f"{count(int(np.prod(self.batch)), 'row')} of " if self.batch else ""
+        span = f"{number(float(self.t[0]))} to {number(float(self.t[-1]))} s, {rows}{count(len(self.t), 'moment')}"
+        events = self.events
+        told = f"; {events[0]}" if len(events) == 1 else f"; {len(events)} rows stopped early" if events else ""
+        drift = float(np.max(self.relative_drift))
+        kept = f"; energy drift {drift:.1e}" if np.isfinite(drift) else ""
+        return f"<run of {self.robot.name!r}: {span}, {self.method}{told}{kept}>"
+
+
+_ROWS = ("q", "qd", "tau", "status", "time", "joint", "kinetic", "potential", "work", "other", "gap")
+"""Fields with batch axes."""
+_WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
+
+
+def _largest(values: Array) -> Array:
+    """Of the moments of each row, those that are not finite left out; NaN where there is no other."""
+    good = np.isfinite(values)
+    found = np.max(np.where(good, np.abs(values), 0.0), axis=-1)
+    return np.where(good.any(axis=-1), found, np.nan)
+
+
+def _plain(x: Any) -> float | None:
+    return float(x) if np.isfinite(x) else None
+
+
+def _by_name(names: list[str], prefix: str, values: Array) -> dict[str, float | None]:
+    flat = values.reshape(-1, len(names))
+    return {shown(name.removeprefix(prefix)): _plain(_largest(flat[:, k])) for k, name in enumerate(names)}
