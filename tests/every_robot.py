@@ -1,4 +1,5 @@
-"""Robots of every structure, and the states to look at them: trees, loops, parallel robots, couplings, kinds."""
+"""Robots of every structure, and the states to look at them: trees, loops, parallel robots, couplings, kinds,
+motors."""
 
 import dataclasses
 import functools
@@ -8,6 +9,7 @@ import numpy as np
 
 import neuler
 from kind_robots import kind_robot
+from motor_robots import motor_robot
 from neuler import Coupling, Joint, Link, Polynomial, Robot, Spline, Transform
 from random_robots import random_link, random_transform
 
@@ -91,6 +93,21 @@ def gripper():
     return neuler.load(FINGERS.format(links=links))
 
 
+def motors(seed):
+    """Rigid and elastic drives on any link, two of which share their joints; friction on the rotors."""
+    robot = motor_robot(seed)
+    return robot.replace(motors=[dataclasses.replace(motor, viscous=2e-4) for motor in robot.motors])
+
+
+def geared_crank():
+    """A four-bar whose motor sits on the coupler and drives the crank."""
+    four = neuler.robots.four_bar()
+    motor = neuler.Motor(
+        "m", "crank", 30.0, "coupler", (0.3, 0.5, 0.8), (1e-3, 1e-3, 2e-3), 0.5, (0.1, 0.05, 0.02), viscous=2e-4,
+    )  # fmt: skip
+    return four.replace(name="geared_crank", motors=[motor])
+
+
 MADE = {
     "gripper": gripper,
     "four_bar": neuler.robots.four_bar,
@@ -106,6 +123,9 @@ MADE = {
     "loose_chain": loose_chain,
     "kinds": lambda: kind_robot(0),
     "puma560": neuler.robots.puma560,
+    "motors": lambda: motors(1),
+    "free_motors": lambda: motors(3).with_free_base(),
+    "geared_crank": geared_crank,
 }
 
 

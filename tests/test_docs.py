@@ -20,6 +20,14 @@ MODULES = [
     if not info.name.endswith("__main__")
 ]  # fmt: skip
 
+PAGES = ["README.md"]
+PAGES += [
+    f"docs/{path.name}"
+    for path in sorted((ROOT / "docs").glob("*.md"))
+    if "```python\n" in path.read_text() and path.name != "quantities.md"
+]  # fmt: skip
+"""Pages with code that runs from top to bottom; the page of quantities repeats the examples of docstrings."""
+
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name):
@@ -27,9 +35,7 @@ def test_examples_in_docstrings(name):
     assert result.failed == 0
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/conventions.md", "docs/functions.md", "docs/machines.md", "docs/parameters.md"]
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_examples_on_pages(tmp_path, monkeypatch, page):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
@@ -58,9 +64,10 @@ def test_the_page_of_machines_says_what_is_so():
 
 def test_public_names():
     assert set(neuler.__all__) == {
-        "CompileError", "Coupling", "FormatError", "Frame", "Function", "InputError", "Joint", "Kernel", "Leg",
-        "Limits", "Link", "Loop", "NeulerError", "Polynomial", "Robot", "RobotError", "Spline", "Transform",
-        "from_dh", "function", "layouts", "load", "math", "parallel_robot", "robots", "stack", "threads",
+        "CompileError", "Coulomb", "Coupling", "FormatError", "Frame", "Friction", "Function", "InputError", "Joint",
+        "Kernel", "Leg", "Limits", "Link", "LoadDependent", "Loop", "Motor", "NeulerError", "Polynomial", "Robot",
+        "RobotError", "Spline", "Stribeck", "Transform", "control", "from_dh", "function", "layouts", "load", "math",
+        "parallel_robot", "robots", "simulate", "stack", "threads",
     }  # fmt: skip
     for name in neuler.__all__:
         assert getattr(neuler, name).__doc__, f"{name} has no docstring"

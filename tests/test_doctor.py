@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuler
-from neuler.diagnose.doctor import Finding, examine
+from neuler.diagnose.doctor import examine
+from neuler.diagnose.finding import Finding
 from neuler.robot import Frame, Joint, Limits, Link, Loop, Robot
 from neuler.robot.inertia_matrix import inertia_matrix
 from shown_robots import all_kinds, at, bar, geared, under_actuated

@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 
 from every_robot import MADE, made, path, states
+from motor_robots import springs
 from neuler.quantities.catalogue import QUANTITIES
+from neuler.view.neglect import at_rest
 from random_robots import along, close
 
 ROBOTS = sorted(MADE)
 LATER = ("delta_by_motors", "slider_crank", "planar_3rrr", "loose_chain")
 """Looked at with the slow tests: others stand for their structure in every run."""
-LARGE = (*LATER, "gough_stewart", "kinds", "sr400")
+LARGE = (*LATER, "gough_stewart", "kinds", "sr400", "free_motors")
 each = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LATER else name for name in ROBOTS]
 )
@@ -89,9 +91,27 @@ def test_energy_and_power(name):
 
 def tree_losses(robot, q, qd):
     """Viscous losses of all joints of the tree (W)."""
-    rates = tree_rates(robot, q, qd)
-    viscous = np.array([joint.viscous for joint in robot.tree.moving_joints for _ in range(joint.nv)])
-    return (viscous * rates * rates).sum(axis=-1)
+    bare = robot.replace(motors=())
+    joints = bare.nq  # then motors behind springs
+    rates = tree_rates(bare, q[:, :joints], qd[:, : bare.nv])
+    viscous = np.array([joint.viscous for joint in bare.tree.moving_joints for _ in range(joint.nv)])
+    rotors = [motor.viscous * speed**2 for motor, speed in zip(robot.motors, rotor_speeds(robot, qd), strict=True)]
+    dampers = springs(robot, q * 0, qd)
+    return (viscous * rates * rates).sum(axis=-1) + sum(rotors) + (dampers * qd).sum(axis=-1)
+
+
+def rotor_speeds(robot, qd):
+    """Of every motor, by the joints that it drives or their theta; of a loop by its own velocities."""
+    places, names = {}, [robot.moving_joints[k] for k in velocity_owners(robot)]
+    for k, joint in enumerate(names):
+        places[joint.series[0] if joint.series else joint.name] = k
+    return [sum(ratio * qd[:, places[name]] for name, ratio in motor.ratios.items()) for motor in robot.motors]
+
+
+def velocity_owners(robot):
+    """The joint of every own velocity."""
+    every = [k for k, joint in enumerate(robot.moving_joints) for _ in range(joint.nv)]
+    return [every[k] for k in robot.mobility.choice.independent]
 
 
 def tree_rates(robot, q, qd):
@@ -139,8 +159,10 @@ def test_coriolis_matrix(name):
         )
         for joint in robot.joints
     ]
-    bare = robot.replace(joints=still, gravity=(0, 0, 0))
-    close(np.einsum("nij,nj->ni", coriolis, qd), bare.bias_force(q, qd), 1e-10, scale=float(np.abs(coriolis).max()) + 1)
+    motors = [dataclasses.replace(motor, viscous=0.0) for motor in robot.motors]
+    bare = robot.replace(joints=still, gravity=(0, 0, 0), motors=motors)
+    bias = bare.bias_force(q, qd) - springs(robot, q, qd)
+    close(np.einsum("nij,nj->ni", coriolis, qd), bias, 1e-10, scale=float(np.abs(coriolis).max()) + 1)
 
 
 @each
@@ -228,13 +250,24 @@ def test_reactions_balance_every_link(name):
         for frame, sign in ((loop.second, 1.0), (loop.first, -1.0)):
             number = robot.locate(frame)[0]
             balance[:, number] += sign * carried(onto, poses[:, number], cuts[:, k])
-    for k, link in enumerate(robot.links):
+    spins = rotor_moments(robot, velocity, qd, qdd)
+    for k, link in enumerate(at_rest(robot).links):
         w, (a, wd) = velocity[:, k, 3:], (acceleration[:, k, :3], acceleration[:, k, 3:])
         gravity = np.einsum("nji,j->ni", poses[:, k, :3, :3], np.array(robot.gravity))
         s, j = np.array(link.first_moment), link.inertia_matrix
         force = link.mass * (a - gravity) + np.cross(wd, s) + np.cross(w, np.cross(w, s))
-        moment = wd @ j.T + np.cross(w, w @ j.T) + np.cross(s, a - gravity)
+        moment = wd @ j.T + np.cross(w, w @ j.T) + np.cross(s, a - gravity) + spins[link.name]
         close(balance[:, k], np.concatenate([force, moment], axis=-1), 1e-9, scale=float(np.abs(reactions).max()))
+
+
+def rotor_moments(robot, velocity, qd, qdd):
+    """By link, what the rotors on it ask for beside being at rest: I (s' z + s w x z), Hua (24)."""
+    found = {name: np.zeros((len(qd), 3)) for name in robot.link_names}
+    rates = zip(robot.motors, rotor_speeds(robot, qd), rotor_speeds(robot, qdd), strict=True)
+    for motor, speed, rise in rates:
+        w, z = velocity[:, robot.link_names.index(motor.carrier), 3:], np.array(motor.axis)
+        found[motor.carrier] += motor.rotor * (rise[:, None] * z + speed[:, None] * np.cross(w, z))
+    return found
 
 
 def carried(source, target, wrench):
@@ -301,7 +334,8 @@ def test_reaction_sensitivities(name):
         "five_bar",
         "geared",
         "puma560",
-        *(pytest.param(x, marks=pytest.mark.slow) for x in ("delta", "planar_3rrr")),
+        "geared_crank",
+        *(pytest.param(x, marks=pytest.mark.slow) for x in ("delta", "planar_3rrr", "motors")),
     ],
 )
 def test_hessian(name):
@@ -369,8 +403,8 @@ def test_every_quantity_is_there_or_says_why_not(name):
         assert "_frame" not in kernel.__dict__
         assert "_recipe" not in kernel.__dict__
         assert kernel.__doc__
-        if QUANTITIES[verb].only == "loops" and not robot.loops:
-            with pytest.raises(InputError, match="has no loops"):
+        if not QUANTITIES[verb].of(robot):
+            with pytest.raises(InputError, match=f"has no {QUANTITIES[verb].whose}"):
                 _ = kernel.inputs
 
 

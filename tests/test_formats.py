@@ -79,7 +79,7 @@ def test_save(tmp_path):
         save(robots.four_bar(), tmp_path / name)
         assert load(str(tmp_path / name)).loops == robots.four_bar().loops
     for path, message in (
-        (tmp_path / "arm.urdf", r"robots are written as SYMORO\+ \(\.par\); give the file such a suffix"),
+        (tmp_path / "arm.step", r"robots are written as URDF \(\.urdf, \.xml\), SYMORO\+ \(\.par\); give the file"),
         ("arm", r"'arm': robots are written as"),
         (tmp_path / "no" / "arm.par", "cannot be written: No such file"),
     ):

@@ -10,6 +10,7 @@ import neuler
 from cli_runs import refused, run
 from neuler.formats import par
 from neuler.view import text
+from neuler.view.data import as_dict
 from shown_robots import LOOPS, PARALLEL, all_kinds, elastic, geared
 
 
@@ -94,7 +95,7 @@ def test_every_kind_of_joint_is_told():
     assert re.search(r"bolt +helical +driven +7 +6 +1 0 0 +0.05", told)
     assert "A spherical joint: q is qx, qy, qz, qw; qd is wx, wy, wz in the link's own frame." in told
     assert "A planar joint: q is x, y, angle; qd is their rates." in told
-    data = json.loads(json.dumps(text.as_dict(robot, robot.check()), allow_nan=False))
+    data = json.loads(json.dumps(as_dict(robot, robot.check()), allow_nan=False))
     joints = {joint["name"]: joint for joint in data["joints"]}
     assert joints["bolt"]["pitch"] == 0.05
     assert joints["hip"]["axis"] is None
@@ -130,8 +131,8 @@ def test_couplings_by_functions_are_told():
     told = text.summary(robot, robot.check())
     assert re.search(r"half +lead +2 spline\(q\)", told)
     assert re.search(r"rod +lead, half +0.1 q_lead \+ -0.2 q_half \+ 0.3", told)
-    assert text.as_dict(robot, [])["couplings"][0]["function"]["kind"] == "spline"
-    json.dumps(text.as_dict(robot, robot.check()), allow_nan=False)
+    assert as_dict(robot, [])["couplings"][0]["function"]["kind"] == "spline"
+    json.dumps(as_dict(robot, robot.check()), allow_nan=False)
 
 
 def test_symbols_of_a_file_get_values_from_the_command_line(capsys, tmp_path):

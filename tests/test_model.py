@@ -141,7 +141,7 @@ def test_axes_are_normalised():
     [
         (
             {"kind": "ball"},
-            "joint 'j': kind must be one of revolute, .*, helical, got 'ball'",
+            "joint 'j': kind must be one of revolute, .*, spin, got 'ball'",
         ),
         ({"axis": (0, 0, 0)}, "the axis has no direction"),
         ({"axis": (0, 0, math.nan)}, "axis must be finite"),

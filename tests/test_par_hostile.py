@@ -160,6 +160,11 @@ def test_broken_files(old, new, message):
         ('neuler robot {"independent": [3]}', "independent must be a list of texts"),
         ('neuler robot {"independent": ["nobody"]}', "has no moving joint 'nobody'"),
         ('neuler robot {"reference": [1, 2]}', "reference must be 8 numbers"),
+        ('neuler motor {"name": "m"}', "the remark on a motor cannot be used: a motor needs 'joint'"),
+        ('neuler motor {"name": "m", "joint": "joint3", "inertai": 1}', "a remark on a motor has no 'inertai'"),
+        ('neuler motor {"name": "m", "joint": "joint3", "inertia": "x"}', "the remark on a motor cannot be used"),
+        ('neuler motor {"name": "m", "joint": "joint3", "friction": {"law": "x"}}', "law must be one of coulomb"),
+        ('neuler motor {"name": "m", "joint": "joint9"}', "motor 'm': there is no joint 'joint9'"),
         ("neuler robot " + '{"notes":' * 30000 + "}" * 30000, "the remark is not JSON"),
     ],
 )

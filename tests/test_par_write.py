@@ -8,7 +8,23 @@ from math import pi
 import numpy as np
 import pytest
 
-from neuler import Coupling, Frame, Joint, Limits, Link, Loop, Polynomial, Robot, Spline, Transform, robots
+from motor_robots import motor_robot, motor_states
+from neuler import (
+    Coulomb,
+    Coupling,
+    Frame,
+    Joint,
+    Limits,
+    Link,
+    Loop,
+    Motor,
+    Polynomial,
+    Robot,
+    Spline,
+    Stribeck,
+    Transform,
+    robots,
+)
 from neuler.errors import FormatError
 from neuler.formats import khalil
 from neuler.formats.par import read, write
@@ -257,3 +273,33 @@ def test_what_cannot_be_written_is_refused():
     for machine, message in cases:
         with pytest.raises(FormatError, match=message):
             write(machine)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_motors_stand_in_remarks(seed):
+    """All of a motor is found again; what SYMORO+ reads is the arm without."""
+    robot = motor_robot(seed)
+    laws = [None, Stribeck(0.1, 0.2, 3.0), Coulomb(0.1, width=0.5)]
+    robot = robot.replace(
+        motors=[
+            dataclasses.replace(motor, friction=laws[k % 3], viscous=1e-4, coulomb_reverse=0.1, coupled=bool(k % 2))
+            for k, motor in enumerate(robot.motors)
+        ],
+        reference=[0.1 * k for k in range(robot.nq)],
+    )
+    found = read(write(robot))
+    assert found.motors == robot.motors
+    assert (found.joint_names, found.reference) == (robot.joint_names, robot.reference)
+    assert [joint.role for joint in found.joints] == [joint.role for joint in robot.joints]
+    state = motor_states(robot, 2)
+    close(found.inverse_dynamics(*state), robot.inverse_dynamics(*state), 1e-12)
+    assert read(table(write(robot))).nq == len(robot.replace(motors=()).joint_names)
+
+
+def test_a_loop_with_a_motor_behind_a_spring():
+    four = robots.four_bar()
+    robot = four.replace(motors=[Motor("m", "crank", 40, inertia=1e-4, stiffness=200.0)])
+    found = read(write(robot))
+    assert found.motors == robot.motors
+    assert found.joint_names == robot.joint_names
+    assert found.nv == robot.nv == 2

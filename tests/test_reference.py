@@ -125,7 +125,7 @@ def machine_of(name):
 def test_compiled_equals_floats_with_loops_and_couplings(name, quantity):
     machine = machine_of(name)
     if quantity not in offered(machine):
-        with pytest.raises(InputError, match=f"{quantity}: robot '.*' has no loops"):
+        with pytest.raises(InputError, match=f"{quantity}: robot '.*' has no {QUANTITIES[quantity].whose}"):
             machine.compile(quantity)
         return
     if quantity == "platform_jacobian" and "platform" not in machine.joint_names:

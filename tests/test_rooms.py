@@ -13,7 +13,7 @@ SOURCE = Path(neuler.__file__).parent
 ORDER = (
     "version", "errors", "naming", "plain", "tolerances", "trace", "algebra", "robot", "formats", "robots", "passes",
     "recursions", "structure", "quantities", "compiler", "diagnose", "compiled", "functions", "math", "kernels",
-    "solve", "files", "verbs", "layouts", "peers", "measure", "bench", "view", "cli",
+    "solve", "rollouts", "files", "verbs", "layouts", "peers", "measure", "bench", "view", "control", "simulate", "cli",
 )  # fmt: skip
 """From the ground up: none imports from a room above it."""
 LAZY = {("verbs.py", "view")}
@@ -112,12 +112,15 @@ LOOPS = {
     "diagnose": "what the doctor and the watch say of them",
     "kernels": "which watch a kernel gets",
     "solve": "closed",
+    "rollouts": "positions within a step are closed, events of open loops",
     "files": "states of a file are closed, columns of independent joints",
     "verbs": "assemble refuses robots without",
     "layouts": "no other library's coordinates have them",
     "peers": "no other library computes them",
     "measure": "states to measure with are closed ones",
     "view": "drawn and told",
+    "simulate": "starts are closed ones, gaps are audited",
+    "control": "forces of loops are shared among motors; references are of independent joints",
 }  # fmt: skip
 """Rooms that may read ``robot.loops`` and ``robot.couplings``, and why. Recursions and passes see trees alone."""
 

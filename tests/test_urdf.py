@@ -256,7 +256,7 @@ OLD = """<transmission name="t" type="SimpleTransmission"><actuator name="m"/><j
 def test_simple_transmissions_give_the_gear_ratio(text):
     robot = load_urdf(urdf(extra=text))
     assert robot.joints[0].gear_ratio == -50.5
-    assert robot.notes == (UNLIMITED,)
+    assert robot.notes == (UNLIMITED, "gear ratios without a rotor's inertia, which have no effect: 'hinge'")
 
 
 def test_other_transmissions_are_noted_by_name():

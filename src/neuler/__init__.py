@@ -8,16 +8,21 @@ from neuler import verbs as verbs  # gives Robot its verbs
 from neuler.errors import CompileError, FormatError, InputError, NeulerError, RobotError
 from neuler.kernels import Kernel, threads
 from neuler.robot import (
+    Coulomb,
     Coupling,
     Frame,
+    Friction,
     Joint,
     Leg,
     Limits,
     Link,
+    LoadDependent,
     Loop,
+    Motor,
     Polynomial,
     Robot,
     Spline,
+    Stribeck,
     Transform,
     parallel_robot,
     stack,
@@ -25,20 +30,23 @@ from neuler.robot import (
 from neuler.version import __version__ as __version__
 
 __all__ = [
-    "CompileError", "Coupling", "FormatError", "Frame", "Function", "InputError", "Joint", "Kernel", "Leg", "Limits",
-    "Link", "Loop", "NeulerError", "Polynomial", "Robot", "RobotError", "Spline", "Transform", "from_dh", "function",
-    "layouts", "load", "math", "parallel_robot", "robots", "stack", "threads",
+    "CompileError", "Coulomb", "Coupling", "FormatError", "Frame", "Friction", "Function", "InputError", "Joint",
+    "Kernel", "Leg", "Limits", "Link", "LoadDependent", "Loop", "Motor", "NeulerError", "Polynomial", "Robot",
+    "RobotError", "Spline", "Stribeck", "Transform", "control", "from_dh", "function", "layouts", "load",
+    "math", "parallel_robot", "robots", "simulate", "stack", "threads",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from neuler import layouts, math, robots
+    from neuler import control, layouts, math, robots
     from neuler import view as view
     from neuler.formats import load
     from neuler.formats.dh import from_dh
     from neuler.functions.function import Function, function
+    from neuler.simulate import simulate
 else:
     _LATER = {
-        "layouts": "neuler.layouts", "math": "neuler.math", "robots": "neuler.robots", "view": "neuler.view",
+        "control": "neuler.control", "layouts": "neuler.layouts", "math": "neuler.math", "robots": "neuler.robots",
+        "simulate": "neuler.simulate", "view": "neuler.view",
         "load": "neuler.formats:load", "from_dh": "neuler.formats.dh:from_dh",
         "Function": "neuler.functions.function:Function", "function": "neuler.functions.function:function",
     }  # fmt: skip
