@@ -1,5 +1,6 @@
 """Simulations: against integrators and closed forms of others, the audit of energy, events, and what a run can do."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -342,6 +343,31 @@ def test_steps_that_become_too_small_are_told():
     run = simulate(robot, None, ([0.0], [0.5]), 1.0, method="dop853", step=0.1)
     (event,) = run.events
     assert "too small" in event.reason
+
+
+@pytest.mark.parametrize("fault", [lambda: 1 / 0, lambda: np.zeros(3)])
+def test_a_controller_that_fails_on_its_way_keeps_the_way(fault):
+    """Its own error, or a wrong shape; the run until then is in the exception."""
+    robot = neuler.robots.two_link()
+
+    def control(t, q, qd, memory, reference):
+        return (np.zeros(2) if t < 0.5 else fault()), memory
+
+    with pytest.raises((ZeroDivisionError, neuler.InputError)) as caught:
+        simulate(robot, control, ([0.3, 0.2], [1.0, 0.0]), 1.0)
+    run = caught.value.run
+    assert 0.1 < run.t[-1] <= 0.5
+    assert np.isfinite(run.q).all()
+    assert "is in the exception's .run" in caught.value.__notes__[0]
+
+
+def test_events_have_the_value_of_the_joint():
+    limited = [dataclasses.replace(joint, limits=neuler.Limits(-0.5, 0.5)) for joint in neuler.robots.two_link().joints]
+    robot = neuler.robots.two_link().replace(joints=limited)
+    (event,) = simulate(robot, None, ([0.0, 0.0], [0.0, 1.0]), 1.0, limits="stop").events
+    assert event.joint == "joint2"
+    assert 0.5 < event.value < 0.502
+    assert "last at 0.50" in str(event)
 
 
 @pytest.mark.parametrize("method", ["rk4", "dop853"])

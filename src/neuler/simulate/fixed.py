@@ -110,7 +110,7 @@ class Fixed:
         try:
             piece = self._asked(steps) if self._calls else self._rolled(steps, every)
             work = self._work(piece) if self.audit is not None else None
-        except KeyboardInterrupt:
+        except BaseException:
             self.q, self.qd, self.memory, self.status, self.joint, self.ended = state
             raise
         if self.first is None:

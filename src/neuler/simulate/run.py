@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -40,11 +41,14 @@ class Event:
     joint: str
     """The joint that it happened to; empty where there is none to name."""
     reason: str
+    value: float = math.nan
+    """The joint's position in the last state that is finite; NaN where it has several numbers, or none."""
 
     def __str__(self) -> str:
         where = f"run {', '.join(map(str, self.row))}: " if self.row else ""
         who = f"joint {self.joint!r}: " if self.joint else ""
-        return f"{where}at {number(self.time, 6)} s: {who}{self.reason}"
+        last = f" (last at {number(self.value, 6)})" if math.isfinite(self.value) else ""
+        return f"{where}at {number(self.time, 6)} s: {who}{self.reason}{last}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +134,17 @@ class Run:
         for row in map(tuple, np.argwhere(self.status != 0).tolist()):
             joint = int(self.joint[row])
             reason = REASONS[int(self.status[row])]
-            found.append(Event(row, float(self.time[row]), names[joint] if joint >= 0 else "", reason))
+            name = names[joint] if joint >= 0 else ""
+            found.append(Event(row, float(self.time[row]), name, reason, self._last(row, joint)))
         return found
+
+    def _last(self, row: tuple[int, ...], joint: int) -> float:
+        """Position of a joint with one number in the last finite state of a row."""
+        joints = self.robot.moving_joints
+        good = np.flatnonzero(np.isfinite(self.q[row]).all(axis=-1))
+        if joint < 0 or joints[joint].nq != 1 or not len(good):
+            return math.nan
+        return float(self.q[row][good[-1], sum(each.nq for each in joints[:joint])])
 
     @property
     def energy(self) -> Array:
@@ -276,8 +289,14 @@ class Run:
             "end": _plain(self.t[-1]),
             "seconds": _plain(self.seconds),
             "events": [
-                {"row": list(e.row), "time": _plain(e.time), "joint": shown(e.joint), "reason": e.reason}
-                for e in self.events
+                {
+                    "row": list(each.row),
+                    "time": _plain(each.time),
+                    "joint": shown(each.joint),
+                    "reason": each.reason,
+                    "value": _plain(each.value),
+                }
+                for each in self.events
             ],
             "energy": {
                 "first": _plain(np.mean(self.energy[..., 0])),

@@ -72,7 +72,7 @@ def simulate(
     position. A row that diverges, or gets NaN, ends too; the others go on, and ``run.events`` says what happened.
     ``audit=False`` leaves out the work of forces, which costs about as much as the motion. ``progress`` is told
     the seconds that were simulated, piece by piece. An interruption (Ctrl-C) raises :class:`Interrupted`, which has
-    the run as far as it came.
+    the run as far as it came; so has the exception of a controller that fails on its way.
 
     >>> import neuler
     >>> robot = neuler.robots.two_link()
@@ -123,6 +123,12 @@ class _Task:
             fixed.go()
         except KeyboardInterrupt:
             raise Interrupted(self._of_fixed(fixed, audit, clock, True)) from None
+        except Exception as error:
+            if fixed.done:  # a controller that fails on its way: nothing of the way is lost
+                run = self._of_fixed(fixed, audit, clock, True)
+                error.run = run  # type: ignore[attr-defined]
+                error.add_note(f"simulate: what was computed until {run.t[-1]:g} s is in the exception's .run")
+            raise
         return self._of_fixed(fixed, audit, clock, False)
 
     def _of_fixed(self, fixed: Fixed, audit: Audit, clock: Clock, interrupted: bool) -> Run:
