@@ -361,6 +361,18 @@ def test_a_controller_that_fails_on_its_way_keeps_the_way(fault):
     assert "is in the exception's .run" in caught.value.__notes__[0]
 
 
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_functions_are_controllers(method):
+    """With the inputs they have; as the same law in Python."""
+    pytest.importorskip("scipy")
+    robot, start = neuler.robots.two_link(), ([0.3, 0.2], [0.0, 0.0])
+    law = neuler.function(lambda q, qd: -10.0 * q - 3.0 * qd, {"q": 2, "qd": 2}, "tau")
+    found = simulate(robot, law, start, 0.5, method=method)
+    plain = lambda t, q, qd, memory, reference: (-10.0 * q - 3.0 * qd, memory)  # noqa: E731
+    called = simulate(robot, plain, start, 0.5, method=method)
+    np.testing.assert_allclose(found.q, called.q, atol=1e-12)
+
+
 def test_events_have_the_value_of_the_joint():
     limited = [dataclasses.replace(joint, limits=neuler.Limits(-0.5, 0.5)) for joint in neuler.robots.two_link().joints]
     robot = neuler.robots.two_link().replace(joints=limited)

@@ -57,7 +57,8 @@ class Policy:
             raise InputError(
                 f"simulate: {controller.name} has no reference to follow; give it one when it is made, reference=..."
             )
-        compiled = hasattr(controller, "memory0") if compile is None else compile
+        known = hasattr(controller, "memory0") or isinstance(controller, Function)
+        compiled = known if compile is None else compile
         return cls(robot, controller, controller, compiled, memory, None if period is None else float(period))
 
     @property
@@ -72,6 +73,10 @@ class Policy:
         if isinstance(self.control, Controller):
             found = self.control(t, q, qd, memory)
             return np.asarray(found.tau), np.asarray(found.memory)
+        if isinstance(self.control, Function):  # its inputs go by name, as in a rollout
+            known = {"t": t, "q": q, "qd": qd}
+            found = self.control(**{each.name: known[each.name] for each in self.control.inputs if each.name in known})
+            return np.asarray(found[0] if isinstance(found, tuple) else found), memory
         if self.compiled:
             found = self._function(t, q, qd, *([memory] if len(self.memory) else []))
             return (np.asarray(found.tau), np.asarray(found.after)) if len(self.memory) else (np.asarray(found), memory)
