@@ -19,7 +19,7 @@ import neuler
 from neuler import Limits, Robot
 from neuler.peers.mujoco import MuJoCo
 
-MANY, DT = 1024, 1e-3
+MANY, DT = 8192, 1e-3
 THEIRS = 100
 """Steps of a call of MuJoCo, of one row."""
 METHODS = {"rk4": "mjINT_RK4", "euler": "mjINT_EULER"}
