@@ -205,7 +205,7 @@ def coriolis_matrix(robot: Robot) -> RobotRecipe:
             return [[x for row in matrix for x in row]]
         inertia, columns = composite.mass_matrix(tree, chart.q), chart.columns()
         turned = [[0.0] * len(column) for column in columns]
-        if any(isinstance(x, Node) for column in columns for x in column) or not _constant(robot):
+        if not _constant(robot):
             if not all(isinstance(x, Node) for x in q):
                 raise InputError("coriolis_matrix: of a robot with loops or couplings it is made compiled only")
             along = dict(zip(q, position_rates(robot.moving_joints, q, chart.rates(qd)), strict=True))

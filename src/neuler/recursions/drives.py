@@ -164,18 +164,6 @@ def spring_energies(tree: Tree, q: Sequence[Scalar]) -> Iterator[Scalar]:
         yield 0.5 * (series.stiffness * stretch * stretch)
 
 
-def dissipated_power(tree: Tree, qd: Sequence[Scalar]) -> Scalar:
-    """What friction and dampers turn into heat, W."""
-    power: Scalar = 0.0
-    for body in tree.bodies:
-        for k, _ in body.freedoms:
-            power = power + friction(body.drive, qd[k]) * qd[k]
-    for theta, _, series in in_series(tree):
-        slip = qd[theta] - qd[series.velocity]
-        power = power + series.damping * slip * slip
-    return power
-
-
 # ---- load-dependent friction ------------------------------------------------------------------------
 
 
