@@ -216,6 +216,6 @@ def test_sparse_matrices_without_entries():
         f.jacobian("u", sparse=True)
     with pytest.raises(neuler.InputError, match="y is linear in x, u: it has no entries"):
         f.hessian(sparse=True)
-    with pytest.raises(neuler.InputError, match="sparse must be True or False, got 1"):
+    with pytest.raises(neuler.InputError, match="sparse must be True, False or 'lower', got 1"):
         f.hessian(sparse=1)
     assert not f.jacobian("u")([1, 2, 3], 4).any()

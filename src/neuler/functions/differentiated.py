@@ -126,7 +126,9 @@ def jacobian_of(listing: Listing, of: Sequence[str], wrt: Sequence[str], *, stac
     return opened.closed(outputs, structure)
 
 
-def hessian_of(listing: Listing, of: Sequence[str], wrt: Sequence[str], *, stacked: bool, sparse: bool) -> Listing:
+def hessian_of(
+    listing: Listing, of: Sequence[str], wrt: Sequence[str], *, stacked: bool, sparse: bool | str
+) -> Listing:
     """Second derivatives of the one number, or of the sum of all chosen outputs times their weights."""
     opened = Opened(listing, of, wrt)
     variables = opened.variables
@@ -135,7 +137,7 @@ def hessian_of(listing: Listing, of: Sequence[str], wrt: Sequence[str], *, stack
     if not sparse:
         n = len(variables)
         return opened.closed([("hessian", (*across, *across), dense(entries, n, n))])
-    places = sorted(entries)
+    places = sorted(place for place in entries if sparse != "lower" or place[0] >= place[1])
     if not places:
         raise InputError(f"hessian: {', '.join(of)} is linear in {', '.join(wrt)}: it has no entries")
     rows, columns = zip(*places, strict=True)

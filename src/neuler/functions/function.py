@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from neuler.compiled import Compiled, precision
 from neuler.compiler import direct
 from neuler.errors import InputError
-from neuler.functions import differentiated
+from neuler.functions import differentiated, stored
 from neuler.functions.tracing import check_name, fresh, listing_of
 from neuler.naming import hint
 from neuler.trace import listing as listings
@@ -79,11 +79,12 @@ class Function(Compiled):
         """
         return self._matrix("jacobian", differentiated.jacobian_of, wrt, of, sparse)
 
-    def hessian(self, wrt: Names = None, of: Names = None, *, sparse: bool = False) -> Function:
+    def hessian(self, wrt: Names = None, of: Names = None, *, sparse: bool | str = False) -> Function:
         """Second derivatives of one number, shape in + in; of several numbers, of their sum times ``weights``.
 
         ``weights`` is one more input of the shape of the output; of several outputs each has its own,
-        ``weights_<out>``. Of a sparse Hessian both triangles are given.
+        ``weights_<out>``. Of a sparse Hessian both triangles are given; with ``sparse="lower"`` the lower one alone, as
+        solvers take it.
 
         >>> import neuler
         >>> f = neuler.function(lambda x: x[0] * x[1] ** 2, {"x": 2})
@@ -124,8 +125,9 @@ class Function(Compiled):
         return self._product("hvp", differentiated.hvp_of, wrt, of)
 
     def _matrix(self, what: str, make: Callable[..., Listing], wrt: Names, of: Names, sparse: object) -> Function:
-        if not isinstance(sparse, bool):
-            raise InputError(f"{self.name}.{what}: sparse must be True or False, got {sparse!r}")
+        if not isinstance(sparse, bool) and (sparse != "lower" or what != "hessian"):
+            kinds = "True, False or 'lower'" if what == "hessian" else "True or False"
+            raise InputError(f"{self.name}.{what}: sparse must be {kinds}, got {sparse!r}")
         inputs, outputs = self._chosen(what, "wrt", wrt, self.inputs), self._chosen(what, "of", of, self.outputs)
         stacked = not isinstance(wrt, str) and (wrt is not None or len(inputs) > 1)
         return self._kept(what, make, outputs, inputs, stacked=stacked, sparse=sparse)
@@ -149,13 +151,13 @@ class Function(Compiled):
             raise InputError(f"{self.name}.{what}: a name stands twice in {which}={names!r}")
         return tuple(chosen)
 
-    def _kept(self, what: str, make: Callable[..., Listing], *sides: tuple[str, ...], **options: bool) -> Function:
+    def _kept(self, what: str, make: Callable[..., Listing], *sides: tuple[str, ...], **options: Any) -> Function:
         """Asked for again, the same function."""
         key = what, sides, tuple(options.items())
         found = self._derived.get(key)
         if found is None:
-            made = Function(make(self._listing, *sides, **options), f"{self.name}_{what}", self.dtype)
-            found = self._derived.setdefault(key, made)
+            listing = stored.derived(self._listing, key, lambda: make(self._listing, *sides, **options))
+            found = self._derived.setdefault(key, Function(listing, f"{self.name}_{what}", self.dtype))
         return found
 
     def __repr__(self) -> str:

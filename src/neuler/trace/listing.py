@@ -70,6 +70,7 @@ _MEANING: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
 """What an operation does to scalars. Listings name it by its place: new ones are added at the end."""
 _PLACE = {op: k for k, op in enumerate(_MEANING)}
 _FUNCTIONS = tuple(_MEANING.values())
+_MARKS = frozenset({_PLACE[g.ABOVE], _PLACE[g.FELT]})
 
 
 def written(inputs: Sequence[Node], outputs: Sequence[Scalar]) -> bytes:
@@ -101,8 +102,11 @@ def written(inputs: Sequence[Node], outputs: Sequence[Scalar]) -> bytes:
     return head + bytes(ops) + numbers + b"".join(constants)
 
 
-def run(body: bytes, values: Sequence[Scalar]) -> list[Scalar]:
-    """The outputs of a listing on scalars, one for each input: numbers or nodes of one graph, in any mixture."""
+def run(body: bytes, values: Sequence[Scalar], *, marked: bool = True) -> list[Scalar]:
+    """The outputs of a listing on scalars, one for each input: numbers or nodes of one graph, in any mixture.
+
+    Without ``marked``, what is not valid (a loop that is open) is computed all the same, and not NaN.
+    """
     inputs, count, constants, results = _sizes(body)
     if len(values) != inputs:
         raise InputError(f"this listing takes {inputs} numbers, got {len(values)}")
@@ -112,6 +116,9 @@ def run(body: bytes, values: Sequence[Scalar]) -> list[Scalar]:
     numbers = np.frombuffer(body, "<f8", constants, start + 4 * len(places)).tolist()
     known = [*numbers[::-1], *values]  # the constant ~k, counted from the first value backwards, is numbers[k]
     for k, op in enumerate(ops):
+        if not marked and op in _MARKS:
+            known.append(1.0)
+            continue
         known.append(_FUNCTIONS[op](known[places[2 * k] + constants], known[places[2 * k + 1] + constants]))
     return [known[place + constants] for place in places[2 * count :]]
 
