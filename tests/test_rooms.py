@@ -13,7 +13,8 @@ SOURCE = Path(neuler.__file__).parent
 ORDER = (
     "version", "errors", "naming", "plain", "tolerances", "trace", "algebra", "robot", "formats", "robots", "passes",
     "recursions", "structure", "quantities", "compiler", "diagnose", "compiled", "functions", "math", "kernels",
-    "solve", "rollouts", "files", "verbs", "layouts", "peers", "measure", "bench", "view", "control", "simulate", "cli",
+    "solve", "rollouts", "files", "verbs", "layouts", "peers", "measure", "bench", "view", "control", "simulate",
+    "plan", "cli",
 )  # fmt: skip
 """From the ground up: none imports from a room above it."""
 LAZY = {("verbs.py", "view")}
@@ -120,6 +121,7 @@ LOOPS = {
     "measure": "states to measure with are closed ones",
     "view": "drawn and told",
     "simulate": "starts are closed ones, gaps are audited",
+    "plan": "profiles are of independent joints, the others are closed",
     "control": "forces of loops are shared among motors; references are of independent joints",
 }  # fmt: skip
 """Rooms that may read ``robot.loops`` and ``robot.couplings``, and why. Recursions and passes see trees alone."""
