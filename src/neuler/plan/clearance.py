@@ -1,0 +1,305 @@
+"""Distance to obstacles: a robot as balls on its frames, against spheres, capsules, half-spaces and each other.
+
+d = |c - o| - radii for spheres; for a capsule o is the nearest point of its axis; for a half-space it is
+n . (c - p) - radius. Distances are signed: below zero, balls and obstacles overlap by so much. Their derivatives are
+exact; where the nearest point of a capsule passes to an end of its axis the first ones are continuous, the second jump.
+
+>>> hand = Ball("tool", 0.05)
+>>> room = clearance([hand], [Sphere((0.5, 0.0, 0.2), 0.1), HalfSpace((0, 0, 0), (0, 0, 1), name="floor")], margin=0.02)
+>>> room.labels
+('tool.sphere1', 'tool.floor')
+>>> pose = np.eye(4)
+>>> pose[:3, 3] = 0.5, 0.0, 0.6
+>>> [round(float(d), 6) for d in room.rows({"tool": pose})]
+[0.25, 0.55]
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neuler import math as nm
+from neuler.errors import InputError
+from neuler.naming import hint
+
+Vec3 = tuple[float, float, float]
+Point = Sequence[Any]
+
+_TINY = 1e-20
+"""Added to the square of a distance (m^2): centres that meet have derivatives, and distances keep all their digits."""
+
+
+@dataclass(frozen=True)
+class Ball:
+    """A part of the robot: ``radius`` (m) about ``center`` in the axes of a link or ``frame`` of it (m)."""
+
+    frame: str
+    radius: float
+    center: Vec3 = (0.0, 0.0, 0.0)
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.frame, str) or not self.frame:
+            raise InputError(f"ball: the name of a link or frame is needed, got {self.frame!r}")
+        what = f"ball on {self.frame!r}"
+        _set(self, center=_point(what, "center", self.center), radius=_radius(what, self.radius))
+        _set(self, name=_name(what, self.name))
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """An obstacle: ``radius`` about ``center``, in the base frame (m)."""
+
+    center: Vec3
+    radius: float
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        _set(self, center=_point("sphere", "center", self.center), radius=_radius("sphere", self.radius))
+        _set(self, name=_name("sphere", self.name))
+
+    def distance(self, at: Point) -> Any:
+        """Of a point from its surface."""
+        return _length(_from(at, self.center)) - self.radius
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """An obstacle: all within ``radius`` of the line from ``a`` to ``b``, in the base frame (m)."""
+
+    a: Vec3
+    b: Vec3
+    radius: float
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        _set(self, a=_point("capsule", "a", self.a), b=_point("capsule", "b", self.b))
+        _set(self, radius=_radius("capsule", self.radius), name=_name("capsule", self.name))
+        if not _squared([y - x for x, y in zip(self.a, self.b, strict=True)]) > 0.0:
+            raise InputError(f"capsule: a and b must differ, both are {self.a}; a Sphere has no axis")
+
+    def distance(self, at: Point) -> Any:
+        """Of a point from its surface, by the nearest point of the axis."""
+        axis = [y - x for x, y in zip(self.a, self.b, strict=True)]
+        away = _from(at, self.a)
+        along = sum(x * y for x, y in zip(axis, away, strict=True)) / _squared(axis)
+        share = nm.clip(along, 0.0, 1.0)
+        return _length([x - share * y for x, y in zip(away, axis, strict=True)]) - self.radius
+
+
+@dataclass(frozen=True)
+class HalfSpace:
+    """An obstacle: all behind a plane through ``point`` whose ``normal`` points to the free side, in the base frame."""
+
+    point: Vec3
+    normal: Vec3
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        _set(self, point=_point("half-space", "point", self.point), name=_name("half-space", self.name))
+        normal = np.array(_point("half-space", "normal", self.normal))
+        size = np.abs(normal).max()
+        if not size > 0.0:
+            raise InputError(f"half-space: normal must not be zero, got {self.normal!r}; (0, 0, 1) is a floor's")
+        normal = normal / size
+        _set(self, normal=tuple((normal / np.sqrt(normal @ normal)).tolist()))
+
+    def distance(self, at: Point) -> Any:
+        """Of a point from the plane."""
+        return sum(n * x for n, x in zip(self.normal, _from(at, self.point), strict=True))
+
+
+Obstacle = Sphere | Capsule | HalfSpace
+
+
+@dataclass(frozen=True)
+class Clearance:
+    """Pairs of balls and obstacles, and of balls; ``rows`` are their distances (m), ``labels`` who is meant."""
+
+    balls: tuple[Ball, ...]
+    obstacles: tuple[Obstacle, ...]
+    margin: float = 0.0
+    """What distances should be at least (m)."""
+    own: tuple[tuple[int, int], ...] = ()
+    """Pairs of balls that keep clear of each other."""
+    labels: tuple[str, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        balls, walls = _ball_names(self.balls), _obstacle_names(self.obstacles)
+        labels = [f"{ball}.{wall}" for ball in balls for wall in walls]
+        labels += [f"{balls[i]}.{balls[k]}" for i, k in self.own]
+        _set(self, labels=tuple(labels))
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Links and frames whose poses are needed, each once."""
+        return tuple(dict.fromkeys(ball.frame for ball in self.balls))
+
+    def rows(self, poses: Any) -> list[Any]:
+        """Distances (m) in the order of ``labels``, of traced values or arrays of numbers alike.
+
+        ``poses``: homogeneous matrices (..., 4, 4) in the base frame, by name or in the order of ``frames``; or a
+        moment of a plan, which knows them.
+        """
+        known = self._poses(poses)
+        centers = [_placed(known[ball.frame], ball.center) for ball in self.balls]
+        found = [
+            wall.distance(at) - ball.radius
+            for ball, at in zip(self.balls, centers, strict=True)
+            for wall in self.obstacles
+        ]
+        for i, k in self.own:
+            found.append(_length(_from(centers[i], centers[k])) - (self.balls[i].radius + self.balls[k].radius))
+        return found
+
+    def _poses(self, poses: Any) -> dict[str, Any]:
+        if hasattr(poses, "pose"):
+            return {name: np.asarray(poses.pose(name)) for name in self.frames}
+        if isinstance(poses, Mapping):
+            missing = [name for name in self.frames if name not in poses]
+            if missing:
+                raise InputError(f"clearance: the pose of {missing[0]!r} is missing; {hint(missing[0], list(poses))}")
+            return {name: np.asarray(poses[name]) for name in self.frames}
+        if len(poses) != len(self.frames):
+            raise InputError(f"clearance: poses of {', '.join(self.frames)} are needed, got {len(poses)}")
+        return {name: np.asarray(pose) for name, pose in zip(self.frames, poses, strict=True)}
+
+
+def clearance(
+    balls: Sequence[Ball], obstacles: Sequence[Obstacle] = (), margin: float = 0.0, own: Any = ()
+) -> Clearance:
+    """Distances of the robot's balls from obstacles and, by ``own``, from each other.
+
+    ``own``: pairs of frames, all of whose balls keep clear of each other, or "all" for every pair on different frames.
+    Links that touch in a joint overlap always: leave such pairs out. ``margin``: what distances should be at least (m).
+
+    >>> balls = [Ball("link1", 0.1), Ball("hand", 0.05), Ball("hand", 0.04, (0.0, 0.0, 0.1))]
+    >>> clearance(balls, own=[("link1", "hand")]).labels
+    ('link1.hand.1', 'link1.hand.2')
+    """
+    mine, walls = tuple(balls), tuple(obstacles)
+    for ball in mine:
+        if not isinstance(ball, Ball):
+            raise InputError(f"clearance: balls must be Ball(frame, radius, center), got {ball!r:.80}")
+    for wall in walls:
+        if not isinstance(wall, Obstacle):
+            raise InputError(f"clearance: obstacles are Sphere, Capsule and HalfSpace, got {wall!r:.80}")
+    if not mine:
+        raise InputError("clearance: a robot without balls touches nothing; give at least one Ball(frame, radius)")
+    pairs = _pairs(mine, own)
+    if not walls and not pairs:
+        raise InputError("clearance: there is nothing to keep clear of; give obstacles, or own pairs of frames")
+    return Clearance(mine, walls, _number("clearance", "margin", margin), pairs)
+
+
+def _pairs(balls: tuple[Ball, ...], own: Any) -> tuple[tuple[int, int], ...]:
+    every = [(i, k) for i, k in itertools.combinations(range(len(balls)), 2) if balls[i].frame != balls[k].frame]
+    if isinstance(own, str):
+        if own != "all":
+            raise InputError(f"clearance: own must be pairs of frames or 'all', got {own!r}")
+        return tuple(every)
+    frames = [ball.frame for ball in balls]
+    found: list[tuple[int, int]] = []
+    for pair in own:
+        if isinstance(pair, str) or len(tuple(pair)) != 2:
+            raise InputError(f"clearance: own must be pairs of frames, got {pair!r:.80}")
+        for name in pair:
+            if name not in frames:
+                raise InputError(f"clearance: own: there is no ball on {name!r}; {hint(str(name), frames)}")
+        a, b = pair
+        if a == b:
+            raise InputError(f"clearance: own: balls on one frame, {a!r}, never move against each other")
+        found += [(i, k) for i, k in every if {balls[i].frame, balls[k].frame} == {a, b}]
+    return tuple(dict.fromkeys(found))
+
+
+def _ball_names(balls: Sequence[Ball]) -> list[str]:
+    frames = [ball.frame for ball in balls]
+    count: dict[str, int] = {}
+    found = []
+    for ball in balls:
+        count[ball.frame] = count.get(ball.frame, 0) + 1
+        found.append(
+            ball.name or (ball.frame if frames.count(ball.frame) == 1 else f"{ball.frame}.{count[ball.frame]}")
+        )
+    return _once("balls", found)
+
+
+def _obstacle_names(obstacles: Sequence[Obstacle]) -> list[str]:
+    names = [wall.name or f"{type(wall).__name__.lower()}{k}" for k, wall in enumerate(obstacles, start=1)]
+    return _once("obstacles", names)
+
+
+def _once(what: str, names: list[str]) -> list[str]:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"clearance: two {what} are named {twice!r}; give each a name of its own")
+    return names
+
+
+def _placed(pose: Any, center: Vec3) -> list[Any]:
+    """A point of a frame, in the base frame."""
+    if pose.shape[-2:] != (4, 4):
+        raise InputError(f"clearance: a pose must be a homogeneous matrix (4, 4), got shape {pose.shape}")
+
+    def entry(i: int, k: int) -> Any:
+        return pose[i, k] if pose.ndim == 2 else pose[..., i, k]
+
+    return [entry(i, 3) + sum((entry(i, k) * x for k, x in enumerate(center) if x != 0.0), start=0.0) for i in range(3)]
+
+
+def _from(at: Point, origin: Point) -> list[Any]:
+    return [x - y for x, y in zip(at, origin, strict=True)]
+
+
+def _squared(v: Point) -> Any:
+    return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
+
+
+def _length(v: Point) -> Any:
+    return nm.sqrt(_squared(v) + _TINY)
+
+
+def _set(owner: Any, **values: Any) -> None:
+    for name, value in values.items():
+        object.__setattr__(owner, name, value)
+
+
+def _name(what: str, name: object) -> str:
+    if not isinstance(name, str):
+        raise InputError(f"{what}: name must be text, got {name!r:.80}")
+    return name
+
+
+def _number(what: str, name: str, value: object) -> float:
+    try:
+        found = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        found = np.nan
+    if not np.isfinite(found):
+        raise InputError(f"{what}: {name} must be a finite number (m), got {value!r:.80}")
+    return found
+
+
+def _radius(what: str, value: object) -> float:
+    found = _number(what, "radius", value)
+    if found < 0.0:
+        raise InputError(f"{what}: radius must not be negative (m), got {found:g}")
+    return found
+
+
+def _point(what: str, name: str, value: ArrayLike) -> Vec3:
+    try:
+        found = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    if found.shape != (3,) or not np.isfinite(found).all():
+        raise InputError(f"{what}: {name} must be three finite numbers, got {value!r:.80}")
+    x, y, z = found.tolist()
+    return (x, y, z)
