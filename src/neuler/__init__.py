@@ -31,22 +31,23 @@ from neuler.version import __version__ as __version__
 
 __all__ = [
     "CompileError", "Coulomb", "Coupling", "FormatError", "Frame", "Friction", "Function", "InputError", "Joint",
-    "Kernel", "Leg", "Limits", "Link", "LoadDependent", "Loop", "Motor", "NeulerError", "Polynomial", "Robot",
+    "Kernel", "Leg", "Limits", "Link", "LoadDependent", "Loop", "Motor", "NeulerError", "Plan", "Polynomial", "Robot",
     "RobotError", "Spline", "Stribeck", "Transform", "control", "from_dh", "function", "layouts", "load",
-    "math", "parallel_robot", "robots", "simulate", "stack", "threads",
+    "math", "parallel_robot", "plan", "robots", "simulate", "stack", "threads",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from neuler import control, layouts, math, robots
+    from neuler import control, layouts, math, plan, robots
     from neuler import view as view
     from neuler.formats import load
     from neuler.formats.dh import from_dh
     from neuler.functions.function import Function, function
+    from neuler.plan import Plan
     from neuler.simulate import simulate
 else:
     _LATER = {
         "control": "neuler.control", "layouts": "neuler.layouts", "math": "neuler.math", "robots": "neuler.robots",
-        "simulate": "neuler.simulate", "view": "neuler.view",
+        "plan": "neuler.plan", "simulate": "neuler.simulate", "view": "neuler.view", "Plan": "neuler.plan:Plan",
         "load": "neuler.formats:load", "from_dh": "neuler.formats.dh:from_dh",
         "Function": "neuler.functions.function:Function", "function": "neuler.functions.function:function",
     }  # fmt: skip

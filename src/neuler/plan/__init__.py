@@ -1,0 +1,64 @@
+"""Motion planning: joint profiles as B-splines, objectives and limits over them, solved with exact derivatives.
+
+>>> import neuler
+>>> from neuler import plan
+>>> arm = neuler.robots.two_link()
+>>> limits = [plan.within(plan.torque, 20.0), plan.within(plan.velocity, 3.0)]
+>>> found = plan.Plan(arm, plan.duration(), start=[0, 0], goal=[1, 0.5], limits=limits, control_points=10).solve()
+>>> found.valid
+True
+"""
+
+try:
+    import scipy.sparse as _  # noqa: F401
+except ImportError:
+    raise ImportError("neuler.plan needs SciPy, and a solver: pip install neuler[plan]") from None
+
+from neuler.plan.clearance import Ball, Capsule, HalfSpace, Sphere
+from neuler.plan.conditions import Boundary, Phase, Via
+from neuler.plan.measures import (
+    Limit,
+    Measure,
+    acceleration,
+    clear_of,
+    frame_position,
+    jerk,
+    joint_force,
+    joint_moment,
+    limit,
+    measure,
+    position,
+    power,
+    torque,
+    torque_rate,
+    velocity,
+    within,
+)
+from neuler.plan.model import Payload
+from neuler.plan.objectives import (
+    Objective,
+    acceleration_effort,
+    at_end,
+    duration,
+    effort,
+    energy,
+    force_effort,
+    integral,
+    jerk_effort,
+    peak,
+    peak_joint_force,
+    torque_rate_effort,
+)
+from neuler.plan.planned import Planned
+from neuler.plan.planning import Plan
+from neuler.plan.relations import Mirror, Relation, exchanges, mirrors, repeats
+from neuler.plan.timing import Path, TimedPath, scale_time, time_path
+
+__all__ = [
+    "Ball", "Boundary", "Capsule", "HalfSpace", "Limit", "Measure", "Mirror", "Objective", "Path", "Payload", "Phase",
+    "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "acceleration", "acceleration_effort", "at_end",
+    "clear_of", "duration", "effort", "energy", "exchanges", "force_effort", "frame_position", "integral", "jerk",
+    "jerk_effort", "joint_force", "joint_moment", "limit", "measure", "mirrors", "peak", "peak_joint_force",
+    "position", "power", "repeats", "scale_time", "time_path", "torque", "torque_rate", "torque_rate_effort",
+    "velocity", "within",
+]  # fmt: skip

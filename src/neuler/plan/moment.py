@@ -1,0 +1,186 @@
+"""One moment of a plan, traced: what measures are made of. Every quantity is computed where it is first asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from neuler.errors import InputError
+from neuler.plan.model import HIGHEST, Model
+from neuler.trace.differentiate import tangents
+from neuler.trace.graph import Node
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Times of a moment: since its phase began (s), as a share of it, how long it is, and dt by d(share).
+
+    Profiles are derived by the share; ``per_second`` by the time.
+    """
+
+    t: Any
+    share: Any
+    duration: Any
+    pace: Any
+    per_second: bool = False
+
+
+class Moment:
+    """Motion and forces of a robot at one time of a plan; arrays of traced values.
+
+    ``q``, ``qd``, ``qdd``, ``qddd`` of the links (with loops q of all joints), ``tau`` of the joints that motors drive,
+    ``tau_rate``, ``reactions`` (links, 6), ``pose(frame)`` (4, 4), ``speeds`` of the motors; ``t`` since the phase
+    began (s), ``share`` of the phase from 0 to 1, ``duration`` of the phase (s), ``robot``.
+    """
+
+    def __init__(
+        self, model: Model, profiles: list[Any], clock: Clock, followers: Any = None, slacks: Any = None,
+        given: Any = None, load: Any = None, soft: Any = 0.0,
+    ) -> None:  # fmt: skip
+        self.model, self.robot = model, model.robot
+        self.profiles, self.clock = profiles, clock
+        self.t, self.share, self.duration = clock.t, clock.share, clock.duration
+        self.followers, self.slacks, self.given = followers, slacks, given
+        self.load, self.soft = load, soft
+
+    def rates(self, order: int) -> list[Any]:
+        """Profiles and their rates per second, up to an order."""
+        if order >= len(self.profiles):
+            raise InputError(f"a measure needs derivative {order} of the profiles; the highest at hand is {HIGHEST}")
+        if self.clock.per_second:
+            return self.profiles[: order + 1]
+        found, scale = [self.profiles[0]], 1.0
+        for k in range(1, order + 1):
+            scale = scale / self.duration
+            found.append(self.profiles[k] * scale)
+        return found
+
+    def _lifted(self, order: int) -> list[Any]:
+        held = self.__dict__.setdefault("_motions", {})
+        if order not in held:
+            held[order] = [np.asarray(x, dtype=object) for x in self.model.lifted(self.rates(order))]
+        found: list[Any] = held[order]
+        return found
+
+    @cached_property
+    def chart(self) -> Any:
+        """Profiles themselves: positions, rotation vectors."""
+        return self.rates(0)[0]
+
+    @cached_property
+    def q(self) -> Any:
+        """Positions of the links; in loops of all joints."""
+        return self.model.whole(self._lifted(0)[0], self.followers)
+
+    @cached_property
+    def qd(self) -> Any:
+        """Velocities of the profiles' joints."""
+        return self._lifted(1)[1]
+
+    @cached_property
+    def qdd(self) -> Any:
+        """Accelerations."""
+        return self._lifted(2)[2]
+
+    @cached_property
+    def qddd(self) -> Any:
+        """Jerks."""
+        return self._lifted(3)[3]
+
+    @cached_property
+    def qdddd(self) -> Any:
+        """Snaps."""
+        return self._lifted(4)[4]
+
+    @cached_property
+    def _springs(self) -> Any:
+        """theta, its rates and tau, Hua (28), (29)."""
+        return self._found("elastic_inverse_dynamics", self.q, self.qd, self.qdd, self.qddd, self.qdddd)
+
+    @cached_property
+    def state(self) -> tuple[Any, Any, Any]:
+        """q, qd, qdd of the whole robot, with theta of its motors behind springs."""
+        if not self.model.elastic:
+            return self.q, self.qd, self.qdd
+        found = self._springs
+        both = zip((self.q, self.qd, self.qdd), (found.theta, found.thetad, found.thetadd), strict=True)
+        return tuple(np.concatenate([link, motor]) for link, motor in both)  # type: ignore[return-value]
+
+    @cached_property
+    def all_tau(self) -> Any:
+        """Every number of tau, those that no motor gives too."""
+        if self.model.elastic:
+            return self._springs.tau
+        return self._found("inverse_dynamics", self.q, self.qd, self.qdd)
+
+    @cached_property
+    def tau(self) -> Any:
+        """Of the motors."""
+        return self.all_tau[self.model.pushed]
+
+    @cached_property
+    def tau_rate(self) -> Any:
+        """Its time derivative, Guarino (3)-(21); with springs along the graph."""
+        if self.model.elastic:
+            return self.rate(self.tau)
+        found = self._found("inverse_dynamics_rate", self.q, self.qd, self.qdd, self.qddd)
+        self.__dict__.setdefault("all_tau", found.tau)
+        return found.tau_rate[self.model.pushed]
+
+    @cached_property
+    def speeds(self) -> Any:
+        """Velocities of the joints (or motors) that tau pushes."""
+        _, qd, _ = self.state
+        if self.robot.loops:
+            qd = self.robot.actuation_matrix(self.q) @ qd
+        return qd[self.model.pushed]
+
+    @cached_property
+    def reactions(self) -> Any:
+        """Of the antecedent on every link, (links, 6)."""
+        return self._found("reaction_wrenches", *self.state)
+
+    @cached_property
+    def closure(self) -> Any:
+        """How far loops are open, and by how much quaternions of their joints are not of unit length."""
+        gaps = self.robot.closure(self.q).open_by
+        rows = [gaps[k] for k in self.model.closing]
+        for places in self.model.quaternions:
+            rows.append(sum(self.followers[k] * self.followers[k] for k in places) - 1.0)
+        return np.array(rows, dtype=object)
+
+    def _found(self, verb: str, *values: Any) -> Any:
+        """A quantity that payloads change."""
+        return self.model.verb(verb)(*values) if self.load is None else self.model.verb(verb)(*values, self.load)
+
+    def pose(self, frame: str) -> Any:
+        """Homogeneous matrix of a link or frame in the base frame."""
+        held = self.__dict__.setdefault("_poses", {})
+        if frame not in held:
+            position, _, _ = self.state if self.model.elastic else (self.q, None, None)
+            held[frame] = self.robot.compile("link_poses", frame=frame)(position)
+        return held[frame]
+
+    def rate(self, values: Any) -> Any:
+        """Time derivative of any value that was made of profiles, times and shares."""
+        if self.robot.loops:
+            raise InputError("moment.rate: joints of loops have no profiles; use the verbs with rates")
+        flat = np.asarray(values, dtype=object)
+        last = {x: 1.0 for x in self.profiles[-1] if isinstance(x, Node)}
+        if any(isinstance(x, Node) or x != 0.0 for x in tangents(list(flat.ravel()), last)):
+            raise InputError(
+                f"moment.rate: the value depends on derivative {HIGHEST} of the profiles, the highest at hand"
+            )
+        seeds: dict[Node, Any] = {}
+        for now, then in zip(self.profiles, self.profiles[1:], strict=False):
+            for x, rate in zip(now, then, strict=True):
+                if isinstance(x, Node):
+                    seeds[x] = rate if self.clock.per_second else rate / self.duration
+        if isinstance(self.t, Node):
+            seeds[self.t] = 1.0
+        if isinstance(self.share, Node):
+            seeds[self.share] = 1.0 / self.clock.pace  # of knots that move: each span as one
+        return np.array(tangents(list(flat.ravel()), seeds), dtype=object).reshape(flat.shape)

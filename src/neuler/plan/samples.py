@@ -1,0 +1,208 @@
+"""Samples of a planned motion: arrays with names and units, to files and back.
+
+A table (.csv, .parquet) has a column a number: t, q_<joint>, qd_<joint>, qdd_, qddd_, tau_, tau_rate_, force_<joint>.
+``neuler eval`` reads it as states, and a problem file of ``neuler simulate`` as a reference. An archive (.npz) holds
+the arrays by the same names. JSON has the shape of ROS's trajectory_msgs/JointTrajectory.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import zipfile
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import FormatError, InputError
+from neuler.files.columns import column_names, slots, units
+from neuler.files.ends import written
+from neuler.files.series import KINDS, save_series
+from neuler.naming import hint
+from neuler.robot import Robot
+from neuler.trace.recipe import Operand
+
+Array = NDArray[np.float64]
+
+UNITS = {"q": ("q", ""), "qd": ("qd", ""), "qdd": ("qd", "^2"), "qddd": ("qd", "^3"), "tau": ("tau", ""),
+         "tau_rate": ("tau", "/s")}  # fmt: skip
+"""Of each array: whose units, and what is written behind them."""
+
+
+def units_of(robot: Robot, name: str, size: int) -> list[str]:
+    """Units of the numbers of an array of samples.
+
+    >>> import neuler
+    >>> units_of(neuler.robots.stanford(), "tau_rate", 6)[1:4], units_of(neuler.robots.two_link(), "qdd", 2)
+    (['N m/s', 'N/s', 'N m/s'], ['rad/s^2', 'rad/s^2'])
+    """
+    if name == "force":
+        return ["N"] * size
+    whose, more = UNITS[name]
+    return [unit + more if unit else "" for unit in units(robot, whose)]
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """A planned motion at times t (n,)."""
+
+    robot: Robot
+    t: Array
+    """s."""
+    q: Array
+    """Positions, (n, nq)."""
+    qd: Array
+    """Velocities, accelerations and jerks, (n, nv)."""
+    qdd: Array
+    qddd: Array
+    tau: Array
+    """Forces of the motors and their rates, (n, nu)."""
+    tau_rate: Array
+    force: Array
+    """Norms of the forces inside joints (N), (n, joints)."""
+    force_names: tuple[str, ...]
+    """Of these joints."""
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """By name, times first."""
+        return {each.name: getattr(self, each.name) for each in fields(self)[1:-1]}
+
+    @property
+    def names(self) -> dict[str, list[str]]:
+        """What the numbers of each array are called in a table."""
+        return names_of(self.robot, self.force_names)
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """A table: every number over time under its name."""
+        found = {"t": self.t}
+        for name, called in self.names.items():
+            values = getattr(self, name)
+            found.update({column: values[:, k] for k, column in enumerate(called)})
+        return found
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Of every column."""
+        found = {"t": "s"}
+        for name, called in self.names.items():
+            found.update(zip(called, units_of(self.robot, name, len(called)), strict=True))
+        return found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a table, an archive or JSON, by the suffix: .csv, .parquet, .npz, .json."""
+        kind = Path(path).suffix.lower().removeprefix(".")
+        if kind == "json":
+            text = json.dumps(self.joint_trajectory(), indent=1, allow_nan=False)
+            with written(path) as file:
+                file.write(text.encode("utf-8"))
+        elif kind in KINDS:
+            save_series(path, self.columns, self.arrays | {"force_names": np.array(self.force_names, str)}, self.units)
+        else:
+            known = ", ".join(f".{each}" for each in (*KINDS, "json"))
+            raise FormatError(f"{os.fspath(path)!r}: expected a file that ends in {known}")
+
+    def joint_trajectory(self) -> dict[str, Any]:
+        """In the shape of ROS's trajectory_msgs/JointTrajectory, ready for JSON.
+
+        Of joints with one coordinate that a motor moves, in loops too; ``effort`` is the motor's, behind a spring too.
+        Free and spherical joints have no place in this message and are left out.
+        """
+        chosen = _driven(self.robot)
+        if not chosen:
+            raise InputError(
+                f"robot {self.robot.name!r} has no driven joint with one coordinate; JointTrajectory has no place "
+                "for others, save .csv or .npz"
+            )
+        joints, places, speeds, efforts = zip(*chosen, strict=True)
+        qd, qdd = self.qd, self.qdd
+        if self.robot.loops:
+            qd, qdd = (np.asarray(x) for x in self.robot.tree_motion(self.q, self.qd, self.qdd)[:2])
+        rows = (self.q[:, list(places)], qd[:, list(speeds)], qdd[:, list(speeds)], self.tau[:, list(efforts)])
+        whole = np.round(self.t * 1e9).astype(np.int64)
+        named = ("positions", "velocities", "accelerations", "effort")
+        points = []
+        for k, nanoseconds in enumerate(whole.tolist()):
+            sec, nanosec = divmod(nanoseconds, 1_000_000_000)
+            point: dict[str, Any] = {name: row[k].tolist() for name, row in zip(named, rows, strict=True)}
+            points.append(point | {"time_from_start": {"sec": sec, "nanosec": nanosec}})
+        header = {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": self.robot.links[0].name}
+        return {"header": header, "joint_names": list(joints), "points": points}
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], robot: Robot) -> Samples:
+        """Read what :meth:`save` wrote as .csv or .npz, for the same robot."""
+        where = os.fspath(path)
+        kind = Path(where).suffix.lower()
+        if kind == ".npz":
+            return _of_arrays(where, robot)
+        if kind == ".csv":
+            return _of_table(where, robot)
+        raise FormatError(f"{where!r}: samples are read from .csv and .npz, not from {kind or 'a file without suffix'}")
+
+
+def names_of(robot: Robot, joints: tuple[str, ...]) -> dict[str, list[str]]:
+    """What the numbers of each array are called; ``joints`` are those of inner forces."""
+    sizes = {"q": robot.nq, "qd": robot.nv, "qdd": robot.nv, "qddd": robot.nv, "tau": robot.nu, "tau_rate": robot.nu}
+    found = {name: column_names(robot, Operand(name, (size,))) for name, size in sizes.items()}
+    return found | {"force": [f"force_{name}" for name in joints]}
+
+
+def _driven(robot: Robot) -> list[tuple[str, int, int, int]]:
+    """Name, place in q, place among velocities (of loops: of the tree) and place in tau of every driven joint."""
+    names = column_names(robot, Operand("tau", (robot.nu,)))
+    efforts = {name.removeprefix("tau_"): k for k, name in enumerate(names)}
+    behind = {joint.series[0]: joint.name for joint in robot.moving_joints if joint.series is not None}
+    places = {joint.name: v for joint, _, v in slots(robot.tree)} if robot.loops else {}
+    found = []
+    for joint, q, v in slots(robot):
+        motor = behind.get(joint.name, joint.name)
+        moved = joint.role == "driven" or joint.name in behind
+        if moved and joint.nq == joint.nv == 1 and joint.series is None and motor in efforts:
+            found.append((joint.name, q, places.get(joint.name, v), efforts[motor]))
+    return found
+
+
+def _of_arrays(where: str, robot: Robot) -> Samples:
+    try:
+        with np.load(where, allow_pickle=False) as archive:
+            joints = tuple(archive["force_names"].tolist()) if "force_names" in archive.files else ()
+            found = {name: np.asarray(archive[name], float) for name in archive.files if name != "force_names"}
+    except (OSError, zipfile.BadZipFile, ValueError, EOFError, AttributeError, TypeError) as error:
+        raise FormatError(f"{where!r}: cannot be read as an archive of numbers: {error}") from None
+    named = names_of(robot, joints)
+    for name in ("t", *named):
+        if name not in found:
+            raise FormatError(f"{where!r}: has no array {name!r}; {hint(name, list(found))}")
+    for name, called in named.items():
+        shape = (found["t"].size, len(called))
+        if found[name].shape != shape:
+            raise FormatError(
+                f"{where!r}: array {name!r} of robot {robot.name!r} must have the shape {shape}, got "
+                f"{found[name].shape}"
+            )
+    return Samples(robot, t=found["t"].ravel(), force_names=joints, **{name: found[name] for name in named})
+
+
+def _of_table(where: str, robot: Robot) -> Samples:
+    try:
+        with open(where, encoding="utf-8-sig", newline="") as file:
+            header = [cell.strip() for cell in next(csv.reader(file), [])]
+            rows = np.loadtxt(file, delimiter=",", ndmin=2)
+    except (OSError, ValueError) as error:
+        raise FormatError(f"{where!r}: cannot be read as a table of numbers: {error}") from None
+    if rows.shape[-1] != len(header) or not len(rows):
+        raise FormatError(f"{where!r}: has {len(header)} columns in its header and {rows.shape[-1]} below")
+    joints = tuple(name.removeprefix("force_") for name in header if name.startswith("force_"))
+    arrays: dict[str, Array] = {}
+    for array, wanted in ({"t": ["t"]} | names_of(robot, joints)).items():
+        for name in wanted:
+            if name not in header:
+                raise FormatError(f"{where!r}: has no column {name!r} of {robot.name!r}; {hint(name, header)}")
+        arrays[array] = rows[:, [header.index(name) for name in wanted]]
+    return Samples(robot, t=arrays.pop("t")[:, 0], force_names=joints, **arrays)

@@ -1,0 +1,54 @@
+"""Many starts of one plan, each a function of a seed, on all cores; the best valid one is kept."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from dataclasses import replace
+from typing import Any
+
+from neuler.plan.inputs import whole
+from neuler.plan.nlp import Progress
+from neuler.plan.planned import Planned
+from neuler.plan.reports import reporting
+from neuler.plan.solvers.multistart import best_of
+from neuler.plan.solving import Settings, solved
+
+STRAIGHT = -1
+"""The number of the start that does not stray."""
+
+
+def started(plan: Any, settings: Settings, seed: int) -> Planned:
+    """One of them."""
+    return solved(plan, settings, None if seed == STRAIGHT else seed)
+
+
+def solve_starts(
+    plan: Any, settings: Settings, starts: Any, seed: int | None, workers: int | None, progress: Any
+) -> Planned:
+    """The best of ``starts``: the straight guess, then seeds from ``seed`` (0) on."""
+    starts = whole("solve: starts", starts, 1)
+    first = 0 if seed is None else seed
+    seeds = [STRAIGHT, *range(first, first + starts - 1)]
+    notes = []
+    try:
+        pickle.dumps(plan)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        workers = 1
+        notes.append(f"starts ran one after the other: the plan cannot go to other processes ({error})")
+    plan.compiled()
+    with reporting(progress, f"plan of {plan.robot.name}, {starts} starts") as report:
+
+        def told(done: int, of: int, best: Planned | None) -> bool | None:
+            if report is None or best is None:
+                return None
+            return report(Progress(done, best.objective, best.worst_violation, best.seconds))
+
+        found = best_of(functools.partial(started, plan, settings), seeds, workers, progress=told)
+    objectives = found.objectives
+    good = objectives[objectives == objectives]
+    spread = f", objectives from {good.min():.6g} to {good.max():.6g}" if len(good) else ""
+    notes.append(f"best of {len(found.starts)} starts, {len(good)} of them feasible{spread}")
+    best: Planned = found.best
+    status = "interrupted" if found.interrupted else best.status
+    return replace(best, notes=(*best.notes, *notes), status=status)

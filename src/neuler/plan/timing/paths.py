@@ -1,0 +1,237 @@
+"""Geometric paths q(s) with their derivatives: through points, from samples, or given as functions.
+
+A path says where a robot goes and not when: s grows along it, and q' = dq/ds. Batch axes lead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import BPoly, CubicSpline, PPoly
+
+from neuler.errors import InputError
+
+Array = NDArray[np.float64]
+Evaluate = Callable[[Array, int], Array]
+"""Of s, (...) and an order: derivatives of that order, s of all paths the same (n) or their own (..., n)."""
+FEW = 30
+"""Points whose weights are quicker than the polynomials between them."""
+
+
+class Path:
+    """A path, or a batch of paths: positions and derivatives at any s from ``start`` to ``end``.
+
+    ``shape`` are the batch axes. Made by :meth:`through`, :meth:`sampled` or :meth:`of`.
+    """
+
+    def __init__(
+        self,
+        evaluate: Evaluate,
+        ends: tuple[float, float],
+        shape: tuple[int, ...],
+        sizes: tuple[int, int],
+        part: Callable[[slice], Path] | None = None,
+    ) -> None:
+        self._evaluate, self._part = evaluate, part
+        self.start, self.end = ends
+        self.shape = shape
+        self.sizes = sizes
+        """Lengths of q, and of its derivatives."""
+        self.everywhere = sizes[0] == sizes[1] or part is not None
+        """Whether it is known between its samples."""
+
+    @classmethod
+    def through(cls, points: Any, at: Any = None, ends: str = "not-a-knot") -> Path:
+        """A cubic spline through points (..., W, nq); ``at`` (W) is s of each, evenly from 0 to 1 by default.
+
+        ``ends`` is SciPy's condition: "not-a-knot", "natural", "clamped", "periodic". Of robots whose joints are turns
+        and slides: a quaternion is no point to draw a spline through, sample such paths.
+
+        >>> path = Path.through([[0.0, 0.0], [1.0, 0.5], [2.0, 0.0]])
+        >>> path(0.5).tolist(), path(0.5, 1).round(6).tolist()
+        ([1.0, 0.5], [2.0, 0.0])
+        """
+        points = _numbers("points of a path", points, 2)
+        count = points.shape[-2]
+        if count < 2:
+            raise InputError(f"a path needs two points or more, got points of shape {points.shape}")
+        knots = np.linspace(0.0, 1.0, count) if at is None else _rising("at", at, count)
+        if ends == "periodic" and not (points[..., 0, :] == points[..., -1, :]).all():
+            raise InputError("a periodic path must end where it starts: its first and its last point differ")
+        if count > FEW:
+            try:
+                return cls._of_pieces(CubicSpline(knots, np.moveaxis(points, -2, 0), bc_type=ends))
+            except (TypeError, ValueError) as error:
+                raise InputError(f"no spline through these points: {error}") from None
+        unit: Any = np.eye(count)
+        if ends == "periodic":
+            unit, points = np.vstack([unit[:-1, :-1], unit[:1, :-1]]), points[..., :-1, :]
+        try:
+            spline = CubicSpline(knots, unit, bc_type=ends)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"no spline through these points: {error}") from None
+        return cls._weighted(spline, points, (float(knots[0]), float(knots[-1])))
+
+    @classmethod
+    def _weighted(cls, spline: Any, points: Array, ends: tuple[float, float]) -> Path:
+        """Points times the weights that a spline has for them at s."""
+
+        def evaluate(s: Array, order: int) -> Array:
+            found: Array = spline(s, order) @ points
+            return found
+
+        def part(cut: slice) -> Path:
+            return cls._weighted(spline, points.reshape((-1, *points.shape[-2:]))[cut], ends)
+
+        return cls(evaluate, ends, points.shape[:-2], (points.shape[-1],) * 2, part)
+
+    @classmethod
+    def sampled(cls, s: Any, q: Any, first: Any = None, second: Any = None) -> Path:
+        """From samples q (..., N, nq) at s (N), with dq/ds and d2q/ds2 (..., N, nv) where they are known.
+
+        Between samples a quintic takes the values of both ends, a cubic without ``second``; without both it is a cubic
+        spline through all samples. Positions with quaternions need both and are not looked at between samples.
+
+        >>> s = np.linspace(0, 1, 5)
+        >>> path = Path.sampled(s, s[:, None] ** 2, 2 * s[:, None], 2 + 0 * s[:, None])
+        >>> path(0.3).round(12).tolist()
+        [0.09]
+        """
+        q = _numbers("q", q, 2)
+        s = _rising("s", s, q.shape[-2])
+        if first is None:
+            if second is not None:
+                raise InputError("a path with second derivatives needs the first ones, too")
+            return cls.through(q, s)
+        given = [_numbers("dq/ds", first, 2)] + ([] if second is None else [_numbers("d2q/ds2", second, 2)])
+        for name, values in zip(("dq/ds", "d2q/ds2"), given, strict=False):
+            if values.shape[:-1] != q.shape[:-1] or values.shape[-1] != given[0].shape[-1]:
+                raise InputError(f"{name} must have a row for each of q, {q.shape}, got {values.shape}")
+        if q.shape[-1] != given[0].shape[-1]:
+            if second is None:
+                raise InputError("a path whose q has quaternions needs dq/ds and d2q/ds2 at its samples")
+            return cls(
+                _at_samples(s, q, *given), (float(s[0]), float(s[-1])), q.shape[:-2], (q.shape[-1], given[0].shape[-1])
+            )
+        rows = np.stack([np.moveaxis(x, -2, 0) for x in (q, *given)], axis=1)
+        pieces = PPoly.from_bernstein_basis(BPoly.from_derivatives(s, rows))
+        return cls._of_pieces(pieces)
+
+    @classmethod
+    def _of_pieces(cls, pieces: PPoly) -> Path:
+        """Of polynomials (degree + 1, pieces, ..., n)."""
+        shape, size = pieces.c.shape[2:-1], pieces.c.shape[-1]
+
+        def part(cut: slice) -> Path:
+            return cls._of_pieces(PPoly(pieces.c.reshape((*pieces.c.shape[:2], -1, size))[:, :, cut], pieces.x))
+
+        return cls(_pieces(pieces), (float(pieces.x[0]), float(pieces.x[-1])), shape, (size, size), part)
+
+    @classmethod
+    def of(cls, given: Any, ends: tuple[float, float] | None = None) -> Path:
+        """A path of SciPy's splines (one path), or of a function ``f(s, order)`` of s (n) that gives (n, nq).
+
+        A function must know derivatives up to the second; up to the third for bounds on torque rates.
+
+        >>> circle = Path.of(lambda s, order: np.stack([np.sin(s + order * np.pi / 2)], axis=-1), (0.0, 1.0))
+        >>> circle(0.0, 1).tolist()
+        [1.0]
+        """
+        if isinstance(given, Path):
+            return given
+        if ends is None:
+            if hasattr(given, "t") and hasattr(given, "k"):
+                ends = float(given.t[given.k]), float(given.t[-given.k - 1])
+            elif hasattr(given, "x"):
+                ends = float(given.x[0]), float(given.x[-1])
+            else:
+                raise InputError("a path that is a function needs its ends: Path.of(f, (0.0, 1.0))")
+        if not (np.isfinite(ends).all() and ends[0] < ends[1]):
+            raise InputError(f"the ends of a path must be two finite numbers, the first one less, got {ends!r}")
+        probe = np.asarray(given(np.array(ends), 0))
+        if probe.ndim != 2 or probe.shape[0] != 2:
+            raise InputError(f"a path's function must give positions (n, nq) for s of shape (n), got {probe.shape}")
+
+        def evaluate(s: Array, order: int) -> Array:
+            return np.asarray(given(s.ravel(), order), dtype=float).reshape((*s.shape, -1))
+
+        slope = np.asarray(given(np.array(ends), 1))
+        return cls(evaluate, ends, (), (probe.shape[1], slope.shape[-1]))
+
+    def moved(self) -> Path:
+        """The same with s from zero on."""
+        start = self.start
+        if start == 0.0:
+            return self
+        return Path(lambda s, order: self(s + start, order), (0.0, self.end - start), self.shape, self.sizes)
+
+    def part(self, cut: slice) -> Path | None:
+        """Some of the paths, counted along all batch axes; None where they cannot be taken apart."""
+        return None if self._part is None else self._part(cut)
+
+    def __call__(self, s: Any, order: int = 0) -> Array:
+        """q, or its derivative of an order: s one number, (n) for all paths, or (..., n) for each its own."""
+        s = np.asarray(s, dtype=float)
+        if not s.ndim:
+            found: Array = self._evaluate(s[None], order)[..., 0, :]
+            return found
+        return self._evaluate(s, order)
+
+
+def _pieces(pieces: PPoly) -> Evaluate:
+    """Of polynomials (degree + 1, pieces, ..., n)."""
+
+    def evaluate(s: Array, order: int) -> Array:
+        part = pieces.derivative(order) if order else pieces
+        if s.ndim == 1:
+            return np.ascontiguousarray(np.moveaxis(part(s), 0, -2))
+        every = part.c.reshape((*part.c.shape[:2], -1, part.c.shape[-1]))  # each path at its own places
+        rows = s.reshape((-1, s.shape[-1]))
+        found = np.empty((*rows.shape, part.c.shape[-1]))
+        for k, mine in enumerate(rows):
+            found[k] = PPoly(every[:, :, k], part.x)(mine)
+        return found.reshape((*s.shape, -1))
+
+    return evaluate
+
+
+def _at_samples(s: Array, *values: Array) -> Evaluate:
+    """At the samples alone."""
+
+    def evaluate(at: Array, order: int) -> Array:
+        if order >= len(values):
+            raise InputError(f"this path, whose q has quaternions, has no derivatives of order {order}")
+        if at.shape != s.shape or not np.array_equal(at, s):
+            raise InputError("this path, whose q has quaternions, is known at its samples alone: use them as the grid")
+        return values[order]
+
+    return evaluate
+
+
+def _numbers(name: str, given: Any, axes: int) -> Array:
+    try:
+        found = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: expected an array of numbers, got {type(given).__name__}") from None
+    if found.ndim < axes or not found.shape[-1]:
+        raise InputError(f"{name}: expected axes (..., points, joints), got shape {found.shape}")
+    if not np.isfinite(found).all():
+        where = tuple(int(k) for k in np.argwhere(~np.isfinite(found))[0])
+        raise InputError(f"{name}: every number must be finite, entry {where} is {found[where]}")
+    return found
+
+
+def _rising(name: str, given: Any, count: int) -> Array:
+    found = np.asarray(given, dtype=float)
+    if found.shape != (count,):
+        raise InputError(f"{name}: expected one number for each of {count} points, got shape {found.shape}")
+    good = np.isfinite(found[:-1]) & np.isfinite(found[1:]) & (np.diff(found) > 0)
+    if not good.all():
+        where = int(np.argmin(good))
+        raise InputError(
+            f"{name}: must rise from point to point, it does not at point {where}: {found[where : where + 2]}"
+        )
+    return found
