@@ -40,8 +40,8 @@ bench: $(VENV)/.installed-bench
 operations: $(VENV)/.installed-view
 	$(BIN)/python benchmarks/operations.py
 
-## pictures: draw the machines of docs/machines.md again
-pictures: $(VENV)/.installed-view
+## pictures: draw the pictures of the documentation again
+pictures: $(VENV)/.installed-test
 	$(BIN)/python docs/pictures.py
 
 $(VENV)/.installed-%: pyproject.toml

@@ -1,4 +1,4 @@
-"""Pictures of the machines of the catalogue for machines.md: ``make pictures``, or ``python docs/pictures.py``."""
+"""Pictures of the catalogue's machines for machines.md, and of a plan for planning.md: ``make pictures``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from neuler.view.space import drawn, plotting, png
 MACHINES = (
     "four_bar", "five_bar", "slider_crank", "sr400", "gough_stewart", "delta", "orthoglide", "planar_3rrr", "eel",
 )  # fmt: skip
+PLAN = "barman_4_1"
 FOLDER = Path(__file__).parent / "images"
 DPI = 110
 
@@ -59,11 +60,25 @@ def picture(name: str) -> bytes:
     return buffer.getvalue()
 
 
+def plan_picture() -> bytes:
+    """Barman 4.1 in least time, as PNG."""
+    from PIL import Image
+
+    from neuler import plan
+
+    arm = neuler.robots.two_link()
+    found = plan.Plan(arm, start=[0.0, -2.0], goal=[1.0, -1.0], control_points=80).solve()
+    whole = Image.open(io.BytesIO(png(found.plot()))).convert("RGB")
+    buffer = io.BytesIO()
+    whole.quantize(64, dither=Image.Dither.NONE).save(buffer, format="png", optimize=True)
+    return buffer.getvalue()
+
+
 def main(names: list[str]) -> None:
     """Write them, or those that are named."""
     FOLDER.mkdir(exist_ok=True)
-    for name in names or MACHINES:
-        data = picture(name)
+    for name in names or (*MACHINES, PLAN):
+        data = plan_picture() if name == PLAN else picture(name)
         (FOLDER / f"{name}.png").write_bytes(data)
         print(f"{name}.png: {len(data) / 1000:.0f} kB")
 

@@ -8,18 +8,18 @@ import os
 import sys
 from collections.abc import Sequence
 
-from neuler.cli import bench, cache, evaluate, info, report, simulate
+from neuler.cli import bench, cache, evaluate, info, plan, report, simulate
 from neuler.cli.words import in_flags
 from neuler.errors import NeulerError
 from neuler.version import __version__
 
-COMMANDS = (info, report, simulate, bench, evaluate, cache)
+COMMANDS = (info, report, simulate, plan, bench, evaluate, cache)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 for success, 2 for what the user can mend, 130 when interrupted.
 
-    1 for a broken pipe, and for errors that ``info --strict`` found.
+    1 for a broken pipe, for errors that ``info --strict`` found, and for a plan that is not valid.
     """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):

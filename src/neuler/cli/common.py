@@ -8,10 +8,12 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from neuler import formats, robots
 from neuler.errors import InputError
+from neuler.plain import shown
 from neuler.robot import Robot
 
 
@@ -52,11 +54,12 @@ def robot_command(
 
 def add_measured(command: argparse.ArgumentParser) -> None:
     """Flags of what is measured."""
-    command.add_argument("--batch", type=_positive, default=4096, metavar="N", help="states in a batch; default 4096")
+    command.add_argument("--batch", type=positive, default=4096, metavar="N", help="states in a batch; default 4096")
     command.add_argument("--verbs", nargs="+", metavar="VERB", help="what to measure; default: the common quantities")
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """A number that is at least one."""
     try:
         number = int(text)
     except ValueError:
@@ -168,3 +171,40 @@ def steps(title: str) -> Callable[[Sequence[Any]], Iterable[Any]]:
 def print_json(data: object) -> None:
     """On standard output."""
     print(json.dumps(data, indent=2, allow_nan=False))
+
+
+# ---- problem files -------------------------------------------------------------------------------
+
+
+def toml_value(text: str, several: bool = False) -> Any:
+    """As TOML reads it: a number, a list, true; numbers with commas are a list; all else is text."""
+    import tomllib
+
+    text = text.strip()
+    listed = f"[{text}]" if (several or "," in text) and not text.startswith(("[", "{", '"', "'")) else text
+    for candidate in (listed, text):
+        try:
+            return tomllib.loads(f"x = {candidate}")["x"]
+        except (ValueError, RecursionError):
+            continue
+    return text
+
+
+def set_value(table: dict[str, Any], keys: list[str], value: Any) -> None:
+    """Into tables in tables; of an array of tables into the first."""
+    for key in keys[:-1]:
+        inner = table.setdefault(key, {})
+        table = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else inner
+        if not isinstance(table, dict):
+            raise InputError(f"--set {'.'.join(keys)}: {key!r} is no table")
+    table[keys[-1]] = value
+
+
+def nearby(path: Path) -> Path:
+    """From here, where it lies below."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def note(text: str) -> None:
+    """What is worth knowing, on standard error."""
+    print(f"neuler: note: {shown(text)}", file=sys.stderr)

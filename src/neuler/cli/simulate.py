@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuler.cli.common import load_robot, print_json, progress_bar, robot_command
+from neuler.cli.common import (
+    load_robot,
+    nearby,
+    note,
+    print_json,
+    progress_bar,
+    robot_command,
+    set_value,
+    toml_value,
+)  # fmt: skip
 from neuler.errors import InputError, NeulerError
 from neuler.plain import columns, number, safe, shown
 
@@ -67,8 +75,8 @@ def run(chosen: Any) -> int:
     task = read_simulation(problem, None if chosen.robot.endswith(SUFFIX) else load_robot(chosen))
     if chosen.output is not None:
         task.output.folder = Path(chosen.output).absolute()
-    for note in task.notes:
-        _note(note)
+    for told in task.notes:
+        note(told)
     stopped = False
     with progress_bar(round(task.duration, 6), task.title, "s") as step, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # what is worth saying is in the run's notes
@@ -76,8 +84,8 @@ def run(chosen: Any) -> int:
             found = task.run(step)
         except Interrupted as error:
             found, stopped = error.run, True
-    for note in found.notes:
-        _note(note)
+    for told in found.notes:
+        note(told)
     files = _write(found, task)
     if chosen.json:
         print_json({"title": shown(task.title), **found.summary(), "files": [os.fspath(path) for path in files]})
@@ -86,7 +94,7 @@ def run(chosen: Any) -> int:
         for path in files:
             print(f"wrote {shown(os.fspath(path))}")
     if stopped:
-        _note(f"interrupted at {number(float(found.t[-1]))} s: what was computed is kept")
+        note(f"interrupted at {number(float(found.t[-1]))} s: what was computed is kept")
         return 130
     return int(chosen.strict and bool(found.events))
 
@@ -101,7 +109,7 @@ def _problem(chosen: Any) -> Problem:
     from_file = chosen.robot.endswith(SUFFIX)
     problem = Problem.read(chosen.robot) if from_file else Problem("command line", Path.cwd(), {})
     for key, value in _flags(chosen):
-        _set(problem.table, key, value)
+        set_value(problem.table, key, value)
     if from_file and (lost := [flag for flag in _ROBOT_FLAGS if getattr(chosen, flag)]):
         raise InputError(f"--{lost[0]} is for robot files; a problem file has it in its table [robot]")
     return problem
@@ -117,9 +125,9 @@ def _flags(chosen: Any) -> list[tuple[list[str], Any]]:
         found.append((["controller", "kind"], chosen.controller))
     for key in ("duration", "step", "method", "every", "limits", "q0", "qd0"):
         if getattr(chosen, key) is not None:
-            found.append((["simulate", key], _value(getattr(chosen, key), key in ("q0", "qd0"))))
+            found.append((["simulate", key], toml_value(getattr(chosen, key), key in ("q0", "qd0"))))
     if chosen.goal is not None:
-        found += [(["reference", "kind"], "constant"), (["reference", "q"], _value(chosen.goal, True))]
+        found += [(["reference", "kind"], "constant"), (["reference", "q"], toml_value(chosen.goal, True))]
     for flag, given, table in (("--gain", chosen.gain, ["controller"]), ("--set", chosen.set, [])):
         for text in given:
             key, equals, value = text.partition("=")
@@ -127,34 +135,11 @@ def _flags(chosen: Any) -> list[tuple[list[str], Any]]:
             if not equals or not all(keys) or len(keys) < 2:
                 example = "kp=100" if table else "simulate.step=1e-3"
                 raise InputError(f"{flag} expects {'K=V' if table else 'TABLE.KEY=VALUE'}, as {example}, got {text!r}")
-            found.append((keys, _value(value)))
+            found.append((keys, toml_value(value)))
     if chosen.tables is not None:
         found.append((["output", "tables"], chosen.tables))
     found += [(["output", key], False) for key in ("figures", "page") if getattr(chosen, f"no_{key}")]
     return found
-
-
-def _value(text: str, several: bool = False) -> Any:
-    """As TOML reads it: a number, a list, true; numbers with commas are a list; all else is text."""
-    import tomllib
-
-    text = text.strip()
-    listed = f"[{text}]" if (several or "," in text) and not text.startswith(("[", "{", '"', "'")) else text
-    for candidate in (listed, text):
-        try:
-            return tomllib.loads(f"x = {candidate}")["x"]
-        except (ValueError, RecursionError):
-            continue
-    return text
-
-
-def _set(table: dict[str, Any], keys: list[str], value: Any) -> None:
-    for key in keys[:-1]:
-        inner = table.setdefault(key, {})
-        table = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else inner
-        if not isinstance(table, dict):
-            raise InputError(f"--set {'.'.join(keys)}: {key!r} is no table")
-    table[keys[-1]] = value
 
 
 # ---- what comes out ------------------------------------------------------------------------------
@@ -176,19 +161,14 @@ def _write(found: Run, task: Simulation) -> list[Path]:
         try:
             figure = found.plot()
         except NeulerError as error:
-            _note(f"no figures: {error}")
+            note(f"no figures: {error}")
         else:
             written.append(folder / "run.png")
             written[-1].write_bytes(png(figure))
     if task.output.page:
         written.append(folder / "run.html")
         found.page(written[-1], title=task.title)
-    return [_near(path) for path in written]
-
-
-def _near(path: Path) -> Path:
-    """From here, where it lies below."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    return [nearby(path) for path in written]
 
 
 def _told(found: Run, task: Simulation) -> str:
@@ -223,7 +203,3 @@ def _table(facts: dict[str, Any], pushed: bool) -> str:
     rows = [[name, *(number(values.get(name), 4) for _, values in parts)] for name in names]
     more = f"\nand {len(rows) - JOINTS} more" if len(rows) > JOINTS else ""
     return columns(("joint", *(head for head, _ in parts)), safe(rows[:JOINTS])) + more
-
-
-def _note(text: str) -> None:
-    print(f"neuler: note: {shown(text)}", file=sys.stderr)

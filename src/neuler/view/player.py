@@ -52,12 +52,15 @@ def play(
     notes: Sequence[str] | str = (),
     names: Sequence[str] = (),
     fps: float = FPS,
+    speed: float = 1.0,
+    below: object = "",
 ) -> None:
     """Write a page that plays a motion: times ``t`` (n,), positions ``q`` (n, nq), or of several runs (runs, n, nq).
 
     ``forces``: by the name of a frame, forces (..., n, 3) or wrenches (force; moment) (..., n, 6) in the axes of the
     base, at the frame's origin, as ``loads`` of the verbs are; drawn as arrows. ``notes`` say of each run what there
-    is to know, ``names`` what to call it. ``fps``: states that are kept of a second.
+    is to know, ``names`` what to call it. ``fps``: states that are kept of a second. ``speed``: at which it is played
+    first, the nearest of those to choose from. ``below``: markup that stands under the player.
     States that are not finite end a run: what comes before them is shown, and the page says so.
 
     >>> import neuler, os, tempfile
@@ -70,7 +73,9 @@ def play(
     """
     from neuler.files.ends import written
 
-    content = player(robot, t, q, forces=forces, title=title, notes=notes, names=names, fps=fps)
+    content = player(
+        robot, t, q, forces=forces, title=title, notes=notes, names=names, fps=fps, speed=speed, below=below
+    )
     with written(path) as file:
         file.write(content.encode("utf-8"))
 
@@ -85,13 +90,16 @@ def player(
     notes: Sequence[str] | str = (),
     names: Sequence[str] = (),
     fps: float = FPS,
+    speed: float = 1.0,
+    below: object = "",
 ) -> str:
     """The page of :func:`play` as HTML."""
     times, states = _motion(robot, t, q)
     told = _texts("notes", [notes] if isinstance(notes, str) else notes, len(states))
     called = _texts("names", names, len(states))
-    if not (np.isfinite(fps) and fps > 0):
-        raise InputError(f"play: fps must be a positive number, got {fps}")
+    for what, value in (("fps", fps), ("speed", speed)):
+        if not (np.isfinite(value) and value > 0):
+            raise InputError(f"play: {what} must be a positive number, got {value}")
     wrenches = {name: _wrench(robot, name, value, states.shape[:2]) for name, value in (forces or {}).items()}
     scene = Scene.of(robot)
     runs, rate = [], _rate(scene, times, len(states), fps)
@@ -104,7 +112,8 @@ def player(
     data = _data(scene, [run for run in runs if len(run.times)], list(wrenches))
     lost = sum(not len(run.times) for run in runs)
     heading = title or f"{robot.name}: motion"
-    return page(heading, _body(robot, heading, lost, data), script=_script(), style=_STYLE, wide=True)
+    body = join(filter(None, (_body(robot, heading, lost, data, speed), below)))
+    return page(heading, body, script=_script(), style=_STYLE, wide=True)
 
 
 # ---- what comes in -------------------------------------------------------------------------------
@@ -304,9 +313,13 @@ def _script() -> str:
     return "".join((room / name).read_text(encoding="utf-8") for name in ("player.js", "player_page.js"))
 
 
-def _body(robot: Robot, title: str, lost: int, data: dict[str, Any]) -> Markup:
-    speeds = [Markup(f'<option value="{x}"{" selected" if x == 1 else ""}>{x} x</option>')
-              for x in (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 10)]  # fmt: skip
+SPEEDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 10)
+"""Of playing, to choose from."""
+
+
+def _body(robot: Robot, title: str, lost: int, data: dict[str, Any], speed: float) -> Markup:
+    first = min(SPEEDS, key=lambda x: abs(np.log(x / speed)))
+    speeds = [Markup(f'<option value="{x}"{" selected" if x == first else ""}>{x} x</option>') for x in SPEEDS]
     boxes = [("repeat", "repeat", True), ("trace", "path of the tip", not floats(robot)), ("names", "names", False),
              ("masses", "mass centres", False), ("follow", "follow", data["away"])]  # fmt: skip
     ticks = [tag("label", Markup(f'<input type="checkbox" id="{key}"{" checked" if on else ""}>'), f" {text}")
