@@ -27,7 +27,9 @@ import calls
 import neuler
 import operations
 import parallel
+import planning
 import rollouts
+import timing
 from loops import closed_loops
 from neuler import Kernel, Robot, bench
 from neuler.peers import peer
@@ -261,7 +263,8 @@ def versions() -> list[str]:
         "",
         f"{datetime.date.today().isoformat()}, {facts['cpu']} ({os.cpu_count()} cores), code for {facts['code_for']}; "
         f"Python {platform.python_version()}, NumPy {facts['numpy']}, llvmlite {version('llvmlite')}, "
-        f"Pinocchio {version('pin')}, MuJoCo {version('mujoco')}, neuler {facts['neuler']}.",
+        f"Pinocchio {version('pin')}, MuJoCo {version('mujoco')}, CasADi {version('casadi')}, "
+        f"neuler {facts['neuler']}.",
         "",
     ]
 
@@ -281,6 +284,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, everywhere)
     if not quick:
+        lines += timing.report(robot_of) + planning.report()
         lines += (
             rollouts.report(robot_of)
             + threads()
