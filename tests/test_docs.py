@@ -65,9 +65,9 @@ def test_the_page_of_machines_says_what_is_so():
 def test_public_names():
     assert set(neuler.__all__) == {
         "CompileError", "Coulomb", "Coupling", "FormatError", "Frame", "Friction", "Function", "InputError", "Joint",
-        "Kernel", "Leg", "Limits", "Link", "LoadDependent", "Loop", "Motor", "NeulerError", "Polynomial", "Robot",
-        "RobotError", "Spline", "Stribeck", "Transform", "control", "from_dh", "function", "layouts", "load", "math",
-        "parallel_robot", "robots", "simulate", "stack", "threads",
+        "Kernel", "Leg", "Limits", "Link", "LoadDependent", "Loop", "Motor", "NeulerError", "Plan", "Polynomial",
+        "Robot", "RobotError", "Spline", "Stribeck", "Transform", "control", "from_dh", "function", "layouts", "load",
+        "math", "parallel_robot", "plan", "robots", "simulate", "stack", "threads",
     }  # fmt: skip
     for name in neuler.__all__:
         assert getattr(neuler, name).__doc__, f"{name} has no docstring"
