@@ -1,5 +1,7 @@
 """Small plans of every kind of robot, each looked at without the planner: limits, ends, loops, momentum, springs."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -260,3 +262,35 @@ def test_a_free_base_keeps_its_momentum():
     assert np.abs(whole(robot, motion)[:, :6]).max() <= 1e-6
     assert np.abs(motion.q[-1, 3:6]).max() > 0.01  # the base turns
     np.testing.assert_allclose(motion.qd[-1], 0.0, atol=1e-5)
+
+
+def test_joints_that_loops_move_keep_their_limits():
+    robot = neuler.robots.five_bar()
+    start = np.asarray(robot.neutral(), dtype=float)
+    places = [robot.joint_names.index(name) for name in robot.mobility.independent]
+    goal = start[places] + [0.3, -0.2]
+    follower = next(k for k in range(robot.nq) if k not in places)
+    name = robot.joint_names[follower]
+
+    def planned(limits):
+        joints = [dataclasses.replace(j, limits=limits) if j.name == name else j for j in robot.joints]
+        torque = plan.within(plan.torque, 30.0)
+        return plan.Plan(
+            robot.replace(joints=joints), start=start, goal=goal, limits=[torque], control_points=10
+        ).solve()
+
+    def speeds(found):
+        t = np.linspace(0.0, found.duration, 2001)
+        motion = found.at(t)
+        return (robot.coupling_matrix(motion.q) @ motion.qd[..., None])[:, follower, 0], motion.q[:, follower]
+
+    free = planned(neuler.Limits())
+    fast, way = speeds(free)
+    slow = planned(neuler.Limits(velocity=0.5 * np.abs(fast).max()))
+    assert slow.valid
+    assert np.abs(speeds(slow)[0]).max() <= 0.5 * np.abs(fast).max() + 1e-5
+    assert slow.duration > 1.1 * free.duration
+    ends = sorted([way[0], way[-1]])
+    wall = planned(neuler.Limits(lower=ends[0] - 1e-3, upper=ends[1] + 1e-3))
+    assert wall.valid
+    assert ends[0] - 1.1e-3 < speeds(wall)[1].min() < speeds(wall)[1].max() < ends[1] + 1.1e-3

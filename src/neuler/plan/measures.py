@@ -44,7 +44,7 @@ class Measure:
     """Whether it is never below zero."""
 
     def __reduce__(self) -> Any:
-        if MEASURES.get(self.name) is self or self is turned:  # pickled, it is itself again
+        if _built_in(self.name) is self:  # pickled, it is itself again
             return _built_in, (self.name,)
         return Measure, (self.name, self.rows, self.labels, self.of_robot, self.unit, self.positive)
 
@@ -187,6 +187,20 @@ def _turning(model: Model) -> list[str]:
     return [name for name, _ in turn_rows(model.coordinates)]
 
 
+def _loop_names(model: Model) -> list[str]:
+    return [joint.name for joint, _, _ in model.loop_joints]
+
+
+def _loop_ranges(model: Model) -> tuple[Array, Array]:
+    sides = np.array([(j.limits.lower, j.limits.upper) for j, _, _ in model.loop_joints]).reshape(-1, 2)
+    return sides[:, 0], sides[:, 1]
+
+
+def _loop_speeds(model: Model) -> tuple[Array, Array]:
+    most = np.array([joint.limits.velocity for joint, _, _ in model.loop_joints])
+    return -most, most
+
+
 position = Measure("position", Asked("chart"), _profiles, _positions, "rad, m")
 velocity = Measure("velocity", Asked("qd"), _profiles, _speeds, "rad/s, m/s")
 acceleration = Measure("acceleration", Asked("qdd"), _profiles, None, "rad/s^2, m/s^2")
@@ -196,6 +210,9 @@ torque_rate = Measure("torque_rate", Asked("tau_rate"), _pushed, None, "N m/s, N
 power = Measure("power", _powers, _pushed, None, "W")
 joint_force = Measure("joint_force", Norms(0), _links, None, "N", True)
 joint_moment = Measure("joint_moment", Norms(3), _links, None, "N m", True)
+loop_position = Measure("loop_position", Asked("loop_positions"), _loop_names, _loop_ranges, "rad, m")
+"""Of joints that loops move, which have no profiles."""
+loop_velocity = Measure("loop_velocity", Asked("loop_velocities"), _loop_names, _loop_speeds, "rad/s, m/s")
 turned = Measure("squared turn from the reference", _turns, _turning, None, "rad^2", True)
 """Of rotation vectors: they must stay below half a turn."""
 MEASURES: dict[str, Measure] = {
@@ -207,11 +224,11 @@ MEASURES: dict[str, Measure] = {
 """Those that have no arguments, by name."""
 
 
-def _built_in(name: str) -> Measure:
-    return MEASURES.get(name, turned)
+def _built_in(name: str) -> Measure | None:
+    return MEASURES.get(name) or next((x for x in (turned, loop_position, loop_velocity) if x.name == name), None)
 
 
-OF_ROBOT = (position, velocity, torque)
+OF_ROBOT = (position, velocity, torque, loop_position, loop_velocity)
 """Those for which a robot's joints have limits."""
 
 

@@ -126,6 +126,17 @@ class Model:
         return [every[k] for k in self.followers]
 
     @cached_property
+    def loop_joints(self) -> list[tuple[Joint, int, int]]:
+        """Plain joints that loops move: each with its number among the followers and among the tree's velocities."""
+        place = {k: i for i, k in enumerate(self.followers)}
+        found, q, v = [], 0, 0
+        for joint in self.robot.moving_joints:
+            if q in place and joint.nq == joint.nv == 1:
+                found.append((joint, place[q], v))
+            q, v = q + joint.nq, v + joint.nv
+        return found
+
+    @cached_property
     def quaternions(self) -> list[list[int]]:
         """Among the followers, the places of each unit quaternion."""
         found, at = [], 0

@@ -144,6 +144,17 @@ class Moment:
         return self._found("reaction_wrenches", *self.state)
 
     @cached_property
+    def loop_positions(self) -> Any:
+        """Of the plain joints that loops move."""
+        return [self.followers[k] for _, k, _ in self.model.loop_joints]
+
+    @cached_property
+    def loop_velocities(self) -> Any:
+        """Their velocities, by G of Khalil (56)."""
+        every = self.robot.coupling_matrix(self.q) @ self.qd
+        return [every[k] for _, _, k in self.model.loop_joints]
+
+    @cached_property
     def closure(self) -> Any:
         """How far loops are open, and by how much quaternions of their joints are not of unit length."""
         gaps = self.robot.closure(self.q).open_by
