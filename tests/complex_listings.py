@@ -5,6 +5,7 @@ An interpreter of listings of its own: nothing of the compiler and of the differ
 
 import numpy as np
 
+from neuler.plan.products import Slopes
 from neuler.trace import graph as g
 from neuler.trace import listing as listings
 
@@ -103,10 +104,14 @@ def gradient_slope(programme, x, d, weight, multipliers):
         mine = multipliers[first : first + group.count]
         weights[group.kept] += mine / np.broadcast_to(group.scale, weights.shape)[group.kept]
         first += group.count
-        entries = run(group.derived.slope, inputs_of(group, away))
-        rows, columns = group.derived.slope_at
-        pull = np.zeros((group.points, group.derived.width), dtype=complex)
-        for k, (row, column) in enumerate(zip(rows, columns, strict=True)):
-            pull[:, column] += weights[:, row] * entries[:, k]
+        slope = group.derived.slope
+        if isinstance(slope, Slopes):  # a large function: weights^T J at once
+            pull = run(slope.product, {**inputs_of(group, away), "weights": weights})
+        else:
+            entries = run(slope, inputs_of(group, away))
+            rows, columns = group.derived.slope_at
+            pull = np.zeros((group.points, group.derived.width), dtype=complex)
+            for k, (row, column) in enumerate(zip(rows, columns, strict=True)):
+                pull[:, column] += weights[:, row] * entries[:, k]
         total = total + group.L.T @ pull.ravel()
     return total.imag / STEP
