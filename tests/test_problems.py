@@ -92,7 +92,7 @@ def test_what_is_absent_has_its_default():
         ('x = "rk5"', lambda s: s.text("x", among=["rk4", "euler"]), "there is no 'rk5'; did you mean 'rk4'?"),
         ("x = 1", lambda s: s.flag("x"), "expected true or false, got 1"),
         ("x = [1, 2]", lambda s: s.vector("x", 3), "expected a list of 3 numbers, got 2"),
-        ('x = [1, "2", 3]', lambda s: s.vector("x", 3), "expected a list of 3 numbers, got a list of 3"),
+        ('x = [1, "2", 3]', lambda s: s.vector("x", 3), "expected a list of 3 numbers, but number 2 is '2'"),
         ("x = 1", lambda s: s.vector("x", 1), "expected a list of 1 numbers, got 1"),
         ("x = [1, 2]", lambda s: s.names("x"), "expected a list of names, got a list of 2"),
         ('x = ["elbw"]', lambda s: s.names("x", among=["elbow"]), "there is no 'elbw'; did you mean 'elbow'?"),

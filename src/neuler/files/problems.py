@@ -218,6 +218,9 @@ class Section:
 
     def _numbers(self, key: str, value: Any, length: int) -> Array:
         found = [_number(x) for x in value] if isinstance(value, list) else [None]
+        if isinstance(value, list) and len(found) == length and None in found:
+            at = found.index(None)
+            raise self.error(key, f"expected a list of {length} numbers, but number {at + 1} is {_got(value[at])}")
         if None in found or len(found) != length:
             got = f"{len(found)}" if isinstance(value, list) and None not in found else _got(value)
             raise self.error(key, f"expected a list of {length} numbers, got {got}")
