@@ -15,8 +15,7 @@ import numpy as np
 
 from neuler.control.coordinates import Coordinates, undriven
 from neuler.errors import InputError
-from neuler.files.columns import column_names, position_parts
-from neuler.files.columns import entries as named
+from neuler.files.columns import column_names
 from neuler.plan.nlp import Array
 from neuler.robot import Joint, Link, Robot
 from neuler.trace.recipe import Operand
@@ -118,12 +117,6 @@ class Model:
             return []
         own = set(self.coordinates.places)
         return [k for k in range(self.robot.nq) if k not in own]
-
-    @cached_property
-    def follower_names(self) -> list[str]:
-        """Of these numbers."""
-        every = named(self.robot.moving_joints, position_parts)
-        return [every[k] for k in self.followers]
 
     @cached_property
     def loop_joints(self) -> list[tuple[Joint, int, int]]:
