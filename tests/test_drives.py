@@ -218,10 +218,10 @@ def test_energy_is_kept_or_turned_into_heat(seed):
 def test_what_is_held_at_rest_is_the_friction_just_beside_it(law, ratio):
     """A smooth law holds nothing."""
     drive = Drive(viscous=0.3, coulomb=0.4, coulomb_reverse=0.2, ratio=ratio, law=law)
-    load, creep = 5.0, 1e-12
-    found = drives.held(drive, load)
+    tau, creep = 5.0, 1e-12
+    found = drives.held(drive, tau)
     for side, level in zip((1.0, -1.0), found, strict=True):
-        lost = drives.needed(drive, load, side * creep) - load + drives.friction(drive, side * creep)
+        lost = tau - drives.delivered(drive, tau, side * creep) + drives.friction(drive, side * creep)
         close(level, side * lost, 1e-9)
 
 

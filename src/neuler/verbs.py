@@ -121,6 +121,7 @@ class Methods:
         loads: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
         limits: str = "ignore",
+        effort: str = "ignore",
         start: int = 0,
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
@@ -137,7 +138,9 @@ class Methods:
         ``period``, or one step). ``external`` and ``loads`` map frames to wrenches (force; moment), in their own axes
         or the base's: (..., 6) held, or a function of (t, q, qd). ``parameters`` maps names of parameters to their
         values, a row each: docs/parameters.md.
-        ``limits="stop"`` ends a row at a joint's limit. ``start`` is the number of the first step: t = start dt.
+        ``limits="stop"`` ends a row at a joint's limit; "hold" stops the joint there, inelastically, the others feel
+        the impact. ``effort="clip"`` cuts forces off at the limits of effort. ``start`` is the number of the first
+        step: t = start dt.
         ``out`` takes arrays for q and qd (and tau, with a controller).
 
         Gives a named tuple: q (..., kept, nq), qd (..., kept, nv), and of every row ``status`` (0 ok, 1 not finite, 2
@@ -154,8 +157,8 @@ class Methods:
 
         return rollout(
             cast("Robot", self), q0, qd0, tau, dt, steps, method, every, memory=memory, reference=reference,
-            period=period, external=external, loads=loads, parameters=parameters, limits=limits, start=start, out=out,
-            threads=threads,
+            period=period, external=external, loads=loads, parameters=parameters, limits=limits, effort=effort,
+            start=start, out=out, threads=threads,
         )  # fmt: skip
 
     def rollout_sensitivities(

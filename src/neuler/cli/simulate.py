@@ -52,7 +52,10 @@ def add(commands: Any) -> None:
     command.add_argument("--step", metavar="S", help="of the integrator, seconds; default 0.001")
     command.add_argument("--method", help="rk4 (default), euler, dop853, radau, ...")
     command.add_argument("--every", metavar="K", help="keep every K-th state")
-    command.add_argument("--limits", help="ignore (default), or stop at joint limits")
+    command.add_argument(
+        "--limits", help="ignore (default), stop (a run ends at a joint's limit) or hold (the joint stops)"
+    )
+    command.add_argument("--effort", help="ignore (default), or clip: forces are cut off at joints' limits of effort")
     command.add_argument("--q0", metavar="Q,...", help="positions to start from; default: neutral")
     command.add_argument("--qd0", metavar="V,...", help="velocities to start with; default: rest")
     command.add_argument(
@@ -123,7 +126,7 @@ def _flags(chosen: Any) -> list[tuple[list[str], Any]]:
     found: list[tuple[list[str], Any]] = []
     if chosen.controller is not None:
         found.append((["controller", "kind"], chosen.controller))
-    for key in ("duration", "step", "method", "every", "limits", "q0", "qd0"):
+    for key in ("duration", "step", "method", "every", "limits", "effort", "q0", "qd0"):
         if getattr(chosen, key) is not None:
             found.append((["simulate", key], toml_value(getattr(chosen, key), key in ("q0", "qd0"))))
     if chosen.goal is not None:

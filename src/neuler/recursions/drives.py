@@ -88,10 +88,10 @@ def _of_speed(drive: Drive) -> Friction | None:
     return None if drive.law is None or drive.law.loaded else drive.law
 
 
-def held(drive: Drive, load: Scalar = 0.0) -> tuple[Scalar, Scalar]:
-    """The force along a coordinate, forward and in reverse, that its friction resists at rest under a load."""
+def held(drive: Drive, tau: Scalar = 0.0, speed: Scalar = 0.0) -> tuple[Scalar, Scalar]:
+    """The most that dry friction takes of a force along a coordinate, forward and in reverse, at rest or a speed."""
     n = abs(drive.ratio)
-    more = drive.law.held(load / n) if drive.law else (0.0, 0.0)
+    more = drive.law.held(tau / drive.ratio, drive.ratio * speed) if drive.law else (0.0, 0.0)
     forward, reverse = n * (drive.coulomb + more[0]), n * (drive.coulomb_reverse + more[1])
     return (forward, reverse) if drive.ratio > 0 else (reverse, forward)
 

@@ -49,15 +49,19 @@ class Friction:
         """df/dv; where f jumps, that beside the jump."""
         raise NotImplementedError
 
-    def held(self, load: Scalar = 0.0) -> tuple[Scalar, Scalar]:
-        """The force, forward and in reverse, that it takes to start from rest under a load; none of a smooth law.
+    def held(self, tau: Scalar = 0.0, speed: Scalar = 0.0) -> tuple[Scalar, Scalar]:
+        """The most that dry friction takes of the drive's force tau, forward and in reverse; nothing of a smooth law.
+
+        At rest, or where it moves at a ``speed``.
 
         >>> Stribeck(coulomb=1.0, static=1.5, speed=0.1).held()
         (1.5, 1.5)
+        >>> LoadDependent(load=0.25).held(tau=10.0)  # a load of 8 needs 10, one of 13.3 is held by 10
+        (2.0, 3.333333333333334)
         """
-        return (0.0, 0.0) if self.width else self._held(load)
+        return (0.0, 0.0) if self.width else self._held(tau, speed)
 
-    def _held(self, load: Scalar) -> tuple[Scalar, Scalar]:
+    def _held(self, tau: Scalar, speed: Scalar) -> tuple[Scalar, Scalar]:
         raise NotImplementedError
 
     def filled(self, values: Mapping[str, Scalar]) -> Self:
@@ -129,7 +133,7 @@ class Coulomb(Friction):
     def _reverse(self) -> Scalar:
         return self.coulomb if self.coulomb_reverse is None else self.coulomb_reverse
 
-    def _held(self, load: Scalar) -> tuple[Scalar, Scalar]:
+    def _held(self, tau: Scalar, speed: Scalar) -> tuple[Scalar, Scalar]:
         return self.coulomb, self._reverse
 
     def force(self, v: Scalar) -> Scalar:
@@ -174,8 +178,9 @@ class Stribeck(Friction):
                 "infinite"
             )
 
-    def _held(self, load: Scalar) -> tuple[Scalar, Scalar]:
-        return self.static, self.static
+    def _held(self, tau: Scalar, speed: Scalar) -> tuple[Scalar, Scalar]:
+        level = self.static if not isinstance(speed, Node) and speed == 0.0 else self.coulomb + self._excess(speed)
+        return level, level
 
     def _excess(self, v: Scalar) -> Scalar:
         """(Fs - Fc) exp(-|v / vs|^n)."""
@@ -236,9 +241,9 @@ class LoadDependent(Friction):
         """Its derivative."""
         return self.coulomb * _direction_slope(v, self.width) + self.viscous
 
-    def _held(self, load: Scalar) -> tuple[Scalar, Scalar]:
-        level = self.coulomb + self.load * self._size(load)
-        return level, level
+    def _held(self, tau: Scalar, speed: Scalar) -> tuple[Scalar, Scalar]:
+        forward, reverse = (tau - self._left(tau - side * self.coulomb, side * self.load) for side in (1.0, -1.0))
+        return forward, -reverse
 
     def needed(self, load: Scalar, v: Scalar) -> Scalar:
         """The tau that gives the load t at the speed v: t + f(v) + g |t|, g = mu s(v)."""
@@ -250,7 +255,10 @@ class LoadDependent(Friction):
         Smooth in the load, (r - g sqrt(r^2 + (1 - g^2) w^2)) / (1 - g^2). NaN where mu is a parameter and not less
         than one.
         """
-        rest, g = tau - self.force(v), self._grip(v)
+        return self._left(tau - self.force(v), self._grip(v))
+
+    def _left(self, rest: Scalar, g: Scalar) -> Scalar:
+        """The load t with t + g |t| = rest."""
         valid = one_if_positive(1.0 - g * g) if isinstance(self.load, Node) else 1.0
         if not self.load_width:
             return rest / (1.0 + g * sign(rest)) * valid

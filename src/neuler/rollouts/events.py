@@ -33,7 +33,7 @@ def alarm(model: Model, values: Values, q: Sequence[Scalar], qd: Sequence[Scalar
 
 
 def _bounds(model: Model, values: Values) -> list[tuple[int, Scalar, Scalar]]:
-    if not model.limits:
+    if model.limits != "stop":
         return []
     return list(zip([k for k, _ in limited(model)], values["lower"], values["upper"], strict=True))
 
@@ -104,7 +104,7 @@ def diagnosis(model: Model) -> Recipe:
         return [[status], [where(good, joint, lost)]]
 
     names = {"q": robot.nq, "qd": robot.nv, "tau": robot.nu}
-    if model.limits:
+    if model.bounded:
         names |= {"lower": len(limited(model)), "upper": len(limited(model))}
     inputs = tuple(Operand(name, (size,)) for name, size in names.items())
     return Recipe(inputs, (Operand("status", (1,)), Operand("joint", (1,))), trace)

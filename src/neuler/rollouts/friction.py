@@ -1,266 +1,222 @@
-"""Coulomb friction in time: joints at rest are held, joints that stop stop, none chatters.
+"""Dry friction and joint stops in time: what rests is held, what stops stops, and no step makes energy.
 
-A joint that rests at the beginning of a step is held while the force that this takes is within its friction's cone;
-else it breaks away against the friction at the cone's edge. Both at once for all such joints, which feel each other
-through M: the accelerations x satisfy
+The force f of a slide (``slides.py``) opposes its motion u = g . qd from inside an interval:
 
-    M x = r - f,   lower <= f <= upper,   x = 0 or f at an edge, moving away from it
+    M x = r - sum g f,   least <= f <= most,   u = 0, or f at the edge that opposes u
 
-Over a step the direction of friction is that of the velocity at its beginning. Where a velocity has turned round at
-its end, an impulse of the friction, as much as it could give since, stops it; or it goes on, the other way, against
-the friction. The same equations, of impulses.
+the conditions under which x minimises 1/2 x^T M x - r^T x + sum max(least u, most u): a convex problem with one
+solution (``pivots.py``). It is solved for accelerations of the slides that rest, and for velocities at the end of a
+step in which a slide stops, turns round or meets a stop. In such a step the velocities go straight until the first of
+them does so, and over what is left of the step, of length h,
 
-Principal pivots for all joints at once (Kostreva 1978) solve them: those whose force is beyond an edge are let go at
-it, those that come back are held again, until none changes. Only steps in which a joint rests or turns round pay for
-this, and they are rounds of one recipe, as many as are needed.
+    v  minimises  1/2 (v - v*)^T M (v - v*) + h sum c |u(v)|
+
+with v* the velocities without dry friction: kinetic energy never rises. Edges that depend on speed or load are those of
+the step's beginning. Only steps in which a slide rests, stops or turns pay for this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from sys import float_info
 
 from neuler.algebra.linear import times
-from neuler.passes.tree import Drive
-from neuler.recursions import drives
-from neuler.recursions.factor import Factor
-from neuler.robot.value import kept
 from neuler.rollouts.model import Model, Values
-from neuler.trace.graph import MUL, SIGN, Graph, Node, Scalar
-from neuler.trace.scalars import absolute, less, less_equal, mask, where
+from neuler.rollouts.pivots import BOX, STATE, TOLERANCE, fresh, half
+from neuler.rollouts.slides import STOP, braked, moves, rate, rows_of, slides, stops
+from neuler.trace.graph import Scalar, sign
+from neuler.trace.scalars import absolute, less, less_equal, mask, maximum, minimum, where
 
-TOGETHER, ROUNDS = 8, 200
-"""Rounds in which all joints may change between held and moving; then one does at a time, which always comes to an
-end (Murty 1974); and rounds after which the last is believed."""
-
-
-@dataclass(frozen=True)
-class Brake:
-    """What friction does along one of the robot's own velocities: a drive behind a gear of a ratio."""
-
-    drive: Drive
-    ratio: Scalar
-
-    def cone(self, load: Scalar) -> tuple[Scalar, Scalar]:
-        """The force that it resists at rest, forward and in reverse, under a load."""
-        n = self.ratio
-        forward, reverse = drives.held(self.drive, load / n if not isinstance(n, Node) else 0.0)
-        if not isinstance(n, Node):
-            return (n * forward, n * reverse) if n > 0 else (-n * reverse, -n * forward)
-        ahead = less(0.0, n)
-        size = absolute(n)
-        return size * where(ahead, forward, reverse), size * where(ahead, reverse, forward)
-
-
-def brakes(model: Model, values: Values, q: Sequence[Scalar]) -> dict[int, list[Brake]]:
-    """By the robot's own velocity: the friction that can hold it. What acts on several at once holds none."""
-    tree, chart = model.tree(values), model.chart(q)
-    columns = None if chart.trivial else chart.columns()
-    found: dict[int, list[Brake]] = {}
-    for body in tree.bodies:
-        if all(drives.none(x) for x in drives.held(body.drive, 1.0)):
-            continue
-        for k, _ in body.freedoms:
-            own = {k: 1.0} if columns is None else _entries([column[k] for column in columns])
-            if len(own) == 1:
-                ((velocity, ratio),) = own.items()
-                found.setdefault(velocity, []).append(Brake(body.drive, ratio))
-    return dict(sorted(found.items()))
-
-
-def _entries(row: Sequence[Scalar]) -> dict[int, Scalar]:
-    return {k: x for k, x in enumerate(row) if not drives.none(x)}
-
-
-@kept
-def braked(model: Model) -> tuple[int, ...]:
-    """The robot's own velocities that friction can hold."""
-    values = _symbols(model)
-    return tuple(brakes(model, values, values["q"]))
-
-
-def _symbols(model: Model) -> dict[str, list[Scalar]]:
-    graph = Graph()
-    return {x.name: list(graph.inputs(x.name, x.size)) for x in model.recipe.inputs}
-
-
-def tell_directions(
-    graph: Graph, signs: Sequence[tuple[int, float]], vs: Sequence[Scalar], at: Mapping[int, Scalar]
-) -> None:
-    """From now on the graph takes these for the signs of velocities."""
-    for k, factor in signs:
-        x = vs[k] * factor
-        assert isinstance(x, Node)
-        turned = at[k] if factor > 0 else -at[k]
-        graph.know(SIGN, x, turned)
-
-
-def signs_of(outputs: Sequence[Scalar], vs: Sequence[Node], wanted: Sequence[int]) -> list[tuple[int, float]]:
-    """(velocity, factor): signs of a velocity times a number that results need."""
-    places = {vs[k]: k for k in wanted}
-    found = []
-    for node in vs[0].graph.live(outputs):
-        if node.op is not SIGN or not isinstance(node.a, Node):
-            continue
-        x, factor = node.a, 1.0
-        if x not in places and x.op is MUL and len(x.operands) == 1:
-            factor = float(x.b if isinstance(x.a, Node) else x.a)
-            (x,) = x.operands
-        if x in places:
-            found.append((places[x], factor))
-    return found
-
-
-def rests(qd: Sequence[Scalar], held: Sequence[int]) -> dict[int, Scalar]:
-    """One for each that rests."""
-    return {k: less_equal(absolute(qd[k]), 0.0) for k in held}
-
-
-def turning(before: Sequence[Scalar], after: Sequence[Scalar], held: Sequence[int]) -> Scalar:
-    """How many have turned round."""
-    return sum((less(before[k] * after[k], 0.0) for k in held), 0.0)
-
-
-# ---- rounds ----------------------------------------------------------------------------------------
-
-STATE = ("locked", "high", "low", "force")
-"""Of every braked velocity: whether it is held, at an edge, and with which force."""
-EDGES = ("least", "most")
+SLOW = 1e-12
+"""Rad/s or m/s: a slide that moves no faster rests, if the friction holds it to within ``TOLERANCE``."""
+_STILL = 1e-9
+"""Of the velocities that meet in it: below this one that slides of several velocities hold is at rest."""
 
 
 def sizes(model: Model) -> dict[str, tuple[int, ...]]:
-    """Of the variables that the rounds need."""
-    n, held = model.robot.nv, len(braked(model))
-    small = dict.fromkeys(("dir", *STATE, *EDGES, "target", "may"), (held,))
-    one = dict.fromkeys(("rests", "cross", "changes", "turn"), (1,))
-    return {**small, **one, "mass": (n * (n + 1) // 2 if held else 0,), "right": (n,), "x": (n,)}
+    """Of the variables that friction and stops need."""
+    n, rows = model.robot.nv, braked(model)
+    each = dict.fromkeys(("dir", "push", *STATE, *BOX), (len(rows),))
+    one = dict.fromkeys(("rests", "cross", "changes", "turn", "left"), (1,))
+    several = sum(len(row) for row in rows if len(row) > 1)
+    mass = n * (n + 1) // 2 if rows else 0
+    return {**each, **one, "rows": (several,), "met": (len(stops(model)),), "mass": (mass,), "right": (n,), "x": (n,)}
 
 
-def _begun(model: Model, values: Values, q: list[Scalar], right: Sequence[Scalar] | None) -> dict[str, list[Scalar]]:
-    """Nobody at an edge; ``right`` None: M qdd."""
-    mass = model.mass_matrix(values, q)
-    none: list[Scalar] = [0.0] * len(braked(model))
+def begun(model: Model, values: Values, q: Sequence[Scalar], qd: Sequence[Scalar]) -> dict[str, list[Scalar]]:
+    """At the beginning of a step: the direction of every slide, 0 at rest, and how many rest."""
+    found = slides(model, values, q)
+    directions = [sign(moves(slide.row, qd)) for slide in found]
+    still = [slide.holds(direction) for slide, direction in zip(found, directions, strict=True)]
     return {
-        "mass": [mass[i][j] for i in range(len(mass)) for j in range(i + 1)],
-        "right": times(mass, values["qdd"]) if right is None else list(right),
-        **{name: list(none) for name in ("high", "low", "force")},
-        "changes": [1.0],
-        "turn": [0.0],
+        "dir": directions,
+        "rows": [x for slide in found if slide.velocity is None for x in slide.row.values()],
+        "push": [0.0] * len(found),
+        "locked": [0.0] * len(found),
+        "met": [0.0] * sizes(model)["met"][0],
+        "rests": [sum(still, 0.0)],
+        "changes": [0.0],
     }
 
 
-def at_rest(model: Model, values: Values, q: list[Scalar], may: Mapping[int, Scalar]) -> dict[str, list[Scalar]]:
-    """Before the rounds that find which joints are held; ``may`` is one where a joint rests."""
-    held = brakes(model, values, q)
-    tau = model.chart(q).driven(values["tau"])
-    edges = [_edges(held[k], tau[k]) for k in held]
-    rest = [may[k] for k in held]
+def crossed(model: Model, values: Values, after: Sequence[Scalar], way: Sequence[Scalar]) -> Scalar:
+    """How many slides turn round in a step, or meet a stop; or move against the force that was to break them away."""
+    total: Scalar = 0.0
+    each = zip(rows_of(model, values), values["dir"], values["push"], strict=True)
+    for row, direction, push in each:
+        u1 = moves(row, after)
+        total = total + less((direction + push) * u1, 0.0) + less(absolute(u1), SLOW * absolute(direction))
+    for below, above, _ in _passed(model, values, values["q"], way):
+        total = total + below + above
+    return total
+
+
+def _passed(
+    model: Model, values: Values, q: Sequence[Scalar], way: Sequence[Scalar]
+) -> list[tuple[Scalar, Scalar, tuple[Scalar, Scalar]]]:
+    """Of every stop: whether the step's way leads below or above it, and which part of it leads there."""
+    found = []
+    for number, k, velocity in stops(model):
+        lower, upper, x = values["lower"][number], values["upper"][number], way[velocity]
+        below, above = less(q[k] + x, lower), less(upper, q[k] + x)
+        found.append((below, above, ((lower - q[k]) / x, (upper - q[k]) / x)))
+    return found
+
+
+def at_rest(model: Model, values: Values, q: list[Scalar], directions: Sequence[Scalar]) -> dict[str, list[Scalar]]:
+    """Before the rounds that find which of the slides that rest are held: x are accelerations."""
+    found = slides(model, values, q)
+    edges = [slide.edges(0.0) for slide in found]
+    still = [slide.holds(direction) for slide, direction in zip(found, directions, strict=True)]
+    none: list[Scalar] = [0.0] * len(found)
+    mass = model.mass_matrix(values, q)
     return {
-        **_begun(model, values, q, None),
-        "may": rest, "locked": list(rest), "target": [0.0] * len(rest),
-        "least": [low for low, _ in edges], "most": [high for _, high in edges],
+        "mass": half(mass),
+        "right": times(mass, values["qdd"]),
+        "least": [low for low, _ in edges],
+        "most": [high for _, high in edges],
+        "target": list(none),
+        **fresh(still),
+    }
+
+
+def rested(model: Model, values: Values, weight: float) -> dict[str, list[Scalar]]:
+    """After them: accelerations, and what the forces of friction add to their impulse in the step."""
+    (dt,) = values["dt"]
+    (count,) = values["rests"]
+    nan = lost(values["qdd"])
+    x = _snapped(model, values, values["x"], values["qdd"])
+    rest = less(count, 1.0)
+    return {
+        "qdd": [where(rest, a, b) + nan for a, b in zip(values["qdd"], x, strict=True)],
+        "push": [a + weight * dt * mask(1.0 - rest, b) for a, b in zip(values["push"], values["force"], strict=True)],
+    }
+
+
+def lost(values: Sequence[Scalar]) -> Scalar:
+    """Zero, or NaN where one of them is not finite: what is held must not hide it."""
+    total: Scalar = 0.0
+    for x in values:
+        total = total + absolute(x)
+    return mask(1.0 - less_equal(total, float_info.max), math.nan)
+
+
+def stopping(
+    model: Model, values: Values, before: Sequence[Scalar], after: Sequence[Scalar], way: Sequence[Scalar]
+) -> dict[str, list[Scalar]]:
+    """Before the rounds that end a step in which slides stop or turn: x is what is added to the velocities."""
+    (dt,) = values["dt"]
+    q = values["q"]
+    found = slides(model, values, q)
+    rows = rows_of(model, values)
+    passed = _passed(model, values, q, way)
+    first: Scalar = 1.0
+    turned: list[Scalar] = []
+    for slide, row, direction, push in zip(found, rows, values["dir"], values["push"], strict=True):
+        u0, u1 = rate(row, before), moves(row, after)
+        turns, wrong = less(direction * u1, 0.0), less(push * u1, 0.0)
+        if len(row) > 1:  # one that moves though its force was within the edges
+            low, high = slide.edges(0.0)
+            inside = less((dt * low) * (1.0 - TOLERANCE), push) * less(push, (dt * high) * (1.0 - TOLERANCE))
+            wrong = maximum(wrong, inside * (1.0 - absolute(direction)) * less(0.0, absolute(u1)))
+        slow = less(absolute(u1), SLOW * absolute(direction))
+        first = minimum(first, where(turns, u0 / (u0 - u1), 1.0 - maximum(wrong, slow)))
+        turned.append(maximum(turns, slow))
+    for below, above, (down, up) in passed:
+        first = minimum(first, mask(below, maximum(down, 0.0)) + mask(above, maximum(up, 0.0)) + (1.0 - below - above))
+    left = 1.0 - first
+    ends = _by_slide(model, passed)
+    least: list[Scalar] = []
+    most: list[Scalar] = []
+    locked: list[Scalar] = []
+    target: list[Scalar] = []
+    for number, (slide, row) in enumerate(zip(found, rows, strict=True)):
+        direction, u1 = values["dir"][number], moves(row, after)
+        low, high = slide.edges(rate(row, before), ends=False)
+        given = values["push"][number] + dt * (mask(less(0.0, direction), high) + mask(less(direction, 0.0), low))
+        down, up = left * (dt * low - given), left * (dt * high - given)
+        held = turned[number]
+        if slide.ends:
+            ((here, lower, upper),) = slide.ends
+            below, above = ends[number]
+            down = down - mask(maximum(below, less_equal(here, lower)), STOP)
+            up = up + mask(maximum(above, less_equal(upper, here)), STOP)
+            held = maximum(held, below + above)
+        still = slide.holds(direction) * less_equal(absolute(u1), 0.0)
+        least.append(down)
+        most.append(up)
+        locked.append(maximum(held, still))
+        target.append(-u1)
+    ahead = [(1.0 - a) * less(b, 0.0) for a, b in zip(locked, target, strict=True)]
+    back = [(1.0 - a) * less(0.0, b) for a, b in zip(locked, target, strict=True)]
+    state = fresh(locked) | {"high": ahead, "low": back}
+    state["force"] = [mask(a, b) + mask(c, d) for a, b, c, d in zip(ahead, most, back, least, strict=True)]
+    return {
+        "mass": half(model.mass_matrix(values, q)),
+        "right": [0.0] * len(after),
+        "least": least, "most": most, "target": target,
+        "left": [left],
+        "met": [above - below for below, above, _ in passed],
+        **state,
     }  # fmt: skip
 
 
-def turned_round(
-    model: Model, values: Values, q: list[Scalar], before: Sequence[Scalar], after: Sequence[Scalar]
-) -> dict[str, list[Scalar]]:
-    """Before the rounds that find which joints stop, in a step in which some have turned round: x is what is added."""
-    held = brakes(model, values, q)
-    tau = model.chart(q).driven(values["tau"])
-    (dt,) = values["dt"]
-    found = _begun(model, values, q, [0.0] * len(after))
-    crossed = [less(before[k] * after[k], 0.0) for k in held]
-    least: list[Scalar] = []
-    most: list[Scalar] = []
-    for k, there in zip(held, crossed, strict=True):
-        low, high = _edges(held[k], tau[k])
-        since = after[k] / (after[k] - mask(there, before[k]))  # of the step, 0 to 1
-        impulse = mask(there, (high - low) * since * dt)
-        back = less(before[k], 0.0)
-        least.append(-mask(1.0 - back, impulse))
-        most.append(mask(back, impulse))
-    target = [-after[k] for k in held]
-    return {**found, "may": crossed, "locked": list(crossed), "target": target, "least": least, "most": most}
+def _by_slide(model: Model, passed: Sequence[tuple[Scalar, Scalar, object]]) -> dict[int, tuple[Scalar, Scalar]]:
+    """By slide: whether the step passes its stops."""
+    single = {row[0]: number for number, row in enumerate(braked(model)) if len(row) == 1}
+    return {single[k]: (each[0], each[1]) for (_, _, k), each in zip(stops(model), passed, strict=True)}
 
 
-def _edges(some: Sequence[Brake], load: Scalar) -> tuple[Scalar, Scalar]:
-    """The least and the greatest force of all friction along a velocity."""
-    low: Scalar = 0.0
-    high: Scalar = 0.0
-    for brake in some:
-        forward, reverse = brake.cone(load)
-        low, high = low - reverse, high + forward
-    return low, high
+def stopped(model: Model, values: Values, before: Sequence[Scalar]) -> dict[str, list[Scalar]]:
+    """After them: velocities at the end of the step, and its way."""
+    (dt,), (left,) = values["dt"], values["left"]
+    after = [a + b for a, b in zip(values["vn"], values["x"], strict=True)]
+    after = _snapped(model, values, after, values["vn"])
+    way = [a + 0.5 * dt * left * b for a, b in zip(values["way"], values["x"], strict=True)]
+    rest = [less_equal(absolute(a) + absolute(b), 0.0) for a, b in zip(before, after, strict=True)]
+    return {"vn": after, "way": [mask(1.0 - still, x) for still, x in zip(rest, way, strict=True)]}
 
 
-def loaded(model: Model) -> bool:
-    """Whether some friction grows with the load."""
-    return any(drives.loaded(body.drive) for body in model.tree(_symbols(model)).bodies)
+def landed(model: Model, values: Values, q: list[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
+    """Positions, those that met a stop on it."""
+    found = list(q)
+    for place, (number, k, velocity) in enumerate(stops(model)):
+        lower, upper, met = values["lower"][number], values["upper"][number], values["met"][place]
+        still = less_equal(absolute(qd[velocity]), 0.0)
+        x = where(less(met, 0.0) * still, lower, where(less(0.0, met) * still, upper, q[k]))
+        found[k] = where(less(x, lower), lower, where(less(upper, x), upper, x))
+    return found
 
 
-def one_round(model: Model, values: Values, q: list[Scalar] | None) -> dict[str, list[Scalar]]:
-    """x of M x = right - f with those that are locked at their target, and who changes.
-
-    With q the edges follow the load.
-    """
-    held = braked(model)
-    mass = _full(values["mass"], model.robot.nv)
-    right = values["right"]
-    locked = dict(zip(held, values["locked"], strict=True))
-    force = dict(zip(held, values["force"], strict=True))
-    target = dict(zip(held, values["target"], strict=True))
-    x = _solved(mass, right, force, target, locked)
-    pull = times(mass, x)
-    loads = brakes(model, values, q) if q is not None else {}
-    tau = model.chart(q).driven(values["tau"]) if q is not None else []
-    found: dict[str, list[Scalar]] = {name: [] for name in STATE}
-    changes: Scalar = 0.0
-    (turn,) = values["turn"]
-    free: Scalar = 1.0  # whether a joint may change
-    for number, k in enumerate(held):
-        needed = right[k] - pull[k]
-        low, high = values["least"][number], values["most"][number]
-        if loads:
-            low, high = _edges(loads[k], tau[k] - needed)
-        lock, over, under = locked[k], less(high, needed), less(needed, low)
-        was_up, was_down = values["high"][number], values["low"][number]
-        over, under = free * (lock * over), free * (lock * under)  # let go
-        back = free * (was_up * less(x[k], target[k]) + was_down * less(target[k], x[k]))  # held again
-        found["force"].append(mask(over, high) + mask(under, low) + mask((1.0 - lock) * (1.0 - back), force[k]))
-        found["high"].append(over + was_up * (1.0 - back))
-        found["low"].append(under + was_down * (1.0 - back))
-        found["locked"].append(lock - over - under + back)
-        change = over + under + back
-        changes = changes + change
-        free = free * (1.0 - change * less(float(TOGETHER), turn))
-    return {**found, "x": x, "changes": [changes], "turn": [turn + 1.0]}
-
-
-def _full(flat: Sequence[Scalar], n: int) -> list[list[Scalar]]:
-    """A symmetric matrix from its lower triangle."""
-    return [[flat[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(n)] for i in range(n)]
-
-
-def _solved(
-    mass: Sequence[Sequence[Scalar]],
-    right: Sequence[Scalar],
-    force: Mapping[int, Scalar],
-    target: Mapping[int, Scalar],
-    locked: Mapping[int, Scalar],
-) -> list[Scalar]:
-    """x with x_k = target_k where k is locked, and M x = right - force for the others."""
-    n = len(right)
-    moves: list[Scalar] = [1.0 - locked[k] if k in locked else 1.0 for k in range(n)]
-    given: list[Scalar] = [mask(locked[k], target[k]) if k in locked else 0.0 for k in range(n)]
-    rows = [[moves[i] * moves[j] * mass[i][j] for j in range(n)] for i in range(n)]
-    for k in locked:
-        rows[k][k] = rows[k][k] + locked[k]
-    pull = times(mass, given)
-    sides = [
-        moves[k] * (right[k] - force[k] - pull[k]) + given[k] if k in locked else right[k] - pull[k] for k in range(n)
-    ]
-    x = Factor(rows, [str(k) for k in range(n)]).solve(sides)
-    for k in locked:  # exactly
-        x[k] = where(locked[k], given[k], x[k])
-    return x
+def _snapped(model: Model, values: Values, x: Sequence[Scalar], usual: Sequence[Scalar]) -> list[Scalar]:
+    """Exactly zero where slides over several velocities hold one."""
+    found = list(x)
+    by_velocity: dict[int, Scalar] = {}
+    for row, locked in zip(braked(model), values["locked"], strict=True):
+        for k in row if len(row) > 1 else ():
+            by_velocity[k] = maximum(by_velocity.get(k, 0.0), locked)
+    for k, held in by_velocity.items():
+        still = held * less_equal(absolute(x[k]), _STILL * absolute(usual[k]))
+        found[k] = mask(1.0 - still, x[k])
+    return found

@@ -16,15 +16,20 @@ The order does not hang on A (commutators of rotations are left out of it), the 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from neuler.algebra.linear import Eliminated, times
 from neuler.compiler.program import Phase
 from neuler.rollouts.events import alarm
+from neuler.rollouts.friction import landed, lost
 from neuler.rollouts.model import Model, Values
 from neuler.rollouts.phases import Found, Phases, time_of, unique
+from neuler.rollouts.pivots import without
 from neuler.rollouts.schemes import Scheme
+from neuler.rollouts.slides import signs_of, tell_directions
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar
+from neuler.trace.scalars import less, mask, where
 
 GAMMA = 1.0 - 1.0 / math.sqrt(2.0)
 
@@ -46,46 +51,93 @@ def slopes(model: Model, values: Values, t: Scalar) -> tuple[Matrix, Matrix]:
     return stiffness, damping
 
 
-def advanced(model: Model, values: Values, stiffness: Matrix, damping: Matrix) -> tuple[list[Scalar], list[Scalar]]:
-    """Position and velocity after the step, from the accelerations at its beginning and their slopes."""
+def advanced(
+    model: Model, values: Values, stiffness: Matrix, damping: Matrix, held: Mapping[int, Scalar] | None = None
+) -> tuple[list[Scalar], list[Scalar]]:
+    """The way of the step and the velocity after it, from the accelerations at its beginning and their slopes.
+
+    ``held``: one for each velocity that friction or a stop holds; it stays zero, the others go on without it.
+    """
     (dt,) = values["dt"]
     t, q, qd = time_of(values), values["q"], values["qd"]
     mass = model.mass_matrix(values, q)
     g = GAMMA * dt
     rows = range(model.robot.nv)
-    matrix = Eliminated([[mass[i][j] + g * (damping[i][j] + g * stiffness[i][j]) for j in rows] for i in rows])
+    moves: list[Scalar] = [1.0 - held[k] if held and k in held else 1.0 for k in rows]
+    whole = [[mass[i][j] + g * (damping[i][j] + g * stiffness[i][j]) for j in rows] for i in rows]
+    table = [[moves[i] * moves[j] * whole[i][j] for j in rows] for i in rows]
+    for k, lock in (held or {}).items():
+        table[k][k] = table[k][k] + lock
+    matrix = Eliminated(table)
 
     def solved(way: list[Scalar], speed: list[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         pull = times(stiffness, way)
         right = [a - g * b for a, b in zip(times(mass, speed), pull, strict=True)]
-        found = matrix.solve(right)
+        found = matrix.solve([mask(a, b) if held else b for a, b in zip(moves, right, strict=True)])
         return [a + g * b for a, b in zip(way, found, strict=True)], found
 
     ku1, kv1 = solved(list(qd), list(values["qdd"]))
     way = [dt * x for x in ku1]
     speed = [v + dt * x for v, x in zip(qd, kv1, strict=True)]
-    qdd = model.accelerations(values, model.moved(q, way), speed, t + dt)
+    there = model.moved(q, way)
+    if values["dir"]:
+        signs = signs_of(model, values, there, speed, model.accelerations(values, there, speed, t + dt))
+        tell_directions(model, values, there, speed, signs, values["dir"])
+    qdd = model.accelerations(values, there, speed, t + dt)
+    if held:
+        qdd = without(model.mass_matrix(values, there), qdd, held)
     rates = model.way_rates(way, speed)
     ku2, kv2 = solved(
-        [a - 2.0 * b for a, b in zip(rates, ku1, strict=True)], [a - 2.0 * b for a, b in zip(qdd, kv1, strict=True)]
+        [a - 2.0 * b for a, b in zip(rates, ku1, strict=True)],
+        [a - 2.0 * b for a, b in zip(qdd, kv1, strict=True)],
     )
     after = [v + dt * (1.5 * a + 0.5 * b) for v, a, b in zip(qd, kv1, kv2, strict=True)]
-    return model.moved(q, [dt * (1.5 * a + 0.5 * b) for a, b in zip(ku1, ku2, strict=True)]), after
+    return [dt * (1.5 * a + 0.5 * b) for a, b in zip(ku1, ku2, strict=True)], after
 
 
 def implicit(model: Model) -> Scheme:
-    """The step in two phases: accelerations at its beginning, then all else."""
+    """The step in two phases: accelerations at its beginning, then all else; between and after them, what rests."""
     phases = Phases(model)
+    held = phases.braked
     more, left = phases.before
 
-    def begin(values: Values) -> Found:
-        values, found = phases.sampled(values)
-        return {"qdd": model.accelerations(values, values["q"], values["qd"], time_of(values)), **found}
+    def middle(values: Values) -> Found:
+        way, after = advanced(model, values, *slopes(model, values, time_of(values)))
+        return {"way": way, "vn": after, **phases.crossing(values, after, way)}
 
-    def trace(values: Values) -> Found:
-        there, after = advanced(model, values, *slopes(model, values, time_of(values)))
-        return {"q": there, "qd": after, "alarm": [alarm(model, values, there, after)]}
+    def resting(values: Values) -> Found:
+        locks = {row[0]: lock for row, lock in zip(held, values["locked"], strict=True) if len(row) == 1}
+        released = [a + b - c for a, b, c in zip(values["dir"], values["high"], values["low"], strict=True)]
+        given = {**values, "dir": released}
+        way, after = advanced(model, given, *slopes(model, values, time_of(values)), locks)
+        (count,) = values["rests"]
+        moving = less(count, 1.0)
+        way = [where(moving, a, b) for a, b in zip(values["way"], way, strict=True)]
+        nan = lost(values["qdd"])
+        after = [where(moving, a, b) + nan for a, b in zip(values["vn"], after, strict=True)]
+        (cross,) = phases.crossing(values, after, way)["cross"]
+        if any(len(row) > 1 for row in held):  # what several velocities hold together is made right afterwards
+            cross = cross + count
+        return {"way": way, "vn": after, "cross": [cross]}
 
-    first = phases.make(unique("q", "qd", *phases.outside, *more), ["qdd", *left], begin)
-    second = phases.make(unique("q", "qd", "qdd", *phases.outside, *phases.ends), ["q", "qd", "alarm"], trace)
-    return Scheme((Phase(first), Phase(second)))
+    def end(values: Values) -> Found:
+        qd = values["vn"]
+        q = landed(model, values, model.moved(values["q"], values["way"]), qd)
+        return {"q": q, "qd": qd, "alarm": [alarm(model, values, q, qd)]}
+
+    def whole(values: Values) -> Found:
+        way, after = advanced(model, values, *slopes(model, values, time_of(values)))
+        return end({**values, "way": way, "vn": after})
+
+    reads = unique("q", "qd", *phases.outside, *more)
+    if not held:
+        first = phases.make(reads, ["qdd", *left], phases.begin)
+        second = phases.make(unique("q", "qd", "qdd", *phases.outside, *phases.ends), ["q", "qd", "alarm"], whole)
+        return Scheme((Phase(first), Phase(second)))
+    first = phases.make(unique(*reads, *phases.ends), ["qdd", *phases.BEGUN, *left], phases.begin)
+    reads, writes = unique("q", "qd", "qdd", *phases.outside, *phases.crosses), ["vn", "way", "cross"]
+    second = phases.make(reads, writes, middle)
+    third = phases.make(unique(*reads, "locked", "high", "low", "rests", "vn", "way"), writes, resting)
+    last = phases.make(unique("q", "vn", "way", "met", *phases.ends), ["q", "qd", "alarm"], end)
+    rest = phases.rest("q", lambda values: values)
+    return Scheme((Phase(first), *rest, Phase(second), Phase(third, "rests"), *phases.stopping(), Phase(last)))

@@ -50,8 +50,8 @@ class Model:
     functions: Mapping[str, Listing] = field(default_factory=dict)
     """By the input's name ("wrench_tool"): those of them that are functions of (t, q, qd)."""
     parameters: tuple[str, ...] = ()
-    limits: bool = False
-    """Whether a row stops at the joints' limits."""
+    limits: str = "ignore"
+    """What the joints' limits do: nothing, end a row ("stop"), or stop the joint ("hold")."""
     control: Control | None = None
     fused: bool = False
     """Whether the controller is part of every step, and shares what it computes with the dynamics."""
@@ -62,6 +62,16 @@ class Model:
         functions = tuple(sorted((name, listing.digest) for name, listing in self.functions.items()))
         control = self.control and self.control.listing.digest
         return self.external, self.loads, functions, self.parameters, self.limits, control, self.fused
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the joints' limits are read."""
+        return self.limits != "ignore"
+
+    @property
+    def holds(self) -> bool:
+        """Whether joints have stops at their limits."""
+        return self.limits == "hold"
 
     @property
     @kept

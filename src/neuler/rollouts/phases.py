@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from neuler.compiler.program import Phase
-from neuler.rollouts import friction
+from neuler.rollouts import friction, pivots
 from neuler.rollouts.events import limited
 from neuler.rollouts.model import Model, Values
+from neuler.rollouts.slides import braked, signs_of, tell_directions
 from neuler.trace.graph import Scalar
 from neuler.trace.recipe import Operand, Recipe
-from neuler.trace.scalars import less, where
 
 Found = dict[str, Sequence[Scalar]]
 Trace = Callable[[Values], Found]
@@ -19,12 +19,11 @@ Trace = Callable[[Values], Found]
 class Phases:
     """Makes recipes whose operands are the variables of one model."""
 
-    def __init__(self, model: Model, *, stepped: bool = True) -> None:
-        """``stepped``: the way of a step is the velocity at its end, times dt."""
-        self.model, self.stepped = model, stepped
-        self.braked = friction.braked(model)
-        """Velocities that friction can hold."""
-        self._round: Recipe | None = None
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.braked = braked(model)
+        """Velocities of every slide that friction or a stop can hold."""
+        self._made: dict[str, Recipe] = {}
         robot, control = model.robot, model.control
         self.sizes: dict[str, tuple[int, ...]] = {
             "q": (robot.nq,), "qd": (robot.nv,), "tau": (robot.nu,), "dt": (), "t": (), "alarm": (1,),
@@ -37,7 +36,7 @@ class Phases:
             self.sizes |= {"memory": (control.memory,), "reference": (control.reference,)}
         for operand in model.held:
             self.sizes[operand.name] = operand.shape
-        if model.limits:
+        if model.bounded:
             count = len(limited(model))
             self.sizes |= {"lower": (count,), "upper": (count,)}
 
@@ -64,72 +63,83 @@ class Phases:
     @property
     def ends(self) -> list[str]:
         """What the alarm reads beside the state."""
-        return ["lower", "upper"] if self.model.limits else []
+        return ["lower", "upper"] if self.model.bounded else []
 
-    def resting(self, qd: Sequence[Scalar]) -> Found:
-        """At the beginning of a step: how many of them rest."""
-        if not self.braked:
-            return {}
-        return {"rests": [sum(friction.rests(qd, self.braked).values(), 0.0)], "changes": [0.0]}
+    def resting(self, values: Values, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Found:
+        """At the beginning of a step: the directions of slides, and how many rest."""
+        return dict(friction.begun(self.model, values, q, qd)) if self.braked else {}
 
-    def rest(
-        self, state: str, known: Callable[[Values], Values], still: Callable[[Values], list[Scalar]]
-    ) -> list[Phase]:
-        """Accelerations with the friction of joints that rest, at positions of that name; ``still``: which do."""
+    def begin(self, values: Values) -> Found:
+        """Accelerations at the beginning of a step, with the controller inside; directions of slides."""
+        model = self.model
+        values, found = self.sampled(values)
+        q, qd, t = values["q"], values["qd"], time_of(values)
+        begun = self.resting(values, q, qd)
+        if any(len(row) > 1 for row in self.braked):  # at rest but for rounding: then its sign is zero
+            signs = signs_of(model, values, q, qd, model.accelerations(values, q, qd, t))
+            tell_directions(model, values, q, qd, signs, begun["dir"])
+        return {"qdd": model.accelerations(values, q, qd, t), **begun, **found}
+
+    BEGUN = ("dir", "rows", "push", "locked", "met", "rests", "changes")
+    """What it writes."""
+    ROUNDS = ("mass", "right", "rows", *pivots.BOX, *pivots.STATE)
+    """What rounds read, beside their number."""
+
+    def rest(self, state: str, known: Callable[[Values], Values], weight: float = 1.0) -> list[Phase]:
+        """Accelerations with the friction of slides that rest, at positions of that name."""
         model = self.model
 
         def begin(values: Values) -> Found:
-            may = dict(zip(self.braked, still(values), strict=True))
-            return dict(friction.at_rest(model, known(values), values[state], may))
+            return dict(friction.at_rest(model, known(values), values[state], values["dir"]))
 
         def end(values: Values) -> Found:
-            (count,) = values["rests"]
-            return {"qdd": [where(less(count, 1.0), a, b) for a, b in zip(values["qdd"], values["x"], strict=True)]}
+            return dict(friction.rested(model, values, weight))
 
-        more = [] if state == "q" else ["s", "c", "dir"]
-        reads = unique(state, "qd", "qdd", *more, *self.outside)
-        writes = ["mass", "right", "target", "may", *friction.STATE, *friction.EDGES, "changes", "turn"]
-        first = Phase(self.make(reads, writes, begin), "rests")
-        last = Phase(self.make(["qdd", "x", "rests"], ["qdd"], end), "rests")
-        return [first, *self._rounds(state, known), last]
+        more = [] if state == "q" else ["s", "c"]
+        reads = unique(state, "qdd", "dir", *more, *self.outside, *self.ends)
+        writes = [name for name in self.ROUNDS if name != "rows"]
+        first = self._once("rest", reads, [*writes, "changes", "turn"], begin)
+        reads = ["qdd", "x", "rests", "force", "locked", "push", "dt"]
+        last = self._once(f"rested {weight}", reads, ["qdd", "push"], end)
+        return [Phase(first, "rests"), self._rounds(), Phase(last, "rests")]
 
-    def _rounds(self, state: str, known: Callable[[Values], Values]) -> list[Phase]:
-        model = self.model
-        loaded = friction.loaded(model) and bool(state)
-        reads = ["mass", "right", "target", "may", *friction.STATE, *friction.EDGES, "turn"]
-        if loaded:
-            reads += [state, *([] if state == "q" else ["s", "c"]), *self.outside]
+    def _once(self, name: str, reads: Sequence[str], writes: Sequence[str], trace: Trace) -> Recipe:
+        """One recipe of a name, compiled once however often it stands in a step."""
+        if name not in self._made:
+            self._made[name] = self.make(reads, writes, trace)
+        return self._made[name]
 
+    def _rounds(self) -> Phase:
         def trace(values: Values) -> Found:
-            return dict(
-                friction.one_round(model, known(values) if loaded else values, values[state] if loaded else None)
-            )
+            return dict(pivots.one_round(self.model, values))
 
-        if loaded or self._round is None:
-            recipe = self.make(unique(*reads), [*friction.STATE, "x", "changes", "turn"], trace)
-            if not loaded:
-                self._round = recipe
-        else:
-            recipe = self._round
-        return [Phase(recipe, "changes", friction.ROUNDS)]
+        writes = [*pivots.STATE, "x", "changes", "turn"]
+        return Phase(self._once("round", [*self.ROUNDS, "turn"], writes, trace), "changes", pivots.ROUNDS)
 
-    def turned(self) -> list[Phase]:
-        """Velocities that have turned round, after the impulses of friction; the way of the step follows."""
+    def crossing(self, values: Values, after: Sequence[Scalar], way: Sequence[Scalar]) -> Found:
+        """At its end: how many slides stop or turn round."""
+        return {"cross": [friction.crossed(self.model, values, after, way)]} if self.braked else {}
+
+    @property
+    def crosses(self) -> list[str]:
+        """What that reads beside the step's velocities and way."""
+        return ["dir", "push", "rows", *(["q", *self.ends] if self.model.holds else [])] if self.braked else []
+
+    def stopping(self) -> list[Phase]:
+        """Velocities and way of a step in which slides stop or turn round."""
         model = self.model
 
         def begin(values: Values) -> Found:
-            return dict(friction.turned_round(model, values, values["q"], values["qd"], values["vn"]))
+            return dict(friction.stopping(model, values, values["qd"], values["vn"], values["way"]))
 
         def end(values: Values) -> Found:
-            half = 0.5 * values["dt"][0]
-            vn = [a + b for a, b in zip(values["vn"], values["x"], strict=True)]
-            return {"vn": vn, "way": [a + half * b for a, b in zip(values["way"], values["x"], strict=False)]}
+            return dict(friction.stopped(model, values, values["qd"]))
 
-        both = ["vn"] if self.stepped else ["vn", "way"]
-        writes = ["mass", "right", "target", "may", *friction.STATE, *friction.EDGES, "changes", "turn"]
-        first = Phase(self.make(unique("q", "qd", "vn", *self.outside), writes, begin), "cross")
-        last = Phase(self.make(unique(*both, "x", "dt"), both, end), "cross")
-        return [first, *self._rounds("", lambda values: values), last]
+        reads = unique("q", "qd", "vn", "way", "dir", "push", "rows", *self.outside, *self.ends)
+        writes = [name for name in self.ROUNDS if name != "rows"]
+        first = self.make(reads, [*writes, "left", "met", "changes", "turn"], begin)
+        last = self.make(["qd", "vn", "way", "x", "left", "locked", "dt"], ["vn", "way"], end)
+        return [Phase(first, "cross"), self._rounds(), Phase(last, "cross")]
 
     def sampled(self, values: Values) -> tuple[Values, Found]:
         """With the controller inside: values with its tau, and what it leaves."""

@@ -16,14 +16,18 @@ from neuler.robot import Robot
 from neuler.robot.configuration import no_rotation, quaternions
 from neuler.rollouts import arguments
 from neuler.rollouts.controllers import traced_control, traced_wrench
+from neuler.rollouts.efforts import EFFORTS, Clipped, efforts
 from neuler.rollouts.events import LIMIT, NOT_FINITE, limited
 from neuler.rollouts.kernel import METHODS, Kernel
 from neuler.rollouts.model import Model
+from neuler.rollouts.slides import stops
 from neuler.rollouts.stability import warn_if_unstable
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 CALLED = "rollout"
+LIMITS = ("ignore", "stop", "hold")
+"""What joints' limits do: nothing, end a row, or stop the joint."""
 
 
 class Rollout(NamedTuple):
@@ -101,12 +105,14 @@ def checked(
     loads: Any = None,
     parameters: Any = None,
     limits: Any = "ignore",
+    effort: Any = "ignore",
     start: Any = 0,
     called: str = CALLED,
 ) -> Call:
     """The arguments of a rollout, looked at."""
     method = arguments.choice(called, "method", method, METHODS)
-    stops = arguments.choice(called, "limits", limits, ("ignore", "stop")) == "stop"
+    limits = arguments.choice(called, "limits", limits, LIMITS)
+    clips = arguments.choice(called, "effort", effort, EFFORTS) == "clip"
     every = arguments.whole(called, "every", every, 1)
     start = arguments.whole(called, "start", start, 0)
     steps = None if steps is None else arguments.whole(called, "steps", steps, 1)
@@ -124,6 +130,7 @@ def checked(
             f"{called}: tau must be an array of forces; a rollout with a controller has no derivative here"
         )
     if callable(tau):
+        tau = Clipped(tau, efforts(robot)) if clips else tau
         control, steps = _control(robot, arrays, tau, steps, memory, reference)
         own = getattr(tau, "period", None)
         if own is not None and period is not None and period != own:
@@ -135,14 +142,18 @@ def checked(
                 raise InputError(f"{called}: {name} is for controllers, and tau is an array")
         joints = f" (forces of {', '.join(robot.active_names[:6])}{', ...' if len(robot.active_names) > 6 else ''})"
         arrays["tau"], steps = arguments.series(called, "tau", tau, robot.nu, steps, joints)
+        if clips:
+            most = efforts(robot)
+            arrays["tau"] = np.clip(arrays["tau"], -most, most)
     if steps % every:
         raise InputError(f"{called}: every = {every} does not divide steps = {steps}; the last state would be lost")
     fused = control is not None and held == 1
-    model = Model(robot, frames[0], frames[1], functions, names, stops, control, fused)
-    if stops:
+    model = Model(robot, frames[0], frames[1], functions, names, limits, control, fused)
+    if model.bounded:
         bounds = [robot.coordinate_limits[number] for _, number in limited(model)]
         arrays["lower"] = np.array([each.lower for each in bounds])
         arrays["upper"] = np.array([each.upper for each in bounds])
+        _refuse_stops(called, model, arrays)
     kernel = Kernel(model, method).shared()
     model = kernel.model
     batch = _batch(kernel, arrays)
@@ -150,6 +161,22 @@ def checked(
         warn_if_unstable(robot, method, arrays["q"], arrays["qd"], sizes)
     arrays["event"] = _begin(model, arrays, batch)
     return Call(kernel, batch, steps, every, held, start, arrays)
+
+
+def _refuse_stops(called: str, model: Model, arrays: Mapping[str, Array]) -> None:
+    """Limits that are no stops: of joints that loops move, and of joints with several positions."""
+    if not model.holds:
+        return
+    served = {number for number, _, _ in stops(model)}
+    for number, (_, joint) in enumerate(limited(model)):
+        ends = arrays["lower"][number], arrays["upper"][number]
+        if number not in served and np.isfinite(ends).any():
+            name = model.robot.joint_names[joint]
+            raise InputError(
+                f"{called}: limits='hold' cannot stop joint {name!r}: it has several positions, or a loop moves it; "
+                "name it among the independent joints (robot.with_independent), take its limits away, or use "
+                "limits='stop'"
+            )
 
 
 def _wrenches(
@@ -237,7 +264,7 @@ def _begin(model: Model, arrays: Mapping[str, Array], batch: tuple[int, ...]) ->
         bad = no_rotation(arrays["q"][..., first : first + 4]) & (event[..., 0] == 0)
         number = model.robot.joint_names.index(joint)
         event[..., 0], event[..., 2] = np.where(bad, NOT_FINITE, event[..., 0]), np.where(bad, number, event[..., 2])
-    if model.limits:
+    if model.bounded:
         places = limited(model)
         q = arrays["q"][..., [k for k, _ in places]]
         beyond = (q < arrays["lower"]) | (q > arrays["upper"])

@@ -16,13 +16,14 @@ from math import prod
 from neuler.compiler.program import Phase
 from neuler.rollouts.angles import Angle, angles_of, both, further, reach, tell
 from neuler.rollouts.events import alarm
-from neuler.rollouts.friction import rests, signs_of, tell_directions, turning
+from neuler.rollouts.friction import landed
 from neuler.rollouts.model import Model, Values
 from neuler.rollouts.phases import Found, Phases, time_of, unique
-from neuler.rollouts.stages import STAGES, ahead
-from neuler.trace.graph import Graph, Node, Scalar, sign
+from neuler.rollouts.slides import Signs, signs_of, tell_directions
+from neuler.rollouts.stages import STAGES, ahead, times
+from neuler.trace.graph import Graph, Node, Scalar
 from neuler.trace.recipe import Recipe
-from neuler.trace.scalars import absolute, less, where
+from neuler.trace.scalars import less, where
 
 
 @dataclass(frozen=True)
@@ -39,33 +40,30 @@ def euler(model: Model) -> Scheme:
     held = phases.braked
     more, left = phases.before
 
-    def begin(values: Values) -> Found:
-        values, found = phases.sampled(values)
-        qdd = model.accelerations(values, values["q"], values["qd"], time_of(values))
-        return {"qdd": qdd, **phases.resting(values["qd"]), **found}
-
     def faster(values: Values) -> Found:
         vn = ahead(values["qd"], values["dt"][0], values["qdd"])
-        return {"vn": vn, "cross": [turning(values["qd"], vn, held)]}
+        way = times(values["dt"][0], vn)
+        return {"vn": vn, "way": way, **phases.crossing(values, vn, way)}
 
     def end(values: Values) -> Found:
         (dt,) = values["dt"]
-        q, qd = model.moved(values["q"], values["vn"], dt), values["vn"]
+        qd = values["vn"]
+        q = landed(model, values, model.moved(values["q"], qd, dt), qd)
         return {"q": q, "qd": qd, "alarm": [alarm(model, values, q, qd)]}
 
     def whole(values: Values) -> Found:
-        found = begin(values)
+        found = phases.begin(values)
         values = _joined(values, found)
         return {**found, **end(_joined(values, faster(values)))}
 
     reads = unique("q", "qd", *phases.outside, *phases.ends, *more)
     if not held:
         return Scheme((Phase(phases.make(reads, ["q", "qd", "alarm", *left], whole)),))
-    first = phases.make(reads, ["qdd", "rests", "changes", *left], begin)
-    second = phases.make(["qd", "qdd", "dt"], ["vn", "cross"], faster)
-    last = phases.make(unique("q", "vn", "dt", *phases.ends), ["q", "qd", "alarm"], end)
-    rest = phases.rest("q", lambda values: values, lambda values: list(rests(values["qd"], held).values()))
-    return Scheme((Phase(first), *rest, Phase(second), *phases.turned(), Phase(last)))
+    first = phases.make(reads, ["qdd", *phases.BEGUN, *left], phases.begin)
+    second = phases.make(unique("qd", "qdd", "dt", *phases.crosses), ["vn", "way", "cross"], faster)
+    last = phases.make(unique("q", "vn", "dt", "met", *phases.ends), ["q", "qd", "alarm"], end)
+    rest = phases.rest("q", lambda values: values)
+    return Scheme((Phase(first), *rest, Phase(second), *phases.stopping(), Phase(last)))
 
 
 def rk4(model: Model) -> Scheme:
@@ -74,7 +72,7 @@ def rk4(model: Model) -> Scheme:
     One copy of the accelerations is called four times, at the state (qs, vs): it stays in the cache of instructions.
     Its sines are computed at the step's beginning; those of later stages follow from them.
     """
-    phases = Phases(model, stepped=False)
+    phases = Phases(model)
     held, timed = phases.braked, model.timed
     inside = [name for name in phases.outside if name not in ("dt", "t")]
     clock = ["ts"] if timed else []
@@ -92,7 +90,7 @@ def rk4(model: Model) -> Scheme:
         graph = _graph(values["qs"])
         tell(graph, angles, values["qs"], values["s"], values["c"])
         if values["dir"]:
-            tell_directions(graph, signs, values["vs"], dict(zip(held, values["dir"], strict=True)))
+            tell_directions(model, values, values["qs"], values["vs"], signs, values["dir"])
         return values
 
     def sines(values: Values) -> Found:
@@ -106,15 +104,11 @@ def rk4(model: Model) -> Scheme:
 
     def begin(values: Values) -> Found:
         _, found = phases.sampled({**known({**values, "dir": []}), "q": values["qs"]} if more else values)
-        return {
-            "ts": values["t"],
-            "dir": [sign(values["qd"][k]) for k in held],
-            **phases.resting(values["qd"]),
-            **found,
-        }
+        return {"ts": values["t"], **phases.resting(_joined(values, found), values["qs"], values["qd"]), **found}
 
     def commit(values: Values) -> Found:
-        q, qd = model.moved(values["q"], values["way"]), values["vn"]
+        qd = values["vn"]
+        q = landed(model, values, model.moved(values["q"], values["way"]), qd)
         return {"q": q, "qd": qd, "qs": q, "vs": qd, "alarm": [alarm(model, values, q, qd)]}
 
     def update(number: int) -> Recipe:
@@ -125,7 +119,7 @@ def rk4(model: Model) -> Scheme:
             (dt,) = values["dt"]
             found = change(model, values, values["qdd"])
             if number == 3:
-                found["cross"] = [turning(values["qd"], found["vn"], held)]
+                found |= phases.crossing(values, found["vn"], found["way"])
                 return found if held else found | commit(_joined(values, found))
             base = ("s", "c") if number == 0 else ("s0", "c0")
             way, rates, lasting = _ways(model, found, values)
@@ -137,7 +131,7 @@ def rk4(model: Model) -> Scheme:
         ahead = ["t"] if timed and number < 3 else []
         trig = [["s", "c"], ["s0", "c0"], ["s0", "c0"], []][number]
         made = [["s", "c", "s0", "c0"], ["s", "c"], ["s", "c"], []][number]
-        ends = phases.ends if number == 3 and not held else []
+        ends = [] if number < 3 else phases.crosses if held else phases.ends
         writes = ["vn", "way", "cross"] if number == 3 and held else writes
         state = [*clock, *(["reach"] if angles else [])] if number < 3 else []
         return phases.make(unique("qdd", "dt", *reads, *trig, *ahead, *ends), [*writes, *made, *state], trace)
@@ -145,11 +139,11 @@ def rk4(model: Model) -> Scheme:
     slope = phases.make(
         ["qs", "vs", *clock, *inside, "s", "c", "dir"], ["qdd"], lambda values: {"qdd": accelerations(known(values))}
     )
-    still = held and phases.rest(
-        "qs",
-        lambda values: known({**values, "dir": []}),
-        lambda values: [1.0 - absolute(x) for x in values["dir"]],
-    )
+
+    def still(number: int) -> list[Phase]:
+        weight = (1 / 6, 1 / 3, 1 / 3, 1 / 6)[number]
+        return phases.rest("qs", lambda values: known({**values, "dir": []}), weight) if held else []
+
     start = phases.make(["q", "qd"], ["qs", "vs"], lambda values: {"qs": values["q"], "vs": values["qd"]})
     found: list[Phase] = []
     repair = phases.make(["qs", "s", "c", "reach"], ["s", "c"], repaired)
@@ -157,15 +151,17 @@ def rk4(model: Model) -> Scheme:
         found.append(Phase(phases.make(["qs"], ["s", "c"], sines)))
     if timed or more or held:
         reads = unique(*(["t"] if timed else []), *more, *(["qs", "s", "c"] if more else []), "qd")
-        found.append(Phase(phases.make(reads, [*clock, *left, *(["dir", "rests", "changes"] if held else [])], begin)))
+        if held:
+            reads = unique(*reads, "qs", "tau", *phases.ends, *(operand.name for operand in model.held))
+        found.append(Phase(phases.make(reads, [*clock, *left, *(phases.BEGUN if held else [])], begin)))
     for number in range(4):
         found.append(Phase(slope))
-        found += [*(still if held else ()), Phase(update(number))]
+        found += [*still(number), Phase(update(number))]
         if angles and number < 3:
             found.append(Phase(repair, unless="reach"))
     if held:
-        found += phases.turned()
-        after = unique("q", "vn", "way", *phases.ends)
+        found += phases.stopping()
+        after = unique("q", "vn", "way", "met", *phases.ends)
         found.append(Phase(phases.make(after, ["q", "qd", "qs", "vs", "alarm"], commit)))
     return Scheme(tuple(found), (start,))
 
@@ -182,13 +178,13 @@ def _graph(values: Sequence[Scalar]) -> Graph:
 
 def _known(
     phases: Phases, reads: Sequence[str], accelerations: Callable[[Values], list[Scalar]]
-) -> tuple[list[Angle], list[tuple[int, float]]]:
+) -> tuple[list[Angle], Signs]:
     """Angles of which the accelerations need sines, and velocities of which they need the direction."""
     graph = Graph()
     nodes = {name: graph.inputs(name, prod(phases.sizes[name])) for name in reads}
     values: Values = {name: list(nodes.get(name, [])) for name in phases.sizes}
     found = accelerations(values)
-    return angles_of(found, nodes["qs"]), signs_of(found, nodes["vs"], phases.braked)
+    return angles_of(found, nodes["qs"]), signs_of(phases.model, values, values["qs"], values["vs"], found)
 
 
 def _ways(model: Model, found: Found, values: Values) -> tuple[list[Scalar], list[Scalar], Scalar]:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from neuler.errors import InputError
 from neuler.recursions.positions import position_rates, velocities_of
-from neuler.rollouts.friction import braked
+from neuler.rollouts.events import joints_of
 from neuler.rollouts.implicit import advanced, slopes
 from neuler.rollouts.model import Model, Values
+from neuler.rollouts.slides import rough
 from neuler.rollouts.stages import STAGES, last
 from neuler.trace.graph import Scalar
 from neuler.trace.listing import Listing, run
@@ -20,11 +21,11 @@ from neuler.trace.recipe import Operand, Recipe
 
 def refuse_rough(called: str, model: Model) -> None:
     """Friction that holds joints at rest has no derivative there."""
-    held = braked(model)
+    held = rough(model)
     if held:
-        names = [joint.name for joint in model.robot.moving_joints for _ in range(joint.nv)]
+        name = model.robot.joint_names[joints_of(model.robot)["qd"][held[0]]]
         raise InputError(
-            f"{called}: joint {names[held[0]]!r} has Coulomb friction, which jumps at rest, where a rollout has no "
+            f"{called}: joint {name!r} has Coulomb friction, which jumps at rest, where a rollout has no "
             "derivative; use a smooth law, robot.with_smooth_friction(width), or robot.without_friction()"
         )
 
@@ -38,7 +39,8 @@ def stepped(model: Model, method: str, values: Values, t: Scalar) -> tuple[list[
         after = [v + dt * a for v, a in zip(qd, qdd, strict=True)]
         return model.moved(q, after, dt), after
     if method == "implicit":
-        return advanced(model, {**values, "qdd": qdd, "t": [t]}, *_slopes(model, values, qdd, t))
+        way, after = advanced(model, {**values, "qdd": qdd, "t": [t]}, *_slopes(model, values, qdd, t))
+        return model.moved(q, way), after
     known: dict[str, list[Scalar]] = {**values, "r2": [], "r3": []}
     for late, stage in zip((0.5, 0.5, 1.0), STAGES[:3], strict=True):
         known |= {name: list(x) for name, x in stage(model, known, qdd).items()}

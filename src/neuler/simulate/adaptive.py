@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 from neuler.errors import InputError, NeulerError
 from neuler.robot import Robot
 from neuler.robot.configuration import quaternions
+from neuler.rollouts.model import Model
+from neuler.rollouts.slides import rough
 from neuler.simulate.audit import Audit
+from neuler.simulate.peaks import Peaks
 from neuler.simulate.policy import Policy
 
 Array = NDArray[np.float64]
@@ -49,19 +52,21 @@ def solvers() -> Any:
 class Motion:
     """The right-hand side, and what is asked of a state."""
 
-    def __init__(self, robot: Robot, policy: Policy, audit: Audit) -> None:
-        self.robot, self.policy, self.audit = robot, policy, audit
+    def __init__(self, robot: Robot, policy: Policy, audit: Audit, peaks: Peaks) -> None:
+        self.robot, self.policy, self.audit, self.peaks = robot, policy, audit, peaks
         self.tau: Array | None = None
         """Held; None where the controller is part of the right-hand side."""
         self.lost = False
         """Whether the controller gave something that is not finite, since this was last set back."""
+        self.rough = bool(rough(Model(robot)))
+        """Whether dry friction jumps at rest, where no step of such an integrator is small enough."""
         self.plain, self.turning = _places(robot)
         slots = {joint.name: slot for joint, slot in _velocity_slots(robot.tree)}
         self.own = np.array([k for joint in robot.moving_joints for k in slots[joint.name]], dtype=int)
         """Which velocities of the tree belong to joints with positions in q."""
 
-    def forces(self, t: float, q: Array, qd: Array) -> Array:
-        """tau at a state."""
+    def asked(self, t: float, q: Array, qd: Array) -> Array:
+        """tau at a state, before limits of effort."""
         return self.policy.at(t, q, qd, self.policy.memory)[0] if self.tau is None else self.tau
 
     def rates(self, q: Array, qd: Array) -> Array:
@@ -79,8 +84,9 @@ class Motion:
         nq, nv = self.robot.nq, self.robot.nv
         q, qd = y[:nq], y[nq : nq + nv]
         with np.errstate(all="ignore"):
-            tau = self.forces(t, q, qd)
+            tau = self.asked(t, q, qd)
             self.lost = self.lost or not np.isfinite(tau).all()
+            tau = self.peaks.cut(tau)
             qdd = self.audit.accelerations(t, q, qd, tau)
             own = self.audit.driven(q, qd, tau)
             return np.concatenate([self.rates(q, qd), qdd, [own, self.audit.power(q, qd, qdd) - own]])
@@ -153,6 +159,7 @@ class Adaptive:
             if not (np.isfinite(value) and value > 0):
                 raise InputError(f"simulate: {name} must be above zero, got {value!r}")
         self.motion, self.times, self.limits, self.step = motion, times, limits, step
+        self.peaks = motion.peaks
         self.solver, self.options = getattr(solvers(), METHODS[method]), {"rtol": rtol, "atol": atol}
         self.states = np.full((len(times), robot.nq + robot.nv + 2), np.nan)
         self.tau = np.full((len(times), robot.nu), np.nan)
@@ -227,7 +234,7 @@ class Adaptive:
 
     def _failed(self, solver: Any) -> None:
         status, joint = self.motion.beyond(solver.y, False)
-        lost = status or (SINGULAR if self.motion.robot.loops else DIVERGED)
+        lost = status or (STUCK if self.motion.rough else SINGULAR if self.motion.robot.loops else DIVERGED)
         self._stop(CONTROLLER if self.motion.lost else lost, joint, float(solver.t_old or solver.t))
 
     def _split(self, y: Array) -> tuple[Array, Array]:
@@ -265,7 +272,9 @@ class Adaptive:
     def _keep(self, t: float, y: Array) -> None:
         y, _ = self.motion.corrected(y)
         self.states[self.done] = y
-        self.tau[self.done] = self.motion.forces(t, *self._split(y))
+        asked = self.motion.asked(t, *self._split(y))
+        self.peaks.see(asked[None], np.array([t]))
+        self.tau[self.done] = self.peaks.cut(asked)
         self.done += 1
 
     def _stop(self, status: int, joint: int, t: float) -> None:

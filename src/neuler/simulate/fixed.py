@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from neuler.errors import InputError
 from neuler.robot import Robot
 from neuler.rollouts.arguments import samples
+from neuler.rollouts.efforts import Clipped
 from neuler.rollouts.events import CONTROLLER
 from neuler.simulate.audit import Audit
 from neuler.simulate.outside import Outside
+from neuler.simulate.peaks import Peaks
 from neuler.simulate.policy import Policy
 from neuler.simulate.start import Clock
 
@@ -48,13 +50,20 @@ class Fixed:
 
     def __init__(
         self, robot: Robot, policy: Policy, outside: Outside, clock: Clock, start: tuple[Array, Array], *, method: str,
-        limits: str, audit: Audit | None, progress: Callable[[float], Any] | None,
+        limits: str, effort: str, audit: Audit | None, progress: Callable[[float], Any] | None,
     ) -> None:  # fmt: skip
         self.robot, self.policy, self.clock, self.audit, self.progress = robot, policy, clock, audit, progress
         self.batch = start[0].shape[:-1]
         self.rows = int(np.prod(self.batch))
         self.q, self.qd = (x.reshape(self.rows, -1) for x in start)
-        self.memory = np.tile(policy.memory, (self.rows, 1))
+        self.peaks = Peaks(robot, effort)
+        self.given = policy.given
+        """What stands for tau in a rollout."""
+        memory = policy.memory
+        if self.peaks.clips and policy.compiled:
+            self.given = Clipped(policy.given, self.peaks.most, asked=True)
+            memory = self.given.memory0
+        self.memory = np.tile(memory, (self.rows, 1))
         self.sampled = samples("simulate", policy.period, np.array(clock.step)) if policy.control is not None else 1
         self.options: dict[str, Any] = {"method": method, "limits": limits, "external": self._held(outside.external),
                         "loads": self._held(outside.loads)}  # fmt: skip
@@ -142,6 +151,8 @@ class Fixed:
         self._before = self.q, self.qd
         if self.policy.control is None:
             tau = self._forces(steps)
+            self.peaks.see(tau, self._times(tau.shape[-2]))
+            tau = self.peaks.cut(tau)
             found = self._roll(self.q, self.qd, tau, steps, every, self.done)
             shown = np.broadcast_to(tau, (self.rows, tau.shape[-2], self.robot.nu))
             thin = shown[:, every - 1 :: every] if tau.shape[-2] > 1 else shown
@@ -149,11 +160,20 @@ class Fixed:
             applied[np.isnan(found.q).any(axis=-1)] = np.nan
         else:
             more = {"memory": self.memory} if self.memory.shape[-1] else {}
-            found = self._roll(self.q, self.qd, self.policy.given, steps, every, self.done, **more)
+            found = self._roll(self.q, self.qd, self.given, steps, every, self.done, **more)
             self.memory, applied = found.memory, found.tau
+            if self.peaks.clips:
+                size, when = np.split(self.memory[:, -2 * self.robot.nu :], 2, axis=-1)
+                self.peaks.seen(np.nan_to_num(size, nan=0.0, posinf=np.inf), when)
+            else:
+                self.peaks.see(applied, self._times(steps)[every - 1 :: every])
         self._note(found, np.arange(self.rows), self.done)
         self.q, self.qd = found.q[:, -1], found.qd[:, -1]
         return Piece(found.q, found.qd, applied)
+
+    def _times(self, count: int) -> Array:
+        """At which the next steps begin."""
+        return np.asarray((self.clock.begin + self.done + np.arange(count)) * np.float64(self.clock.step))
 
     def _roll(self, q: Array, qd: Array, tau: Any, steps: int, every: int, done: int, **more: Any) -> Any:
         options = {**self.options, **more}
@@ -180,8 +200,8 @@ class Fixed:
     def _first_forces(self, state: tuple[Array, ...]) -> Array:
         more = {"memory": state[2]} if self.policy.control is not None and state[2].shape[-1] else {}
         if self.policy.control is None:
-            return np.array(self._forces(1)[:, 0])
-        found = self._roll(state[0], state[1], self.policy.given, 1, 1, 0, **more)
+            return np.array(self.peaks.cut(self._forces(1)[:, 0]))
+        found = self._roll(state[0], state[1], self.given, 1, 1, 0, **more)
         return np.asarray(found.tau[:, 0])
 
     def _note(self, found: Any, rows: Integers, done: int) -> None:
@@ -205,6 +225,8 @@ class Fixed:
             rows = np.flatnonzero(self.status == 0)
             if not len(rows):
                 break
+            self.peaks.see(given[rows, None], self._times(first + 1)[first:])
+            given = self.peaks.cut(given)
             count = min(self.sampled, steps - first)
             wrenches = {key: self._chosen(key, rows) for key in ("external", "loads")}
             found = self._roll(self.q[rows], self.qd[rows], given[rows, None], count, 1, self.done + first, **wrenches)

@@ -22,10 +22,12 @@ from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
 from neuler.naming import hint
 from neuler.robot import Robot
+from neuler.rollouts.efforts import EFFORTS
 from neuler.rollouts.kernel import METHODS
+from neuler.rollouts.rollout import LIMITS
 from neuler.simulate.adaptive import METHODS as ADAPTIVE
 from neuler.simulate.run import Run
-from neuler.simulate.simulation import LIMITS, simulate
+from neuler.simulate.simulation import simulate
 from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]
@@ -277,6 +279,7 @@ def _options(section: Section) -> tuple[float, dict[str, Any]]:
         "method": section.text("method", "rk4", among=(*METHODS, *ADAPTIVE)),
         "every": section.whole("every", None, least=1),
         "limits": section.text("limits", "ignore", among=LIMITS),
+        "effort": section.text("effort", "ignore", among=EFFORTS),
         "rtol": section.number("rtol", 1e-9, above=0.0),
         "atol": section.number("atol", 1e-10, above=0.0),
         "audit": section.flag("audit", True),

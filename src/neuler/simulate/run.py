@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 REASONS = (
     "", "a number became infinite or NaN", "diverged", "beyond its limit", "a loop opened or became singular",
     "the controller gave NaN", "interrupted",
-    "steps became too small, as where friction jumps at rest or a spring is stiff; try 'rk4' or 'radau'",
+    "steps became too small, as where dry friction stops a joint ('rk4' holds it) or a spring is stiff ('implicit')",
 )  # fmt: skip
 """What the numbers of ``status`` say; none for a run that went to its end."""
 INTERRUPTED = 6

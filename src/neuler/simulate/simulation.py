@@ -13,18 +13,21 @@ from numpy.typing import ArrayLike, NDArray
 from neuler.errors import InputError
 from neuler.naming import hint
 from neuler.robot import Robot
+from neuler.rollouts.arguments import choice
+from neuler.rollouts.efforts import EFFORTS
 from neuler.rollouts.kernel import METHODS
+from neuler.rollouts.rollout import LIMITS
 from neuler.simulate.adaptive import METHODS as ADAPTIVE
 from neuler.simulate.adaptive import Adaptive, Motion
 from neuler.simulate.audit import Audit
 from neuler.simulate.fixed import Fixed
 from neuler.simulate.outside import Outside
+from neuler.simulate.peaks import Peaks
 from neuler.simulate.policy import Policy
 from neuler.simulate.run import INTERRUPTED, Run
 from neuler.simulate.start import Clock, moments, states
 
 Array = NDArray[np.float64]
-LIMITS = ("ignore", "stop")
 
 
 class Interrupted(KeyboardInterrupt):
@@ -47,6 +50,7 @@ def simulate(
     external: Mapping[str, Any] | None = None,
     loads: Mapping[str, Any] | None = None,
     limits: str = "ignore",
+    effort: str = "ignore",
     compile: bool | None = None,
     audit: bool = True,
     rtol: float = 1e-9,
@@ -69,10 +73,12 @@ def simulate(
 
     ``external``, ``loads``: by frame, a wrench (force; moment) in its axes or in the base's, or a function (t, q, qd)
     of traced values that gives one: fluid, contact springs. ``limits="stop"`` ends a row at the first limit of a
-    position. A row that diverges, or gets NaN, ends too; the others go on, and ``run.events`` says what happened.
-    ``audit=False`` leaves out the work of forces, which costs about as much as the motion. ``progress`` is told
-    the seconds that were simulated, piece by piece. An interruption (Ctrl-C) raises :class:`Interrupted`, which has
-    the run as far as it came; so has the exception of a controller that fails on its way.
+    position; "hold" stops the joint there, inelastically. Limits of effort have no effect, and ``run.notes`` say which
+    of them was passed, by how much and when; ``effort="clip"`` cuts forces off at them. A row that diverges, or gets
+    NaN, ends too; the others go on, and ``run.events`` says what happened. ``audit=False`` leaves out the work of
+    forces, which costs about as much as the motion. ``progress`` is told the seconds that were simulated, piece by
+    piece. An interruption (Ctrl-C) raises :class:`Interrupted`, which has the run as far as it came; so has the
+    exception of a controller that fails on its way.
 
     >>> import neuler
     >>> robot = neuler.robots.two_link()
@@ -88,11 +94,16 @@ def simulate(
     known = (*METHODS, *ADAPTIVE)
     if method not in known:
         raise InputError(f"simulate: there is no method {method!r}; {hint(method, known)}")
-    if limits not in LIMITS:
-        raise InputError(f"simulate: limits must be 'ignore' or 'stop', got {limits!r}")
+    choice("simulate", "limits", limits, LIMITS)
+    choice("simulate", "effort", effort, EFFORTS)
+    if method in ADAPTIVE and limits == "hold":
+        raise InputError(
+            f"simulate: method {method!r} has no stops for joints; use limits='stop', or one of {', '.join(METHODS)}"
+        )
     policy = Policy.of(robot, controller, compile)
     q, qd = states(robot, x0)
-    task = _Task(robot, policy, Outside.of(robot, external, loads), (q, qd), method, limits == "stop", audit, begun)
+    outside = Outside.of(robot, external, loads)
+    task = _Task(robot, policy, outside, (q, qd), method, limits, effort, audit, begun)
     if method in ADAPTIVE:
         return task.adaptive(moments(t, step, every), step, rtol, atol, progress)
     rows = int(np.prod(q.shape[:-1]))
@@ -108,7 +119,8 @@ class _Task:
     outside: Outside
     start: tuple[Array, Array]
     method: str
-    stops: bool
+    limits: str
+    effort: str
     audited: bool
     begun: float
 
@@ -117,7 +129,7 @@ class _Task:
         audit = Audit(self.robot, self.outside)
         fixed = Fixed(
             self.robot, self.policy, self.outside, clock, self.start, method=self.method,
-            limits="stop" if self.stops else "ignore", audit=audit if self.audited else None, progress=progress,
+            limits=self.limits, effort=self.effort, audit=audit if self.audited else None, progress=progress,
         )  # fmt: skip
         try:
             fixed.go()
@@ -149,7 +161,8 @@ class _Task:
         shaped = [x.reshape(*fixed.batch, *x.shape[1:]) for x in whole]
         ended = clock.times[0] + fixed.ended * clock.step
         marks = [x.reshape(fixed.batch) for x in (fixed.status, ended, fixed.joint)]
-        return self._run(audit, clock.times[:count], shaped, marks, tuple(dict.fromkeys(fixed.notes)))
+        notes = tuple(dict.fromkeys([*fixed.notes, *fixed.peaks.notes()]))
+        return self._run(audit, clock.times[:count], shaped, marks, notes)
 
     def adaptive(
         self, times: Array, step: float, rtol: float, atol: float, progress: Callable[[float], Any] | None
@@ -161,10 +174,10 @@ class _Task:
                 f"{', '.join(map(repr, METHODS))}"
             )
         audit = Audit(self.robot, self.outside)
-        motion = Motion(self.robot, self.policy, audit)
+        motion = Motion(self.robot, self.policy, audit, Peaks(self.robot, self.effort))
         found = Adaptive(
-            motion, times, self.start, method=self.method, rtol=rtol, atol=atol, limits=self.stops, step=step,
-            progress=progress,
+            motion, times, self.start, method=self.method, rtol=rtol, atol=atol,
+            limits=self.limits == "stop", step=step, progress=progress,
         )  # fmt: skip
         try:
             found.go()
@@ -179,7 +192,7 @@ class _Task:
         parts = [y[:, :nq], y[:, nq : nq + nv], found.tau[:count], y[:, -2], y[:, -1]]
         ended = found.time if found.status else float(found.times[-1])
         marks = [np.array(found.status), np.array(ended), np.array(found.joint)]
-        return self._run(audit, found.times[:count], parts, marks)
+        return self._run(audit, found.times[:count], parts, marks, tuple(found.peaks.notes()))
 
     def _run(
         self, audit: Audit, times: Array, parts: list[Array], marks: list[Any], notes: tuple[str, ...] = ()
