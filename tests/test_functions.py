@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 
 import mpmath
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 from neuler.compiler.build import compile_recipe
-from neuler.compiler.target import available_levels, level
+from neuler.compiler.llvm import Emitter
+from neuler.compiler.lower import lower
+from neuler.compiler.target import Target, available_levels, level, llvm_binding
 from neuler.trace import scalars as f
 from neuler.trace.differentiate import gradient, jacobian
 from neuler.trace.graph import Graph, cos, sin, sqrt
@@ -135,6 +138,69 @@ def test_every_edge(at):
             assert same(found, true), (name, x)
             kinds = [sorted(str(w.message).split(" encountered")[0] for w in caught) for caught in (told, expected)]
             assert kinds[0] == kinds[1], (name, x)
+
+
+CPUS = {"haswell": ("", 32), "skylake-avx512": ("-prefer-256-bit", 64)}
+
+
+def assembly(function, cpu, dtype="float64"):
+    """Of a kernel for a CPU that need not be this one: the instructions of its functions, by their names."""
+    llvm = llvm_binding()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    features, size = CPUS[cpu]
+    target = Target("x86_64-unknown-linux-gnu", cpu, features, size, True)
+    recipe = Recipe((Operand("x", (1,)),), (Operand("y", ()),), lambda v: [[function(*v["x"])]])
+    text = Emitter(lower(recipe, fma=True), target, dtype).module()
+    found, name = {}, ""
+    for line in target.machine().emit_assembly(llvm.parse_assembly(text)).splitlines():
+        label = re.match(r"(\w+):", line)
+        name = label[1] if label else name
+        found.setdefault(name, []).append(line.split("#")[0].split())
+    return {name: [words[0] for words in lines if words] for name, lines in found.items()}
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_operations_that_raise_flags_are_in_the_machine_code(cpu):
+    for function in (f.log, lambda x: f.power(x, -0.3)):
+        code = assembly(function, cpu)
+        assert code["raise_flags"].count("vdivsd") == 2  # a pole, and an invalid value
+    assert "vsubsd" in assembly(sin, cpu)["undefined"]
+    for function in (
+        lambda x: 1.0 / f.less(x, 0.0),
+        lambda x: 3.0 / -f.less_equal(x, 0.0),
+        lambda x: 1.0 / (2.0 * f.less(x, 0.0) - 2.0),
+        lambda x: 1.0 / f.mask(f.less(x, 0.0), 5.0),
+    ):
+        assert "vdivpd" in assembly(function, cpu)["chunk0"]
+        assert "vdivps" in assembly(function, cpu, "float32")["chunk0"]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("at", LEVELS)
+def test_one_state_of_a_batch_raises_its_flag(at, dtype):
+    """Whichever lane it is in; and a zero to a positive power raises none."""
+    cases = {
+        "log": (f.log, 0.0, "divide by zero"),
+        "log of less": (f.log, -1.0, "invalid value"),
+        "falling power": (lambda x: f.power(x, -0.3), 0.0, "divide by zero"),
+        "falling power of less": (lambda x: f.power(x, -0.3), -1.0, "invalid value"),
+        "rising power": (lambda x: f.power(x, 2.7), 0.0, None),
+        "sine": (sin, np.inf, "invalid value"),
+        "one by a comparison": (lambda x: 1.0 / f.less(0.0, x), 0.0, "divide by zero"),
+        "one by a choice": (lambda x: -1.0 / f.mask(f.less(0.0, x), 2.0), 0.0, "divide by zero"),
+    }
+    for name, (function, odd, flag) in cases.items():
+        ufunc = kernel(function, 1, f"{name} in a batch", at, dtype)
+        for place in range(19):
+            x = np.full((19, 1), 0.75, dtype)
+            for expected in (None, flag):
+                with warnings.catch_warnings(record=True) as told:
+                    warnings.simplefilter("always")
+                    ufunc(x)
+                said = [str(w.message).split(" encountered")[0] for w in told]
+                assert said == ([] if expected is None else [expected]), (name, place)
+                x[place] = odd
 
 
 def test_single_precision_goes_through_double():

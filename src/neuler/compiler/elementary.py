@@ -1,6 +1,9 @@
 """Elementary functions as LLVM text: over vectors of doubles, for every argument, within 2 ulp.
 
-Arguments are split by their bits, so that NaN and infinity raise no flag of their own; no branch, no table.
+Arguments are split by their bits, so that NaN and infinity raise no flag of their own; no table, and no branch but
+one to ``@raise_flags`` where an argument has no finite result. LLVM assumes that nobody reads the flags and may fold an
+operation that would raise one; ``@raise_flags`` divides by constrained intrinsics, which it must keep.
+
 Sources: exponential and logarithm after fdlibm (Sun Microsystems 1993), whose polynomials they use; tangent and
 hyperbolic tangent by the rational functions of Cephes (Moshier 1989); a power as the exponential of a product
 of a logarithm in two parts (Dekker 1971).
@@ -147,6 +150,23 @@ class Writer:
         sign = self.integer("ashr", bits, 63)
         return self.integer("xor", bits, self.integer("lshr", sign, 1))
 
+    def raise_flags(self, poles: str, invalid: str) -> None:
+        """Raise "divide by zero" if some lane has a pole, "invalid value" if one has no value; once in a function."""
+        whole = f"i{self.lanes}"
+        self.lines += [
+            f"  %pole = bitcast {self.m} {poles} to {whole}",
+            f"  %none = bitcast {self.m} {invalid} to {whole}",
+            f"  %either = or {whole} %pole, %none",
+            f"  %any = icmp ne {whole} %either, 0",
+            "  br i1 %any, label %raise, label %raised, !prof !0",
+            "raise:",
+            f"  %poles = icmp ne {whole} %pole, 0",
+            f"  %nones = icmp ne {whole} %none, 0",
+            "  call void @raise_flags(i1 %poles, i1 %nones)",
+            "  br label %raised",
+            "raised:",
+        ]
+
     def power_of_two(self, k: str) -> str:
         """2^k of an integer from -1022 to 1023."""
         return self.value(self.integer("shl", self.integer("add", k, 1023), 52))
@@ -185,7 +205,6 @@ class _Logarithm:
 
     def __init__(self, w: Writer, x: str) -> None:
         bits = w.bits(x)
-        self.w, self.x = w, x
         self.zero = w.compare("eq", w.integer("and", bits, MAGNITUDE), 0)
         self.endless = w.compare("eq", bits, _INFINITY)
         below = w.compare("ugt", bits, 1 << 63)  # not -0
@@ -200,19 +219,10 @@ class _Logarithm:
         self.f = w.value(w.integer("add", w.integer("and", ix, (1 << 52) - 1), _SQRT_HALF))
         self.k = w.sub(w.value(w.integer("add", k, w.bits(w.number(MAGIC)))), MAGIC)
 
-    def nothing(self) -> str:
-        """Not a number, with the flag, where x is negative; elsewhere 1."""
-        w = self.w
-        nothing = w.choose(self.negative, 0.0, 1.0)
-        return w.div(nothing, nothing)
-
-    def pole(self) -> str:
-        """Infinite, with the flag, where x is zero; elsewhere 1."""
-        return self.w.div(1.0, self.w.choose(self.zero, 0.0, 1.0))
-
 
 def _log(w: Writer, x: str) -> str:
     of = _Logarithm(w, x)
+    w.raise_flags(of.zero, of.negative)
     f, dk = w.sub(of.f, 1.0), of.k
     half = w.mul(w.mul(0.5, f), f)
     s = w.div(f, w.add(2.0, f))
@@ -220,7 +230,7 @@ def _log(w: Writer, x: str) -> str:
     t = w.mul(z, w.polynomial(z, _LOG[::-1]))
     inner = w.sub(w.add(w.mul(s, w.add(half, t)), w.mul(dk, _LN2_LOW)), half)
     found = w.add(w.add(inner, f), w.mul(dk, _LN2_HIGH))
-    found = w.choose(of.endless, x, w.choose(of.zero, w.neg(of.pole()), w.choose(of.negative, of.nothing(), found)))
+    found = w.choose(of.endless, x, w.choose(of.zero, -math.inf, w.choose(of.negative, math.nan, found)))
     return w.choose(w.nan(x), x, found)
 
 
@@ -285,6 +295,8 @@ def _two_product(w: Writer, a: str, b: str) -> tuple[str, str]:
 def _pow(w: Writer, x: str, p: str) -> str:
     """exp(p log x) with log x in two parts, good to 2^-66; x not negative."""
     of = _Logarithm(w, x)
+    falling = w.compare("slt", w.bits(p), 0)
+    w.raise_flags(w.new(f"and {w.m} {of.zero}, {falling}"), of.negative)
     f, dk = of.f, of.k
     top, below = w.sub(f, 1.0), w.add(f, 1.0)
     below_low = w.sub(f, w.sub(below, 1.0))  # f + 1 is rounded, f - 1 is not
@@ -310,9 +322,8 @@ def _pow(w: Writer, x: str, p: str) -> str:
     product, error = _two_product(w, high, p)
     error = w.fused(low, p, error)
     found = _exp(w, product, error)
-    falling = w.compare("slt", w.bits(p), 0)
     found = w.choose(of.endless, w.choose(falling, 0.0, math.inf), found)
-    found = w.choose(of.zero, w.choose(falling, of.pole(), 0.0), w.choose(of.negative, of.nothing(), found))
+    found = w.choose(of.zero, w.choose(falling, math.inf, 0.0), w.choose(of.negative, math.nan, found))
     return w.choose(w.nan(x), x, found)
 
 
@@ -371,3 +382,18 @@ def emit(name: str, lanes: int, fma: bool) -> str:
     head = ", ".join(f"{w.v} {x}" for x in arguments)
     text = "\n".join(w.lines)
     return f"define internal {w.v} @neuler_{name}({head}) #1 {{\n{text}\n  ret {w.v} {result}\n}}"
+
+
+def raise_flags() -> str:
+    """``@raise_flags``: "divide by zero" and "invalid value", by divisions that LLVM may neither fold nor drop."""
+    divide = "@llvm.experimental.constrained.fdiv.f64"
+    how = 'metadata !"round.tonearest", metadata !"fpexcept.strict"'
+    one, none = literal(1.0), literal(0.0)
+    return f"""define internal void @raise_flags(i1 %pole, i1 %invalid) #3 {{
+  %p = select i1 %pole, double {none}, double {one}
+  %i = select i1 %invalid, double {none}, double {one}
+  %a = call double {divide}(double {one}, double %p, {how}) #3
+  %b = call double {divide}(double %i, double %i, {how}) #3
+  ret void
+}}
+declare double {divide}(double, double, metadata, metadata)"""

@@ -17,7 +17,23 @@ from neuler.compiler.sums import Term
 from neuler.compiler.target import Target
 from neuler.compiler.trig import literal
 from neuler.errors import InputError
-from neuler.trace.graph import ABOVE, ADD, DIV, FELT, FELT_FROM, MUL, NEG, SIGN, SQRT, SUB, Node, Scalar
+from neuler.trace.graph import (
+    ABOVE,
+    ADD,
+    DIV,
+    FELT,
+    FELT_FROM,
+    LEQ,
+    LESS,
+    MASK,
+    MUL,
+    NEG,
+    SIGN,
+    SQRT,
+    SUB,
+    Node,
+    Scalar,
+)
 
 
 class Emitter:
@@ -119,6 +135,12 @@ class Emitter:
         v, op, a, b = self.vector, node.op, node.a, node.b
         if node in self.plan.sums.terms:
             return self.sum(name, self.plan.sums.terms[node], value, lines)
+        if op is DIV and (_few_values(a) or _few_values(b)):
+            self.intrinsics.add("arithmetic.fence")
+            for side, operand in (("a", a), ("b", b)):
+                fence = f"call {v} @llvm.arithmetic.fence.{self.suffix}({v} {value(operand)})"
+                lines.append(f"  {name}{side} = {fence}")
+            return f"  {name} = fdiv {v} {name}a, {name}b"
         if op in (ADD, SUB, MUL, DIV):
             return f"  {name} = f{op} {v} {value(a)}, {value(b)}"
         if op is NEG:
@@ -263,6 +285,8 @@ class Emitter:
                 body.append(_declare("fma", self.lanes, "double"))
             if self.scalar == "float":
                 body.append(movement.sincos_of_floats(self.lanes))
+        if self.functions:
+            body.append(elementary.raise_flags())
         body.extend(elementary.emit(name, self.lanes, self.target.fma) for name in sorted(self.functions))
         if self.functions and self.target.fma and _declare("fma", self.lanes, "double") not in body:
             body.append(_declare("fma", self.lanes, "double"))
@@ -277,6 +301,7 @@ class Emitter:
             'attributes #0 = { nounwind "no-stack-arg-probe" "frame-pointer"="none" }',
             'attributes #1 = { nounwind noinline "no-stack-arg-probe" }',
             'attributes #2 = { nounwind noinline cold "no-stack-arg-probe" }',
+            'attributes #3 = { nounwind noinline cold strictfp "no-stack-arg-probe" }',
             '!0 = !{!"branch_weights", i32 1, i32 1000000}',
             "!1 = !{i32 1}",
             '!2 = !{!"branch_weights", i32 1000000, i32 1}',
@@ -297,8 +322,30 @@ def _stores(chunk: Chunk) -> dict[Node, list[int]]:
     return found
 
 
+def _few_values(x: Scalar) -> bool:
+    """Whether a value is a choice between constants, or follows from one by constants alone.
+
+    LLVM divides such a value before it chooses, on machines that choose by masks, and the division's flag is lost. A
+    fence keeps the two apart, at no cost.
+    """
+    while isinstance(x, Node):
+        if x.op is LESS or x.op is LEQ:
+            return True
+        if x.op is NEG:
+            x = x.a
+        elif x.op is MASK:
+            if not isinstance(x.b, Node):
+                return True
+            x = x.b
+        elif x.op in (ADD, SUB, MUL, DIV) and not (isinstance(x.a, Node) and isinstance(x.b, Node)):
+            x = x.a if isinstance(x.a, Node) else x.b
+        else:
+            return False
+    return False
+
+
 def _declare(name: str, lanes: int, scalar: str) -> str:
     v = f"<{lanes} x {scalar}>"
-    count = {"fma": 3, "copysign": 2, "sqrt": 1}[name]
+    count = {"fma": 3, "copysign": 2, "sqrt": 1, "arithmetic.fence": 1}[name]
     bits = 64 if scalar == "double" else 32
     return f"declare {v} @llvm.{name}.v{lanes}f{bits}({', '.join([v] * count)})"
