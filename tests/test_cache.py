@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -328,6 +329,7 @@ def test_entries_that_are_whole_but_senseless_are_compiled_again(folder, monkeyp
         lambda code: code[:18] + b"\x28" + code[19:],
         lambda code: code.replace(b"\0loop\0", b"\0pool\0"),
         lambda code: b"\xcf\xfa\xed\xfe" + code[4:],
+        lambda code: re.sub(rb"neuler_[0-9a-f]{24}_", b"neuler_" + b"0" * 24 + b"_", code),  # other support code
     ],
 )
 def test_code_that_is_no_object_file_is_compiled_again(folder, monkeypatch, damage):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from neuler.compiler import cache, gufunc, jit
+from neuler.compiler import cache, gufunc, jit, support
 from neuler.compiler.gufunc import Code
 from neuler.compiler.llvm import Emitter
 from neuler.compiler.looptext import signature
@@ -153,7 +153,7 @@ def _understood(
         return None
     if any(facts.get(what) != value for what, value in _shapes(source).items()):
         return None
-    if not all(linkable(code, target.triple, entry) for entry in source.entries):
+    if not linkable(code, target.triple, source.entries, support.outside(target, source.dtype)):
         return None
     return Operations(**counts), pool, code
 
@@ -163,6 +163,7 @@ def _natural(x: object) -> bool:
 
 
 def _link(source: _Source, name: str, doc: str, code: bytes, target: Target, pool: int) -> tuple[np.ufunc, Code]:
+    support.provide(code, target, source.dtype)
     found, owner = jit.load(code, target, source.entries)
     made = gufunc.Code(owner, found[jit.ENTRY], found.get(jit.ONE, 0), pool)
     sides = len(source.inputs), len(source.outputs)

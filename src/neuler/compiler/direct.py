@@ -279,17 +279,20 @@ compute:
 """
 
 
+_ENTRIES = ("call", "bound", "api", "general", "kind")
+
+
 @functools.cache
 def _functions() -> tuple[dict[str, int], Any]:
     """Addresses of ``@call`` and ``@bound``, and the owner of their code; compiled once, or from the cache."""
     target = host()
     key = cache.key("direct calls", HEADER, target, origin=__name__)
     entry = cache.load(key)
-    code = entry[1] if entry is not None and linkable(entry[1], target.triple, "call") else None
+    code = entry[1] if entry is not None and linkable(entry[1], target.triple, _ENTRIES) else None
     if code is None:
         code = jit.object_code(_text(target.triple), target)
         cache.store(key, {"name": "direct calls"}, code)
-    found, owner = jit.load(code, target, ("call", "bound", "api", "general", "kind"))
+    found, owner = jit.load(code, target, _ENTRIES)
     api = (ctypes.c_void_p * len(_API)).from_address(found["api"])
     for k, name in enumerate(_API):
         api[k] = numpy_api.address(name) if name.startswith("PyArray") else _address(name)

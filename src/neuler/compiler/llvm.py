@@ -10,7 +10,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 
-from neuler.compiler import elementary, movement, trig
+from neuler.compiler import movement, support, trig
 from neuler.compiler.elementary import FUNCTIONS, INLINE, Writer
 from neuler.compiler.schedule import Chunk, Plan
 from neuler.compiler.sums import Term
@@ -49,8 +49,6 @@ class Emitter:
         self.vector = f"<{self.lanes} x {self.scalar}>"
         self.suffix = f"v{self.lanes}f{8 * self.bytes}"
         self.intrinsics: set[str] = set()
-        self.functions: set[str] = set()
-        self.has_trig = False
         self.numbers: dict[str, int] = {}
         """Constants that lie in memory, by their places."""
         self.pool = 0
@@ -174,7 +172,6 @@ class Emitter:
             lines.extend(writer.lines)
             text = f"select <{self.lanes} x i1> splat (i1 true), {wide} {found}, {wide} {found}"  # another name for it
         else:
-            self.functions.add(op)
             text = f"call {wide} @neuler_{op}({', '.join(f'{wide} {x}' for x in arguments)})"
         if self.scalar == "double":
             return f"  {name} = {text}"
@@ -224,7 +221,7 @@ class Emitter:
             total = target
         return lines.pop()
 
-    def constants(self, body: list[str]) -> list[str]:
+    def constants(self) -> list[str]:
         """Outputs that are constant: written before the first block, they stay in the scratch.
 
         Nearly all are structural zeros: all outputs are cleared at once, and the other constants follow.
@@ -232,7 +229,6 @@ class Emitter:
         once: list[str] = []
         zeros = [slot for slot, value in self.plan.constants if value == 0.0]
         if zeros:
-            body.append(movement.clear(self.vector))
             once.append(f"  %zeros = getelementptr i8, ptr %m, i64 {self.offset(min(zeros))}")
             once.append(f"  call void @clear(ptr %zeros, i64 {max(zeros) - min(zeros) + 1})")
         for slot, value in self.plan.constants:
@@ -253,7 +249,6 @@ class Emitter:
                 body.append(self.chunk(f"{label}chunk{number}", stage))
                 calls.append(f"  call void @{label}chunk{number}(ptr %m)")
                 continue
-            self.has_trig = True
             rows = [(self.offset(x.argument), self.offset(x.sine), self.offset(x.cosine)) for x in stage]
             body.append(trig.table(f"{label}table{number}", rows))
             calls.append(f"  call void @{self.sincos}(ptr %m, ptr @{label}table{number}, i64 {len(rows)})")
@@ -271,43 +266,19 @@ class Emitter:
         """The whole text: stages, data movement, and ``@loop``."""
         plan = self.plan
         body, calls = self.stages(plan)
-        once = self.constants(body)
+        once = self.constants()
         loop = self.loop(plan.slots)
         body.append(loop.emit([x.shape for x in plan.inputs], [x.shape for x in plan.outputs], calls, once))
         return self.whole(body)
 
     def whole(self, body: list[str]) -> str:
-        """A module: these functions, and all that they call."""
+        """A module: these functions, and declarations of all that they call."""
         body = list(body)
-        if self.has_trig:
-            body.append(trig.emit(self.lanes, self.target.fma))
-            if self.target.fma:
-                body.append(_declare("fma", self.lanes, "double"))
-            if self.scalar == "float":
-                body.append(movement.sincos_of_floats(self.lanes))
-        if self.functions:
-            body.append(elementary.raise_flags())
-        body.extend(elementary.emit(name, self.lanes, self.target.fma) for name in sorted(self.functions))
-        if self.functions and self.target.fma and _declare("fma", self.lanes, "double") not in body:
-            body.append(_declare("fma", self.lanes, "double"))
-        declared = {_declare(name, self.lanes, self.scalar) for name in self.intrinsics}
         if self.numbers:
             every = ", ".join(f"{self.vector} {text}" for text in self.numbers)
             body.append(f"@numbers = internal constant [{len(self.numbers)} x {self.vector}] [{every}], align 64")
-        text = "\n".join(body)
-        body += [line for line in sorted(declared) if line not in text]
-        head = [
-            f'target triple = "{self.target.triple}"',
-            'attributes #0 = { nounwind "no-stack-arg-probe" "frame-pointer"="none" }',
-            'attributes #1 = { nounwind noinline "no-stack-arg-probe" }',
-            'attributes #2 = { nounwind noinline cold "no-stack-arg-probe" }',
-            'attributes #3 = { nounwind noinline cold strictfp "no-stack-arg-probe" }',
-            '!0 = !{!"branch_weights", i32 1, i32 1000000}',
-            "!1 = !{i32 1}",
-            '!2 = !{!"branch_weights", i32 1000000, i32 1}',
-            "!3 = !{}",
-        ]
-        return "\n".join(head + body) + "\n"
+        body += sorted(support.declare(name, self.lanes, self.scalar) for name in self.intrinsics)
+        return support.module(self.target, [support.linked("\n".join(body), self.target, self.dtype)])
 
     @property
     def sincos(self) -> str:
@@ -342,10 +313,3 @@ def _few_values(x: Scalar) -> bool:
         else:
             return False
     return False
-
-
-def _declare(name: str, lanes: int, scalar: str) -> str:
-    v = f"<{lanes} x {scalar}>"
-    count = {"fma": 3, "copysign": 2, "sqrt": 1, "arithmetic.fence": 1}[name]
-    bits = 64 if scalar == "double" else 32
-    return f"declare {v} @llvm.{name}.v{lanes}f{bits}({', '.join([v] * count)})"

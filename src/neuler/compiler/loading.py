@@ -9,16 +9,17 @@ from neuler.compiler.lanes import Lanes
 
 @dataclass(frozen=True)
 class Loading(Lanes):
-    """``@gather`` and ``@scatter`` (any strides), ``@spread`` and ``@pick`` (one state), ``@load`` (packed rows)."""
-
-    axes: int
-    """Core axes that gathering and scattering walk along."""
+    """``@gather1`` and ``@scatter1`` (any strides), ``@spread`` and ``@pick`` (one state), ``@load`` (packed rows)."""
 
     def emit(self) -> str:
-        """All of them."""
-        return "\n".join([self._walk("gather"), self._walk("scatter"), self._spread(), self._pick(), self._load()])
+        """Functions that need no strides of core axes."""
+        return "\n".join([self._spread(), self._pick(), self._load()])
 
-    def _walk(self, way: str) -> str:
+    def walks(self, axes: int) -> str:
+        """``@gather2`` and ``@scatter2`` along two core axes, and so on."""
+        return "\n".join([self._walk("gather", axes), self._walk("scatter", axes)])
+
+    def _walk(self, way: str, along: int) -> str:
         """Elements one by one: all core axes, then the states; gathering repeats the last state."""
         s, size = self.scalar, self.bytes
         gather = way == "gather"
@@ -33,10 +34,10 @@ class Loading(Lanes):
             if gather
             else f"  %e = load {s}, ptr %to, align {size}\n  store {s} %e, ptr %from, align 1"
         )
-        axes = ", ".join(f"i64 %n{k}, i64 %s{k}" for k in range(self.axes))
-        inner = self.axes - 1
-        lines = [f"define internal void @{way}(ptr %base, i64 %step, i64 %rows, ptr %m, {axes}) #1 {{"]
-        for k in range(self.axes):  # %a: index along the axis, %k: elements so far, %f: bytes from the base
+        axes = ", ".join(f"i64 %n{k}, i64 %s{k}" for k in range(along))
+        inner = along - 1
+        lines = [f"define internal void @{way}{along}(ptr %base, i64 %step, i64 %rows, ptr %m, {axes}) #1 {{"]
+        for k in range(along):  # %a: index along the axis, %k: elements so far, %f: bytes from the base
             before, offset, count = (f"%i{k - 1}", f"%f{k - 1}", f"%k{k - 1}") if k else ("%0", "0", "0")
             lines += [
                 f"  br label %i{k}",
@@ -59,7 +60,7 @@ lane:
   %l1 = add i64 %l, 1
   %dl = icmp eq i64 %l1, {top}
   br i1 %dl, label %end{inner}, label %lane""")
-        for k in reversed(range(self.axes)):
+        for k in reversed(range(along)):
             lines.append(f"end{k}:")
             if k == inner:
                 lines.append(f"  %next = add i64 %k{inner}, 1")

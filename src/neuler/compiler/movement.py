@@ -9,7 +9,6 @@ from math import prod
 
 from neuler.compiler.lanes import Lanes
 from neuler.compiler.loading import Loading
-from neuler.compiler.saving import Saving
 
 
 def round_to_float32(x: float) -> float:
@@ -73,6 +72,40 @@ out:
 }}"""
 
 
+def moved_rows(lanes: int) -> str:
+    """``@fetch`` and ``@put``: rows of doubles, the quick way where the numbers of a row lie side by side."""
+    ways = (
+        ("fetch", "load", "spread", "gather1", ""),
+        ("put", "save", "pick", "scatter1", ", i1 false"),
+    )
+    texts = []
+    for name, full, single, walk, more in ways:
+        texts.append(f"""define internal void @{name}(ptr %at, i64 %step, i64 %rows, ptr %m, i64 %n, i64 %s) #1 {{
+  %side = icmp eq i64 %s, 8
+  %short = icmp eq i64 %n, 1
+  %dense = or i1 %side, %short
+  %all = icmp eq i64 %rows, {lanes}
+  %quick = and i1 %all, %dense
+  br i1 %quick, label %packed, label %other
+packed:
+  call void @{full}(ptr %at, i64 %step, ptr %m, i64 %n{more})
+  ret void
+other:
+  %alone = icmp eq i64 %rows, 1
+  %lone = and i1 %alone, %dense
+  br i1 %lone, label %one, label %walk
+one:
+  call void @{single}(ptr %at, ptr %m, i64 %n)
+  ret void
+walk:
+  call void @{walk}(ptr %at, i64 %step, i64 %rows, ptr %m, i64 %n, i64 %s)
+  ret void
+}}""")
+    return "\n".join(texts)
+
+
+AXES = 3
+"""Core axes up to which arrays are walked along by support code; beyond, a kernel brings its own."""
 ON_STACK = 16 * 1024
 """Bytes of scratch up to which it lives on the stack; a larger one comes from a pool of buffers."""
 POOL = 64
@@ -102,10 +135,10 @@ class Loop(Lanes):
         calls: Sequence[str],
         once: Sequence[str] = (),
     ) -> str:
-        """The functions that move data, and ``@loop`` around the calls of the stages; ``once`` runs before them."""
+        """``@loop`` around the calls of the stages, and ``@one``; ``once`` runs before them."""
         axes = max(1, *(len(shape) for shape in (*inputs, *outputs)))
-        moves = [Loading(self.lanes, self.scalar, axes).emit(), Saving(self.lanes, self.scalar).emit()]
-        return "\n".join([*moves, *self._loop(inputs, outputs, calls, once, axes), self._one([*inputs, *outputs])])
+        walks = [Loading(self.lanes, self.scalar).walks(axes)] if axes > AXES else []
+        return "\n".join([*walks, *self._loop(inputs, outputs, calls, once, axes), self._one([*inputs, *outputs])])
 
     def _one(self, shapes: Sequence[tuple[int, ...]]) -> str:
         """``@one``: a single state in dense arrays, for callers that know nothing of NumPy."""
@@ -238,7 +271,7 @@ define void @one(ptr %operands, ptr %pool) #0 {{
         names = ["0"] * lacking + [f"%s{k}_{axis}" for axis in range(len(shape))]
         walked = ", ".join(f"i64 {size}, i64 {name}" for size, name in zip(padded, names, strict=True))
         way = "gather" if inward else "scatter"
-        walk = f"  call void @{way}(ptr %at{k}, i64 %step{k}, i64 %rows, ptr %m{k}, {walked})"
+        walk = f"  call void @{way}{axes}(ptr %at{k}, i64 %step{k}, i64 %rows, ptr %m{k}, {walked})"
         packed = f"  call void @load(ptr %at{k}, i64 %step{k}, ptr %m{k}, i64 {n})"
         if not inward:
             packed = f"  call void @save(ptr %at{k}, i64 %step{k}, ptr %m{k}, i64 {n}, i1 %stream)"

@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuler.compiler.llvm import Emitter
-from neuler.compiler.loading import Loading
 from neuler.compiler.looptext import LoopText
 from neuler.compiler.program import ALARM, EVENT, Program
-from neuler.compiler.saving import Saving
 from neuler.compiler.schedule import Plan
 from neuler.compiler.target import Target
 
@@ -46,7 +44,7 @@ class TimeLoop:
     def module(self) -> str:
         """The whole text."""
         emitter, program = self.emitter, self.program
-        body = [Loading(self.lanes, "double", 1).emit(), Saving(self.lanes, "double").emit(), self._moves()]
+        body: list[str] = []
         for number, plan in enumerate(self.plans):
             functions, calls = emitter.stages(plan, f"p{number}")
             sets = [self._store(f"%c{slot}", slot, emitter.constant(value)) for slot, value in plan.constants]
@@ -78,38 +76,7 @@ class TimeLoop:
             f"  {name} = load {self.vector}, ptr {name}p, align 8",
         ]
 
-    # ---- moving rows ------------------------------------------------------------------------------
-
-    def _moves(self) -> str:
-        """``@fetch`` and ``@put``: rows of any strides, the quick way where their numbers lie side by side."""
-        ways = (
-            ("fetch", "load", "spread", "gather", ""),
-            ("put", "save", "pick", "scatter", ", i1 false"),
-        )
-        texts = []
-        for name, full, single, walk, more in ways:
-            texts.append(f"""define internal void @{name}(ptr %at, i64 %step, i64 %rows, ptr %m, i64 %n, i64 %s) #1 {{
-  %side = icmp eq i64 %s, 8
-  %short = icmp eq i64 %n, 1
-  %dense = or i1 %side, %short
-  %all = icmp eq i64 %rows, {self.lanes}
-  %quick = and i1 %all, %dense
-  br i1 %quick, label %packed, label %other
-packed:
-  call void @{full}(ptr %at, i64 %step, ptr %m, i64 %n{more})
-  ret void
-other:
-  %alone = icmp eq i64 %rows, 1
-  %lone = and i1 %alone, %dense
-  br i1 %lone, label %one, label %walk
-one:
-  call void @{single}(ptr %at, ptr %m, i64 %n)
-  ret void
-walk:
-  call void @{walk}(ptr %at, i64 %step, i64 %rows, ptr %m, i64 %n, i64 %s)
-  ret void
-}}""")
-        return "\n".join(texts)
+    # ---- rows that are gone --------------------------------------------------------------------------
 
     def _hidden(self) -> str:
         """``@hidden``: a variable with NaN in the lanes that are gone, into ``shown``."""
