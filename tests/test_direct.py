@@ -10,6 +10,7 @@ import pickle
 import sys
 import threading
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -191,6 +192,102 @@ def test_a_bound_kernel_keeps_its_code():
     for k in range(10):
         _ = neuler.robots.two_link().with_gravity((0, k, 0)).mass_matrix
     np.testing.assert_array_equal(bound(), expected)
+
+
+def test_a_bound_kernel_that_nobody_holds_goes():
+    """By counting its references; in a cycle, by Python's collector."""
+    kernel = ROBOT.inverse_dynamics
+    bound = kernel.bind()
+    seen, arrays = weakref.ref(bound), [weakref.ref(x) for x in bound.inputs]
+    del bound
+    assert seen() is None
+    assert [x() for x in arrays] == [None] * 3
+    robot = neuler.robots.two_link().with_gravity((0.25, 0.5, 0.125))
+    bound = robot.inverse_dynamics.bind()
+    code, seen = weakref.ref(robot.inverse_dynamics._compiled.code), weakref.ref(bound)
+    robot.__dict__["torque"] = bound  # robot -> bound -> kernel -> robot
+    del robot, bound
+    gc.collect()
+    assert seen() is None
+    assert code() is None
+
+
+def test_arrays_of_a_bound_kernel_cannot_be_exchanged():
+    bound = ROBOT.inverse_dynamics.bind()
+    x = np.ones(6)
+    with pytest.raises(neuler.InputError, match=r"'qdd' cannot be set, .*write into the array: \.qdd\[:\] = x"):
+        bound.qdd = x
+    with pytest.raises(neuler.InputError, match=r"'q' cannot be deleted, .*write into the array: \.q\[:\] = x"):
+        del bound.q
+    with pytest.raises(neuler.InputError, match=r"'qddd' cannot be set, .*write into its arrays: \.q\[:\] = x"):
+        bound.qddd = x
+    for name in ("kernel", "inputs", "outputs", "address", "pool", "__class__", "__dict__", "_attributes"):
+        with pytest.raises(neuler.InputError, match="cannot be set"):
+            setattr(bound, name, None)
+        with pytest.raises(neuler.InputError, match="cannot be deleted"):
+            delattr(bound, name)
+    assert vars(bound)["q"] is bound.q
+    with pytest.raises(TypeError):
+        bound.__dict__["q"] = x
+    with pytest.raises(ValueError, match="resize"):
+        bound.q.resize(10_000, refcheck=False)
+    with pytest.raises(TypeError):
+        neuler.kernels.Bound.__new__(neuler.kernels.Bound)
+    with pytest.raises(TypeError, match="pickle"):
+        copy.copy(bound)
+    bound.qdd += x  # written into
+    np.testing.assert_array_equal(bound(), ROBOT.inverse_dynamics(np.zeros(6), np.zeros(6), x))
+    assert {"q", "tau", "kernel", "address"} <= set(dir(bound))
+    number = neuler.function(lambda u: u * 3.0, {"u": ()}, "y").bind()
+    with pytest.raises(neuler.InputError, match=r"\.u\[\.\.\.\] = x"):
+        number.u = 2.0
+    number.u[...] = 2.0
+    assert number() == 6.0
+
+
+def test_memory_that_is_computed_on_stays_whatever_becomes_of_attributes():
+    """Also where the refusals are gone around."""
+    for make in (lambda: ROBOT.compile("gravity_force"), lambda: ROBOT.gravity_force.bind()):
+        called = make()
+        given = () if isinstance(called, neuler.kernels.Bound) else (np.full(6, 0.1),)
+        expected = called(*given).copy()
+        kept = [weakref.ref(x) for x in ([called._frame[0]] if given else called.inputs)]
+        for name in list(vars(called)):
+            object.__delattr__(called, name)
+        gc.collect()
+        assert all(x() is not None for x in kept)
+        np.testing.assert_array_equal(called(*given), expected)
+
+
+def test_what_decides_a_kernels_code_cannot_be_changed():
+    kernel = ROBOT.compile("gravity_force")
+    square = neuler.function(lambda x: x * x, {"x": 2})
+    names = (
+        "robot",
+        "quantity",
+        "options",
+        "dtype",
+        "recipe",
+        "ufunc",
+        "inputs",
+        "_frame",
+        "_general",
+        "bind",
+        "__dict__",
+    )
+    for name in names:
+        with pytest.raises(neuler.InputError, match=f"gravity_force: '{name}' cannot be set"):
+            setattr(kernel, name, None)
+    for name in ("robot", "quantity", "options", "dtype", "_frame", "_built", "_split_size"):
+        with pytest.raises(neuler.InputError, match=f"gravity_force: '{name}' cannot be deleted"):
+            delattr(kernel, name)
+    for name in ("name", "recipe", "dtype", "_listed"):
+        with pytest.raises(neuler.InputError, match=f"'{name}' cannot be set, the machine code was made for it"):
+            setattr(square, name, None)
+    kernel.threads, kernel.note = 1, "mine"
+    kernel.note = "mine, too"
+    del kernel.note
+    assert kernel.threads == 1
 
 
 def test_many_threads_at_once():

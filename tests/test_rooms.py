@@ -12,9 +12,9 @@ from neuler.robot.kinds import KINDS
 SOURCE = Path(neuler.__file__).parent
 ORDER = (
     "version", "errors", "naming", "plain", "tolerances", "trace", "algebra", "robot", "formats", "robots", "passes",
-    "recursions", "structure", "quantities", "compiler", "diagnose", "compiled", "functions", "math", "kernels",
-    "solve", "rollouts", "files", "verbs", "layouts", "peers", "measure", "bench", "view", "control", "simulate",
-    "plan", "cli",
+    "recursions", "structure", "quantities", "compiler", "diagnose", "bound", "compiled", "functions", "math",
+    "kernels", "solve", "rollouts", "files", "verbs", "layouts", "peers", "measure", "bench", "view", "control",
+    "simulate", "plan", "cli",
 )  # fmt: skip
 """From the ground up: none imports from a room above it."""
 LAZY = {("verbs.py", "view")}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuler.bound import Bound
 from neuler.compiler import direct
 from neuler.compiler.direct import Direct
 from neuler.errors import InputError
@@ -142,6 +143,38 @@ class Compiled(Direct):  # type: ignore[misc]
     _called: str
     """What it is called in messages."""
     _threads: int | None = None
+    _rows_per_thread: int
+    _takes: int
+    _one_array: bool
+    _results: Any
+    _split_size: int
+    """Numbers in the first argument from which a batch is looked at closely, and shared among threads."""
+
+    _decided: frozenset[str] = frozenset(("recipe", "dtype"))
+    """Attributes that decide the code: they are set once."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        known = getattr(type(self), name, None)
+        if self._fixed(name) or (hasattr(known, "__get__") and getattr(known, "fset", None) is None):
+            raise self._refusal(name, "set")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if self._fixed(name):
+            raise self._refusal(name, "deleted")
+        super().__delattr__(name)
+
+    def _fixed(self, name: str) -> bool:
+        """Whether an attribute must stay as it is: the code was made for it, or reads it."""
+        private = name.startswith("_") and not name.endswith("__")
+        return name in ("__class__", "__dict__") or (name in self.__dict__ and (private or name in self._decided))
+
+    def _refusal(self, name: str, what: str) -> InputError:
+        called = self.__dict__.get("_called", type(self).__name__)
+        return InputError(
+            f"{called}: {name!r} cannot be {what}, the machine code was made for it; make another kernel "
+            "(robot.compile) or function (neuler.function). threads can be set"
+        )
 
     def _build(self) -> Built:
         """The machine code."""
@@ -167,22 +200,25 @@ class Compiled(Direct):  # type: ignore[misc]
         """
         work = self.operations
         cost = work.mul + work.add + 20 * work.trig + 10 * work.div
-        self._rows_per_thread = max(64, _WORK_PER_THREAD // max(cost, 1))
-        self._takes = len(self.inputs)
-        self._one_array = len(self.outputs) == 1 and bool(self.outputs[0].shape)
         names = tuple(operand.name for operand in self.outputs)
-        self._results = None if len(names) == 1 else _results(self._called, names)
+        self.__dict__.update(
+            _rows_per_thread=max(64, _WORK_PER_THREAD // max(cost, 1)),
+            _takes=len(self.inputs),
+            _one_array=len(self.outputs) == 1 and bool(self.outputs[0].shape),
+            _results=None if len(names) == 1 else _results(self._called, names),
+        )
         self._limit()
         frame, keep = None, None
+        code = self._compiled.code
         if self._one_array and self.dtype == np.float64 and len(self.inputs) <= direct.MOST:
-            code, shapes = self._compiled.code, [operand.shape for operand in self.inputs]
+            shapes = [operand.shape for operand in self.inputs]
             frame, keep = direct.frame(code.one, code.pool, shapes, self.outputs[0].shape)
         kept: Any = self.__dict__.setdefault("_frame", (frame, keep))  # the first of two threads decides
-        direct.ready(self, kept[0])
+        direct.ready(self, kept[0], "call", kept[1], code)
 
     def bind(self) -> Any:
         """The kernel with arrays of its own for one state, for controllers: see :class:`Bound`."""
-        return _bind(self)
+        return Bound(self)
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
@@ -300,14 +336,14 @@ class Compiled(Direct):  # type: ignore[misc]
             if isinstance(count, bool) or not hasattr(count, "__index__") or operator.index(count) < 1:
                 raise InputError(f"threads must be a positive whole number or None, got {count!r}")
             count = operator.index(count)
-        self._threads = count
+        self.__dict__["_threads"] = count
         if "_frame" in self.__dict__:
             self._limit()
 
     def _limit(self) -> None:
         rows = 2 * self._rows_per_thread if self._threads != 1 else sys.maxsize
-        self._split_size = rows * self.inputs[0].size if self.dtype == np.float64 else 0
-        """Numbers in the first argument from which a batch is looked at closely, and shared among threads."""
+        size = rows * self.inputs[0].size if self.dtype == np.float64 else 0
+        self.__dict__["_split_size"] = size
 
     # ---- large batches ------------------------------------------------------------------------
 
@@ -421,38 +457,3 @@ class Compiled(Direct):  # type: ignore[misc]
             shapes = ", ".join(f"{o.name} {o.shape}" for o in self.outputs)
             return InputError(f"{self._called}: out does not fit (batch axes + {shapes}): {error}")
         return InputError(f"{self._called}: {error}")
-
-
-Bound: Any = direct.callable_type(
-    "neuler.kernels.Bound",
-    """A kernel for one state with arrays of its own, allocated once: write into them, call it, read the result.
-
-    Its arrays are attributes named like the kernel's inputs and outputs, and stand in ``inputs`` and ``outputs``. A
-    call takes no arguments, computes in place and returns the result (a tuple of arrays where there are several):
-    nothing is checked and nothing allocated, a result that is not finite comes without a word. ``address`` is that of
-    a C function ``void f(double **operands, void *pool)`` on dense arrays, inputs first, with ``pool`` as it is here.
-
-    >>> import neuler
-    >>> torque = neuler.robots.two_link().inverse_dynamics.bind()
-    >>> torque.qdd[:] = 1.0, 0.0
-    >>> torque() is torque.tau
-    True
-    """,
-    attributes=True,
-)
-
-
-def _bind(kernel: Compiled) -> Any:
-    bound = Bound()
-    bound.kernel = kernel
-    bound.inputs = tuple(np.zeros(operand.shape, kernel.dtype) for operand in kernel.inputs)
-    bound.outputs = tuple(np.zeros(operand.shape, kernel.dtype) for operand in kernel.outputs)
-    arrays = (*bound.inputs, *bound.outputs)
-    for operand, array in zip((*kernel.inputs, *kernel.outputs), arrays, strict=True):
-        setattr(bound, operand.name, array)
-    code = kernel._compiled.code
-    bound.address, bound.pool = code.one, code.pool
-    result = bound.outputs[0] if len(bound.outputs) == 1 else bound.outputs
-    bound._words = direct.bound_frame(code.one, code.pool, arrays, result)
-    direct.ready(bound, bound._words, "bound")
-    return bound

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuler.compiled import Bound, Compiled, apart, precision, threads
+from neuler.bound import Bound
+from neuler.compiled import Compiled, apart, precision, threads
 from neuler.compiler import direct
 from neuler.diagnose.watch import LoopWatch, Watch
 from neuler.errors import InputError
@@ -60,6 +61,8 @@ class Kernel(Compiled):
     and a warning says which. Robots with loops give NaN at singular poses and at positions where their loops are open,
     with a warning that says why.
     """
+
+    _decided = Compiled._decided | {"robot", "quantity", "options"}
 
     def __init__(self, robot: Robot, quantity: str, *, dtype: str = "float64", **options: Any) -> None:
         self._declare(robot, quantity, dtype, options)
@@ -114,7 +117,7 @@ class Kernel(Compiled):
         return built
 
     def _make_ready(self) -> None:
-        self._watch = self._find_watch()
+        self.__dict__["_watch"] = self._find_watch()
         super()._make_ready()
 
     def _find_watch(self) -> Watch | LoopWatch | None:

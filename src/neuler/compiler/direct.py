@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -352,34 +353,31 @@ _WHOLE_NUMBER, _READ_ONLY = 19, 1
 _TP_FLAGS = HEADER + 152
 """Bytes to the flags of a type."""
 _DEFAULT, _BASETYPE, _VECTORCALL = 1 << 18, 1 << 10, 1 << 11
-_FUNCTION, _FRAME, _DICT = HEADER, HEADER + 8, HEADER + 16
-"""Words behind the header: the function that is called, its frame, and attributes where there are any."""
+_FUNCTION = HEADER
+"""Bytes to the function that is called; its frame lies behind it."""
 _alive: list[Any] = []
-"""What the types point to."""
+"""What the type points to."""
 
 
-def callable_type(name: str, doc: str, *, attributes: bool) -> Any:
-    """A type whose instances are called through an emitted function.
+def _made_type(name: str, doc: str) -> Any:
+    """A type whose instances are called through an emitted function. It has no attributes and no garbage collection.
 
-    With ``attributes`` an instance has a dictionary of its own; without, a Python class is to be derived from the type.
+    Classes derived from it have both: Python gives them a dictionary, and traverses and frees what is in it.
     """
-    members = (_Member * 3)(_Member(b"__vectorcalloffset__", _WHOLE_NUMBER, _FUNCTION, _READ_ONLY, None))
-    if attributes:
-        members[1] = _Member(b"__dictoffset__", _WHOLE_NUMBER, _DICT, _READ_ONLY, None)
+    members = (_Member * 2)(_Member(b"__vectorcalloffset__", _WHOLE_NUMBER, _FUNCTION, _READ_ONLY, None))
     text = ctypes.create_string_buffer(doc.encode())
     slots = (_Slot * 4)(
         _Slot(_TP_CALL, _address("PyVectorcall_Call")), _Slot(_TP_DOC, ctypes.addressof(text)),
         _Slot(_TP_MEMBERS, ctypes.addressof(members)), _Slot(0, None),
     )  # fmt: skip
-    flags = _DEFAULT | _VECTORCALL | (0 if attributes else _BASETYPE)
-    spec = _Spec(name.encode(), HEADER + (24 if attributes else 16), 0, flags, slots)
+    spec = _Spec(name.encode(), HEADER + 16, 0, _DEFAULT | _VECTORCALL | _BASETYPE, slots)
     _alive.append((members, text, slots, spec))
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(_address("PyType_FromSpec"))
     return make(ctypes.addressof(spec))
 
 
-Direct: Any = callable_type(
-    "neuler.compiler.direct.Direct", "Base of objects that are called through @call; see the module.", attributes=False
+Direct: Any = _made_type(
+    "neuler.compiler.direct.Direct", "Base of objects that are called through @call or @bound; see the module."
 )
 """A subclass has a method ``_general`` for all that the emitted code does not take."""
 
@@ -398,12 +396,21 @@ def vectorcalled(kind: Any) -> Any:
     return kind
 
 
-def ready(instance: Any, words: np.ndarray | None, function: str = "call") -> None:
-    """Let an instance be called, by its frame; without one always the general way."""
+def ready(instance: Any, words: np.ndarray | None, function: str, *held: Any) -> None:
+    """Let an instance be called, by its frame; without one always the general way.
+
+    The frame and what it points to (``held``) live as long as the instance does, whatever becomes of its attributes.
+    Nothing held may refer to the instance: it would never be freed.
+    """
     cells = (ctypes.c_void_p * 2).from_address(id(instance) + _FUNCTION)
+    weakref.finalize(instance, _let_go, words, held).atexit = False
     seen = function != "call" or _known_layout()  # a bound call looks at no array
     cells[1] = words.ctypes.data if words is not None and seen else None
     cells[0] = _functions()[0][function]
+
+
+def _let_go(*held: Any) -> None:
+    """The instance is gone, and with this call the last references to what it was called on."""
 
 
 def frame(one: int, pool: int, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> tuple[np.ndarray, Any]:

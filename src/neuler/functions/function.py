@@ -44,6 +44,8 @@ class Function(Compiled):
            [0., 3.]])
     """
 
+    _decided = Compiled._decided | {"name"}
+
     def __init__(self, listing: Listing, name: str = "function", dtype: Any = "float64") -> None:
         sides = len(listing.inputs) + len(listing.outputs)
         if sides > MOST_OPERANDS:
