@@ -30,6 +30,7 @@ import parallel
 import planning
 import rollouts
 import timing
+import watched
 from loops import closed_loops
 from neuler import Kernel, Robot, bench
 from neuler.peers import peer
@@ -281,6 +282,7 @@ def main() -> None:
     if not quick:
         lines += calls.one_call("UR5", robot_of("UR5").without_friction())
         lines += ["", *sensitivities(), *closed_loops(), parallel.report()]
+        lines += watched.report({"human": robot_of("human"), "PUMA, free": neuler.robots.puma560().with_free_base()})
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, everywhere)
     if not quick:

@@ -307,7 +307,7 @@ def test_what_is_no_number_anyway_is_not_what_is_looked_at():
         return found
 
     watch = Watch(PUMA, "inverse_dynamics", inputs, outputs).find(computed, np.float64)
-    assert watch.places == (7,)
+    assert [spot.index for spot in watch.spots] == [(7,)]
 
 
 def test_no_number_in_no_number_out_without_a_word():
@@ -335,6 +335,30 @@ def test_large_batches_single_precision_and_pickled_kernels_are_watched_too():
         single(q[-10:], v[-10:], a[-10:])
     with pytest.warns(RuntimeWarning, match=r"in 2 of 4 rows: \(0, 1\), \(1, 1\)"):
         PUMA.inverse_dynamics(q[[0, rows - 3]], v[:2, None], a[0])
+
+
+@quietly
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "energy", "inverse_dynamics_sensitivities"])
+def test_results_without_nan_are_not_looked_at(monkeypatch, quantity, count):
+    """The code itself tells: batches of any size, with and without out, with several results."""
+    kernel = PUMA.compile(quantity)
+    kernel.threads = count
+    asked = []
+    monkeypatch.setattr(kernel._watch, "named", lambda found, arrays: (asked.append(arrays), found)[1])
+    for rows in (3, 2 * kernel._rows_per_thread + 10):
+        given = arguments(PUMA, kernel, rows)
+        out = tuple(np.empty((rows, *operand.shape)) for operand in kernel.outputs)
+        found = kernel(*given)
+        kernel(*given, out=out if len(out) > 1 else out[0])
+        assert asked == []
+        for x, y in zip(out, found if isinstance(found, tuple) else (found,), strict=True):
+            np.testing.assert_array_equal(x, y)
+        given[0][rows - 2, 3:7] = 1.0
+        kernel(*given)
+        kernel(*given, out=out if len(out) > 1 else out[0])
+        assert len(asked) == 2
+        asked.clear()
 
 
 @quietly

@@ -153,6 +153,31 @@ def test_marks_compare_without_a_flag(name, dtype):
     assert np.isnan(one_if_above(0.25, 0.25))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", available_levels())
+@pytest.mark.parametrize("sizes", [(1,), (2,), (5, 4), (16,), (17,), (9, 24)], ids=str)
+def test_calls_with_nan_among_their_results_are_counted(name, dtype, sizes):
+    """Wherever it stands, in whole blocks of rows and in what is left of them; infinity is none."""
+    inputs = tuple(Operand(f"x{k}", (size,)) for k, size in enumerate(sizes))
+    outputs = tuple(Operand(f"y{k}", (size,)) for k, size in enumerate(sizes))
+    recipe = Recipe(inputs, outputs, lambda v: [[x * 2.0 for x in v[operand.name]] for operand in inputs])
+    made = compile_recipe(recipe, "doubled", "", dtype, ("doubled", sizes), level(name), reports=True)
+    for rows in (1, 3, 37):
+        given = [np.ones((rows, size), dtype) for size in sizes]
+        given[-1][-1, -1] = np.inf
+        before = made.code.nans.value
+        made.ufunc(*given)
+        assert made.code.nans.value == before
+        for x in given:
+            for row, column in {(0, 0), (rows // 2, x.shape[1] // 2), (rows - 1, x.shape[1] - 1)}:
+                number, x[row, column] = x[row, column], np.nan
+                before = made.code.nans.value
+                made.ufunc(*given)
+                assert made.code.nans.value == before + 1
+                x[row, column] = number
+    assert compile_recipe(recipe, "doubled", "", dtype, ("doubled", "silent"), level(name)).code.nans is None
+
+
 def test_a_mark_has_no_derivative():
     x, y = Graph().inputs("x", 2)
     inverse = inverse_above(x * y, 0.1)

@@ -110,8 +110,9 @@ class Kernel(Compiled):
         options = tuple(sorted(self.options.items()))
         decided = identity(self.robot, self.quantity, self.options)
         built = compile_recipe(
-            self.recipe, self.quantity, self.__doc__ or "", self.dtype.name, decided, origin=__name__
-        )
+            self.recipe, self.quantity, self.__doc__ or "", self.dtype.name, decided, origin=__name__,
+            reports=self._makes_nan,
+        )  # fmt: skip
         held = self.robot.__dict__.setdefault("compiled", {})  # while the robot lives, its code need not be made again
         held[self.quantity, self.dtype.name, options] = built
         return built
@@ -120,38 +121,36 @@ class Kernel(Compiled):
         self.__dict__["_watch"] = self._find_watch()
         super()._make_ready()
 
+    @property
+    def _makes_nan(self) -> bool:
+        """Whether results may be NaN where all arguments are numbers: such code counts its calls with NaN."""
+        if self.robot.loops and not self.recipe.unmarked:
+            return True
+        if self.recipe.open_loops:
+            return False
+        turns = any(joint.type.quaternion is not None for joint in self.robot.moving_joints)
+        return bool(self.recipe.may_vanish) or (turns and Operand("q", (self.robot.nq,)) in self.inputs)
+
     def _find_watch(self) -> Watch | LoopWatch | None:
         """Who says why a result is NaN; None where nothing but NaN in the arguments makes it so."""
+        if not self._makes_nan:
+            return None
         if self.robot.loops and not self.recipe.unmarked:
             return LoopWatch(self)
-        if self.recipe.open_loops:
-            return None
-        vanishing = self.recipe.may_vanish
-        turns = any(joint.type.quaternion is not None for joint in self.robot.moving_joints)
-        if not vanishing and not (turns and Operand("q", (self.robot.nq,)) in self.inputs):
-            return None
-        return Watch(self.robot, self.quantity, self.inputs, self.outputs, vanishing).find(self.ufunc, self.dtype)
+        watch = Watch(self.robot, self.quantity, self.inputs, self.outputs, self.recipe.may_vanish)
+        return watch.find(self.ufunc, self.dtype)
 
     def _run(self, arrays: Sequence[Any], out: Any) -> Any:
         return self._checked(arrays, out) if self._watch is None else self._watched(self._watch, arrays, out)
 
     def _watched(self, watch: Watch | LoopWatch, arrays: Sequence[Any], out: Any) -> Any:
-        """The results, looked at for NaN; what is needed to say why is kept before it is written over."""
-        found = None
-        try:
-            if arrays[0].size < self._split_size and len(arrays) == self._takes and self._one_array:
-                if out is None:
-                    found = self.ufunc(*arrays)
-                elif apart(arrays, out):
-                    found = self.ufunc(*(*arrays, out))
-                if type(found) is not np.ndarray:
-                    found = None
-                elif watch.unseen(found):
-                    return found
-        except (AttributeError, IndexError, TypeError, ValueError):
-            pass
-        kept = arrays if out is None else watch.kept(arrays, out)
-        return watch.named(self._checked(kept, out) if found is None else found, kept)
+        """The results, explained where the code has seen NaN; what that needs is kept before it is written over."""
+        nans = self._compiled.code.nans
+        assert nans is not None
+        before = nans.value
+        kept = arrays if out is None or apart(arrays, out) else watch.kept(arrays, out)
+        found = self._checked(kept, out)
+        return found if nans.value == before else watch.named(found, kept)
 
     def _hint(self, operand: Operand) -> str:
         robot = self.robot

@@ -17,6 +17,7 @@ from neuler.compiler.gufunc import Code
 from neuler.compiler.llvm import Emitter
 from neuler.compiler.looptext import signature
 from neuler.compiler.lower import lower
+from neuler.compiler.movement import NANS
 from neuler.compiler.objects import linkable
 from neuler.compiler.program import Program
 from neuler.compiler.target import Target, host
@@ -76,19 +77,23 @@ def compile_recipe(
     identity: object,
     target: Target | None = None,
     origin: str = __name__,
+    *,
+    reports: bool = False,
 ) -> Built:
     """The gufunc of a recipe. ``identity`` is all that decides the recipe; equal identities share code.
 
-    ``origin`` is the module that makes the recipe of the identity: its source is part of the cache's key.
+    ``origin`` is the module that makes the recipe of the identity: its source is part of the cache's key. With
+    ``reports`` the code counts its calls with NaN among their results.
     """
 
     def write(target: Target) -> tuple[str, int, Operations]:
         plan = lower(recipe, fma=target.fma)
-        emitter = Emitter(plan, target, dtype)
+        emitter = Emitter(plan, target, dtype, reports=reports)
         return emitter.module(), emitter.pool, plan.operations
 
     sizes = gufunc.signature([x.shape for x in recipe.inputs], [x.shape for x in recipe.outputs])
-    source = _Source(recipe.inputs, recipe.outputs, sizes, dtype, write)
+    entries = (jit.ENTRY, jit.ONE, *([NANS] if reports else []))
+    source = _Source(recipe.inputs, recipe.outputs, sizes, dtype, write, entries)
     return _built(source, name, doc, identity, target or host(), origin)
 
 
@@ -165,6 +170,6 @@ def _natural(x: object) -> bool:
 def _link(source: _Source, name: str, doc: str, code: bytes, target: Target, pool: int) -> tuple[np.ufunc, Code]:
     support.provide(code, target, source.dtype)
     found, owner = jit.load(code, target, source.entries)
-    made = gufunc.Code(owner, found[jit.ENTRY], found.get(jit.ONE, 0), pool)
+    made = gufunc.Code(owner, found[jit.ENTRY], found.get(jit.ONE, 0), pool, found.get(NANS, 0))
     sides = len(source.inputs), len(source.outputs)
     return gufunc.make_gufunc(made, *sides, source.signature, source.dtype, name, doc), made

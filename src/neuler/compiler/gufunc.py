@@ -25,12 +25,14 @@ _codes: weakref.WeakSet[Code] = weakref.WeakSet()
 class Code:
     """What a ufunc points to: machine code, scratch, texts. The ufunc owns it and takes it along when it goes."""
 
-    def __init__(self, owner: Any, loop: int, one: int, pool: int) -> None:
+    def __init__(self, owner: Any, loop: int, one: int, pool: int, nans: int = 0) -> None:
         self.owner = owner
         self.loop, self.one = loop, one
         """Addresses: NumPy's inner loop, and ``void one(double **operands, void *pool)`` for one dense state."""
         self.memory = _scratch_pool(pool) if pool else None
         self.pool = 0 if self.memory is None else self.memory.ctypes.data
+        self.nans = ctypes.c_int64.from_address(nans) if nans else None
+        """Where the code counts them: calls of the ufunc with NaN among their results, by all threads."""
         self.functions = (ctypes.c_void_p * 1)(loop)
         self.data = (ctypes.c_void_p * 1)(self.pool or None)
         self.types = b""

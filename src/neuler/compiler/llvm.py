@@ -39,10 +39,11 @@ from neuler.trace.graph import (
 class Emitter:
     """Writes the text of one module."""
 
-    def __init__(self, plan: Plan, target: Target, dtype: str) -> None:
+    def __init__(self, plan: Plan, target: Target, dtype: str, *, reports: bool = False) -> None:
         self.plan = plan
         self.target = target
         self.dtype = dtype
+        self.reports = reports
         self.scalar = "double" if dtype == "float64" else "float"
         self.bytes = 8 if dtype == "float64" else 4
         self.lanes = target.lanes(dtype)
@@ -258,7 +259,7 @@ class Emitter:
         """NumPy's inner loop around as much scratch; what it takes from a pool is known then."""
         # Windows commits a stack page by page, in order: nothing large may skip ahead there
         room = 0 if "windows" in self.target.triple else movement.ON_STACK
-        loop = movement.Loop(self.lanes, self.scalar, slots, on_stack=room)
+        loop = movement.Loop(self.lanes, self.scalar, slots, on_stack=room, reports=self.reports)
         self.pool = loop.scratch if loop.pooled else 0
         return loop
 

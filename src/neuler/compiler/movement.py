@@ -112,6 +112,10 @@ POOL = 64
 """Buffers in the pool: calls of one kernel that can be under way at once before one has to wait."""
 
 
+IN_LINE = 16
+"""Results up to which they are looked at in line."""
+NANS = "nans"
+"""The number of calls that had NaN among their results, where a module counts them."""
 STREAMED = 32 * 1024 * 1024
 """Bytes of results beyond which they bypass the caches: nothing of them would be left there."""
 
@@ -127,6 +131,8 @@ class Loop(Lanes):
 
     slots: int
     on_stack: int = ON_STACK
+    reports: bool = False
+    """Whether calls with NaN among their results are counted, in ``@nans``; those of ``@one`` are not."""
 
     def emit(
         self,
@@ -137,8 +143,37 @@ class Loop(Lanes):
     ) -> str:
         """``@loop`` around the calls of the stages, and ``@one``; ``once`` runs before them."""
         axes = max(1, *(len(shape) for shape in (*inputs, *outputs)))
-        walks = [Loading(self.lanes, self.scalar).walks(axes)] if axes > AXES else []
-        return "\n".join([*walks, *self._loop(inputs, outputs, calls, once, axes), self._one([*inputs, *outputs])])
+        more = [Loading(self.lanes, self.scalar).walks(axes)] if axes > AXES else []
+        more += [f"@{NANS} = global i64 0, align 8", self._not_numbers()] if self.reports else []
+        return "\n".join([*more, *self._loop(inputs, outputs, calls, once, axes), self._one([*inputs, *outputs])])
+
+    def _not_numbers(self) -> str:
+        """``@not_numbers``: whether some of as many vectors has NaN; two at a time, an odd one twice."""
+        n, v = self.lanes, self.vector
+        return f"""define internal i64 @not_numbers(ptr %m, i64 %n) #1 {{
+  %last = sub i64 %n, 1
+  br label %next
+next:
+  %k = phi i64 [ 0, %0 ], [ %k2, %next ]
+  %seen = phi <{n} x i1> [ zeroinitializer, %0 ], [ %seen1, %next ]
+  %k1 = add i64 %k, 1
+  %odd = icmp ugt i64 %k1, %last
+  %j = select i1 %odd, i64 %k, i64 %k1
+  %p = getelementptr {v}, ptr %m, i64 %k
+  %x = load {v}, ptr %p, align 8
+  %q = getelementptr {v}, ptr %m, i64 %j
+  %y = load {v}, ptr %q, align 8
+  %none = fcmp uno {v} %x, %y
+  %seen1 = or <{n} x i1> %seen, %none
+  %k2 = add i64 %k, 2
+  %end = icmp uge i64 %k2, %n
+  br i1 %end, label %out, label %next
+out:
+  %bits = bitcast <{n} x i1> %seen1 to i{n}
+  %any = icmp ne i{n} %bits, 0
+  %found = zext i1 %any to i64
+  ret i64 %found
+}}"""
 
     def _one(self, shapes: Sequence[tuple[int, ...]]) -> str:
         """``@one``: a single state in dense arrays, for callers that know nothing of NumPy."""
@@ -194,12 +229,14 @@ define void @one(ptr %operands, ptr %pool) #0 {{
             f"  %results = mul i64 %count, {self.bytes * sum(prod(shape) for shape in outputs)}",
             f"  %stream = icmp ugt i64 %results, {STREAMED}",
             "  %some = icmp sgt i64 %count, 0",
+            *(["  %apart = icmp eq ptr %dims, @once"] if self.reports else []),
             "  br i1 %some, label %first, label %done",
             "first:",
             *once,
             "  br label %block",
             "block:",
             "  %i = phi i64 [ 0, %first ], [ %i1, %after ]",
+            *(["  %nan = phi i64 [ 0, %first ], [ %nan1, %after ]"] if self.reports else []),
             "  %left = sub i64 %count, %i",
             f"  %full = icmp uge i64 %left, {self.lanes}",
             f"  %rows = select i1 %full, i64 {self.lanes}, i64 %left",
@@ -211,12 +248,24 @@ define void @one(ptr %operands, ptr %pool) #0 {{
         lines += calls
         for k in range(len(inputs), len(shapes)):
             label = self._move(lines, k, shapes[k], label, axes, inward=False)
+        if self.reports:  # after the saves: what was just stored could not be loaded at once
+            numbers = sum(prod(shape) for shape in outputs)
+            lines += [
+                "  br i1 %apart, label %looked, label %look",
+                "look:",
+                *self._look(f"%m{len(inputs)}", numbers),
+                "  br label %looked",
+                "looked:",
+                f"  %nan2 = phi i64 [ 0, %{label} ], [ %nan0, %look ]",
+                "  %nan1 = or i64 %nan, %nan2",
+            ]
         lines += [
             "  br label %after",
             "after:",
             "  %i1 = add i64 %i, %rows",
             "  %again = icmp slt i64 %i1, %count",
-            "  br i1 %again, label %block, label %done",
+            f"  br i1 %again, label %block, label %{'ended' if self.reports else 'done'}",
+            *self._told(),
             "done:",
             "  br i1 %stream, label %drain, label %leave",
             "drain:",
@@ -228,6 +277,41 @@ define void @one(ptr %operands, ptr %pool) #0 {{
             "}",
         ]
         return lines
+
+    def _look(self, at: str, numbers: int) -> list[str]:
+        """%nan0: whether some of as many vectors has NaN; a few of them in line."""
+        if numbers > IN_LINE:
+            return [f"  %nan0 = call i64 @not_numbers(ptr {at}, i64 {numbers})"]
+        if not numbers:
+            return ["  %nan0 = or i64 0, 0"]
+        n, v = self.lanes, self.vector
+        lines = []
+        for k in range(numbers):
+            lines.append(f"  %np{k} = getelementptr {v}, ptr {at}, i64 {k}")
+            lines.append(f"  %nv{k} = load {v}, ptr %np{k}, align 8")
+        for k in range(0, numbers, 2):  # a comparison sees NaN in either of two
+            lines.append(f"  %nc{k} = fcmp uno {v} %nv{k}, %nv{min(k + 1, numbers - 1)}")
+            if k:
+                lines.append(f"  %no{k} = or <{n} x i1> %{'no' if k > 2 else 'nc'}{k - 2}, %nc{k}")
+        last = (numbers - 1) // 2 * 2
+        lines += [
+            f"  %nbits = bitcast <{n} x i1> %{'no' if last else 'nc'}{last} to i{n}",
+            f"  %nan0 = zext i{n} %nbits to i64",
+        ]
+        return lines
+
+    def _told(self) -> list[str]:
+        """NaN seen in this call, told to whoever looks at the count before and after."""
+        if not self.reports:
+            return []
+        return [
+            "ended:",
+            "  %spoilt = icmp ne i64 %nan1, 0",
+            "  br i1 %spoilt, label %tell, label %done, !prof !0",
+            "tell:",
+            f"  %old = atomicrmw add ptr @{NANS}, i64 1 monotonic",
+            "  br label %done",
+        ]
 
     @property
     def scratch(self) -> int:

@@ -41,11 +41,36 @@ def _unexplained(found: Any, outputs: Sequence[Operand], arrays: Sequence[Any], 
     """Rows with NaN among their results and none among their arguments."""
     nans: Any = False
     for result, operand in zip(_results(found), outputs, strict=True):
-        nans = nans | np.isnan(result).any(axis=tuple(range(result.ndim - len(operand.shape), result.ndim)))
-    for x, operand in zip(arrays, inputs, strict=True):  # NaN in, NaN out
-        value = np.asarray(x, dtype=float)
-        nans = nans & np.isfinite(value).all(axis=tuple(range(value.ndim - len(operand.shape), value.ndim)))
-    return np.asarray(nans)
+        nans = nans | _with_nan(np.asarray(result), operand)
+    nans = np.asarray(nans)
+    if nans.any():
+        well = np.ones(np.count_nonzero(nans), dtype=bool)
+        for x, operand in zip(arrays, inputs, strict=True):  # NaN in, NaN out
+            value = _of_rows(x, operand.shape, nans)
+            well &= np.isfinite(value).all(axis=tuple(range(1, value.ndim)))
+        nans = _spread(well, nans)
+    return nans
+
+
+def _with_nan(result: np.ndarray, operand: Operand) -> Rows:
+    """Rows of a result with NaN."""
+    numbers = result.reshape(*result.shape[: result.ndim - len(operand.shape)], operand.size)
+    with np.errstate(all="ignore"):  # a sum is NaN where a number is; or where infinities meet
+        rows = np.asarray(np.isnan(numbers @ np.ones(operand.size, result.dtype)))
+    rows[rows] = np.isnan(numbers[rows]).any(axis=-1)
+    return rows
+
+
+def _of_rows(x: Any, core: tuple[int, ...], rows: Rows) -> np.ndarray:
+    """An argument at the rows that are marked, one after the other."""
+    return np.asarray(np.broadcast_to(np.asarray(x), (*rows.shape, *core))[rows], dtype=float)
+
+
+def _spread(some: Rows, rows: Rows) -> Rows:
+    """What holds at the rows that are marked, of all rows: it holds nowhere else."""
+    every = np.zeros(rows.shape, dtype=bool)
+    every[rows] = some
+    return every
 
 
 def _warn(whose: str, reasons: Iterable[tuple[Rows, str, str]]) -> None:
@@ -77,14 +102,12 @@ class Spot:
     """Of the quaternion in q."""
     output: int
     index: tuple[int, ...]
-    place: int
-    """The index, flat."""
 
 
 class Watch:
-    """Of a tree. Looks at one number of the results for every free joint, and at q only where that is NaN.
+    """Of a tree: looks at one number of the results for every free joint, and at q only where that is NaN.
 
-    Where joints may feel no inertia (``vanishing``) it looks at all numbers.
+    Where joints may feel no inertia (``vanishing``) it looks at all numbers. It is asked where the code has seen NaN.
     """
 
     def __init__(
@@ -98,8 +121,6 @@ class Watch:
         self.robot, self.quantity, self.inputs, self.outputs = robot, quantity, inputs, outputs
         self.position = [operand.name for operand in inputs].index("q")
         self.spots: tuple[Spot, ...] = ()
-        self.places: tuple[int, ...] = ()
-        self.core = len(outputs[0].shape)
         self.vanishing = vanishing
 
     def find(self, ufunc: Any, dtype: Any) -> Watch | None:
@@ -117,25 +138,11 @@ class Watch:
                 for k, (before, after) in enumerate(zip(well, ill, strict=True)):
                     places = np.flatnonzero(np.isnan(after) & ~np.isnan(before))
                     if len(places):
-                        place = int(places[0])
-                        index = tuple(int(i) for i in np.unravel_index(place, self.outputs[k].shape))
-                        spots.append(Spot(name, first, k, index, place))
+                        index = tuple(int(i) for i in np.unravel_index(places[0], self.outputs[k].shape))
+                        spots.append(Spot(name, first, k, index))
                         break
         self.spots = tuple(spots)
-        self.places = tuple({spot.place for spot in spots})
         return self if spots or self.vanishing else None
-
-    def unseen(self, found: Any) -> bool:
-        """Whether a kernel's only result shows nothing."""
-        if self.vanishing:
-            return not np.isnan(found).any()
-        if found.ndim == self.core:
-            for place in self.places:
-                number = found.item(place)
-                if number != number:
-                    return False
-            return True
-        return not any(np.isnan(found[(..., *spot.index)]).any() for spot in self.spots)
 
     def kept(self, arrays: Sequence[Any], out: Any) -> Sequence[Any]:
         """The arguments, those copied that the results are written over."""
@@ -144,14 +151,16 @@ class Watch:
     def named(self, found: Any, arrays: Sequence[Any]) -> Any:
         """The results as they are; an error for one state, a warning for a batch, where quaternions are to blame."""
         results = _results(found)
-        q = np.asarray(arrays[self.position], dtype=float)
+        q = np.asarray(arrays[self.position])
         reasons: list[tuple[Rows, str, str]] = []
         for spot in self.spots:
-            turn = q[..., spot.first : spot.first + 4]
-            bad = np.asarray(np.isnan(results[spot.output][(..., *spot.index)]) & no_rotation(turn, EDGE))
-            if not bad.any():
+            nan = np.asarray(np.isnan(results[spot.output][(..., *spot.index)]))
+            turns = _of_rows(q[..., spot.first : spot.first + 4], (4,), nan)
+            wrong = no_rotation(turns, EDGE)
+            if not wrong.any():
                 continue
-            what, remedy = length_instead_of_one(turn, bad)
+            bad = _spread(wrong, nan)
+            what, remedy = length_instead_of_one(turns, wrong)
             whose = f"the quaternion of joint {spot.joint!r}"
             if not bad.ndim:
                 place = f"q[{spot.first}:{spot.first + 4}]"
@@ -174,10 +183,6 @@ class LoopWatch:
         self.quantity, self.inputs, self.outputs = kernel.quantity, kernel.inputs, kernel.outputs
         self.vanishing: tuple[str, ...] = kernel.recipe.may_vanish
 
-    def unseen(self, found: Any) -> bool:
-        """Whether a kernel's only result is all numbers."""
-        return not np.isnan(found).any()
-
     def kept(self, arrays: Sequence[Any], out: Any) -> Sequence[Any]:
         """The arguments, those copied that the results are written over."""
         return [x.copy() if isinstance(x, np.ndarray) and overwritten(x, out) else x for x in arrays]
@@ -187,8 +192,9 @@ class LoopWatch:
         nans = _unexplained(found, self.outputs, arrays, self.inputs)
         if nans.any():
             self._refuse_quaternion(nans, arrays)
-            q = np.broadcast_to(np.asarray(arrays[0], dtype=float), (*nans.shape, self.inputs[0].size))
-            _warn(f"{self.quantity} of {self.robot.name!r}", self._reasons(nans, q))
+            reasons = self._reasons(_of_rows(arrays[0], self.inputs[0].shape, nans))
+            spread = ((_spread(rows, nans), reason, "") for rows, reason in reasons)
+            _warn(f"{self.quantity} of {self.robot.name!r}", spread)
         return found
 
     def _refuse_quaternion(self, nans: Rows, arrays: Sequence[Any]) -> None:
@@ -233,9 +239,9 @@ class LoopWatch:
         driven = self.robot.mobility.driven == self.robot.nv
         return np.minimum(joints, motors) if driven else np.asarray(joints)
 
-    def _reasons(self, nans: Rows, q: np.ndarray) -> Iterable[tuple[Rows, str, str]]:
-        """Each row that is NaN with the first reason that fits."""
-        margin = self._margin(q)
+    def _reasons(self, q: np.ndarray) -> Iterable[tuple[Rows, str]]:
+        """Positions of rows that are NaN, each with the first reason that fits."""
+        margin, left = self._margin(q), np.ones(len(q), dtype=bool)
         found = [
             (self._no_rotation(q), "a quaternion in q has not the length 1"),
             (self._open(q), "the loops are open at this q; assemble gives a closed one"),
@@ -243,11 +249,11 @@ class LoopWatch:
             (~(margin > SHAKY), "the pose is singular"),
         ]
         if self.vanishing:
-            found.append((np.ones_like(nans), _vanishes(self.vanishing)))
+            found.append((left, _vanishes(self.vanishing)))
         last = "the loops do not decide this motion"
         if self.quantity == "integrate":
             last = "the step is too long to close the loops again on their branch; take smaller ones, or assemble"
-        found.append((np.ones_like(nans), last))
+        found.append((left, last))
         for bad, reason in found:
-            yield np.asarray(nans & bad), reason, ""
-            nans = nans & ~bad
+            yield left & bad, reason
+            left = left & ~bad
