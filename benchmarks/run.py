@@ -176,6 +176,7 @@ def sensitivities() -> list[str]:
             for options in [{}, {"sparse": True}] if quantity.startswith("inverse") else [{}]:
                 os.environ["NEULER_CACHE_DIR"] = "off"
                 kernel = Kernel(robot, quantity, **options)
+                _ = kernel.ufunc  # made here and now
                 del os.environ["NEULER_CACHE_DIR"]
                 kernel.threads = 1
                 cases.append((name, kernel, states, task, []))

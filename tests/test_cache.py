@@ -88,7 +88,7 @@ def test_damaged_entries_are_compiled_again(folder, monkeypatch, damage):
 def test_an_entry_under_another_name_is_refused(folder, monkeypatch):
     _torque(monkeypatch)
     stanford = neuler.robots.stanford()
-    stanford.compile("inverse_dynamics")
+    assert not stanford.compile("inverse_dynamics").cached
     monkeypatch.setattr(build, "_ready", {})
     files = sorted(p for p in folder.iterdir() if not p.name.startswith("."))
     contents = [p.read_bytes() for p in files]
@@ -387,7 +387,7 @@ def test_a_store_prunes_and_a_load_keeps(folder, monkeypatch):
     assert _torque(monkeypatch).cached
     assert time.time() - kept.stat().st_mtime < 100
     monkeypatch.setattr(cache, "_written", 0)
-    neuler.robots.stanford().compile("inverse_dynamics")
+    assert not neuler.robots.stanford().compile("inverse_dynamics").cached
     assert not old.exists()
     assert kept.exists()
 

@@ -325,6 +325,7 @@ def test_no_number_in_no_number_out_without_a_word():
 def test_large_batches_single_precision_and_pickled_kernels_are_watched_too():
     kernel = pickle.loads(pickle.dumps(PUMA.compile("inverse_dynamics")))
     kernel.threads = 2
+    kernel(*arguments(PUMA, kernel, 1))
     rows = 2 * kernel._rows_per_thread + 10
     q, v, a = arguments(PUMA, kernel, rows)
     q[rows - 3, 3:7] *= 1.1
@@ -344,6 +345,7 @@ def test_results_without_nan_are_not_looked_at(monkeypatch, quantity, count):
     """The code itself tells: batches of any size, with and without out, with several results."""
     kernel = PUMA.compile(quantity)
     kernel.threads = count
+    kernel(*arguments(PUMA, kernel, 1))
     asked = []
     monkeypatch.setattr(kernel._watch, "named", lambda found, arrays: (asked.append(arrays), found)[1])
     for rows in (3, 2 * kernel._rows_per_thread + 10):

@@ -261,6 +261,7 @@ def test_memory_that_is_computed_on_stays_whatever_becomes_of_attributes():
 
 def test_what_decides_a_kernels_code_cannot_be_changed():
     kernel = ROBOT.compile("gravity_force")
+    kernel(np.zeros(6))
     square = neuler.function(lambda x: x * x, {"x": 2})
     names = (
         "robot",

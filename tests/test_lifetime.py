@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 
 import neuler
-from neuler.compiler import gufunc, jit
+from neuler.compiler import build, gufunc, jit
 from neuler.errors import CompileError
+from neuler.rollouts import loop
+from neuler.rollouts.kernel import Kernel as RolloutKernel
+from neuler.rollouts.model import Model
 
 LINUX = pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="no /proc here")
 CHURN = """
@@ -86,7 +91,7 @@ def test_a_ufunc_keeps_its_code_alive():
     del robot, kernel
     gc.collect()
     for k in range(20):  # others might be put in its place
-        neuler.robots.two_link().with_gravity((0, 0, k)).compile("mass_matrix")
+        _ = neuler.robots.two_link().with_gravity((0, 0, k)).compile("mass_matrix").ufunc
     np.testing.assert_array_equal(ufunc(q, q, q), expected)
     before = _alive()
     del ufunc
@@ -100,9 +105,99 @@ def test_too_many_maps_are_an_error_before_the_system_ends_the_process(monkeypat
     monkeypatch.setattr(jit, "_since_look", 0)
     monkeypatch.setattr(jit, "_maps", lambda: 150)
     with pytest.raises(CompileError, match=r"uses 150 memory maps, and the system allows 4200 .*Let go of some"):
-        neuler.robots.two_link().with_gravity((0, 7, 7)).compile("mass_matrix")
+        neuler.robots.two_link().with_gravity((0, 7, 7)).mass_matrix([0, 0])
     limit.write_text("65530\n")
     assert neuler.robots.two_link().with_gravity((0, 7, 7)).mass_matrix([0, 0]).shape == (2, 2)
+
+
+def test_robots_keep_the_code_of_few_rollouts(monkeypatch):
+    """Controllers that differ in a number are loops of their own: those used last stay, the others go."""
+    monkeypatch.setattr(loop, "STORED", 3)
+    robot = neuler.robots.two_link().with_gravity((0.5, 0.25, 0.125))
+
+    def run(gain):
+        return robot.rollout([0.1, 0.2], [0, 0], lambda t, q, qd, m, r: (-gain * q, m), 1e-3, 2).q
+
+    expected = run(1.0)
+    before = _alive()
+    for gain in (2.0, 3.0, 1.0, 4.0, 5.0, 1.0, 6.0):
+        run(gain)
+    assert _alive() == before + 2
+    made = []
+    compile_program = build.compile_program
+    monkeypatch.setattr(build, "compile_program", lambda *a, **b: made.append(a) or compile_program(*a, **b))
+    np.testing.assert_array_equal(run(1.0), expected)
+    assert not made, "used since"
+    run(2.0)
+    assert len(made) == 1, "dropped, made again"
+
+
+def test_the_store_of_rollouts_is_shared_by_threads(monkeypatch):
+    monkeypatch.setattr(loop, "STORED", 4)
+    robot = neuler.robots.two_link()
+    models = [Model(robot, parameters=(f"link{k % 2 + 1}.mass",) * (k + 1)) for k in range(9)]
+    found = []
+
+    def work():
+        for k in range(2_000):
+            model = models[k * 5 % 9]
+            one = RolloutKernel(model, "rk4").shared()
+            found.append(one.model.key == model.key)
+
+    workers = [threading.Thread(target=work) for _ in range(6)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(found) == 12_000
+    assert all(found)
+    assert len(robot.__dict__["rollout kernels"]) == 4
+    kept = RolloutKernel(models[0], "rk4").shared()
+    assert RolloutKernel(models[0], "rk4").shared() is kept
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Names of the quantities whose machine code is made or loaded."""
+    names = []
+    compile_recipe = build.compile_recipe
+    monkeypatch.setattr(build, "compile_recipe", lambda *a, **b: names.append(a[1]) or compile_recipe(*a, **b))
+    return names
+
+
+def test_kernels_out_of_pickles_have_no_code_before_they_are_used(made):
+    robot = neuler.robots.two_link().with_gravity((0.5, 0.5, 0.125))
+    stored = [pickle.dumps(robot.compile("mass_matrix", dtype=dtype)) for dtype in ("float64", "float32")]
+    made.clear()
+    for text in stored:
+        kernel = pickle.loads(text)
+        assert not made
+        assert kernel([0.1, 0.2]).shape == (2, 2)
+        assert made == ["mass_matrix"]
+        made.clear()
+
+
+def test_kernels_that_are_only_traced_have_no_code(made):
+    robot = neuler.robots.two_link()
+    variants = {"parameters": ("payload:link2",)}
+
+    def height(q, load):
+        pose = robot.compile("link_poses", frame="link2")(q)
+        return pose[1, 3] + robot.compile("inverse_dynamics", **variants)(q, q, q, load)[0]
+
+    f = neuler.function(height, {"q": 2, "load": 10})
+    assert not made
+    kernel = robot.compile("inverse_dynamics", **variants)
+    load = np.zeros(10)
+    q = np.array([0.1, 0.2])
+    expected = robot.compile("link_poses", frame="link2")(q)[1, 3] + kernel(q, q, q, load)[0]
+    assert f(q, load) == pytest.approx(expected, rel=1e-12)
+    assert set(made) >= {"link_poses", "inverse_dynamics"}
+    for options in ({"method": "guess"}, {"frame": "tool"}, {"parameters": ("nothing",)}, {"dtype": "float16"}):
+        with pytest.raises(neuler.NeulerError):
+            robot.compile("inverse_dynamics", **options)
+    with pytest.raises(neuler.NeulerError):
+        robot.compile("closure")
 
 
 FORK = """

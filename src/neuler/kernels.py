@@ -49,6 +49,9 @@ class Kernel(Compiled):
     for one state, ``ufunc`` is the NumPy gufunc itself, ``threads`` may be set to limit the
     cores that a large batch uses (None: ``NEULER_THREADS`` or all).
 
+    Machine code is made, or loaded from the cache, when numbers or one of these first ask for it. A kernel that is
+    called inside a function that is traced, or comes out of a pickle, has none before that.
+
     >>> import neuler
     >>> robot = neuler.robots.two_link()
     >>> kernel = robot.inverse_dynamics
@@ -66,7 +69,9 @@ class Kernel(Compiled):
 
     def __init__(self, robot: Robot, quantity: str, *, dtype: str = "float64", **options: Any) -> None:
         self._declare(robot, quantity, dtype, options)
-        self._make_ready()
+        _ = self.recipe  # what the robot cannot have, or an option cannot be, is refused at once
+        if self.dtype != np.float64:  # and so are numbers that single precision cannot hold, which code alone shows
+            self._make_ready()
 
     def _declare(self, robot: Robot, quantity: str, dtype: str, options: Mapping[str, Any]) -> None:
         declared = find(quantity)
@@ -79,10 +84,10 @@ class Kernel(Compiled):
         self.__signature__ = declared.signature
 
     @classmethod
-    def later(cls, robot: Robot, quantity: str, **options: Any) -> Kernel:
-        """Not compiled before it is first called with numbers, or asked for its operations."""
+    def later(cls, robot: Robot, quantity: str, *, dtype: str = "float64", **options: Any) -> Kernel:
+        """One that looks at the robot when it is first used: for robots that may not have the quantity."""
         kernel = cls.__new__(cls)
-        kernel._declare(robot, quantity, "float64", options)
+        kernel._declare(robot, quantity, dtype, options)
         return kernel
 
     @property
@@ -172,6 +177,6 @@ class Kernel(Compiled):
 
 
 def _again(robot: Robot, quantity: str, dtype: str, options: dict[str, Any], threads: int | None) -> Kernel:
-    kernel = Kernel(robot, quantity, dtype=dtype, **options)
+    kernel = Kernel.later(robot, quantity, dtype=dtype, **options)
     kernel.threads = threads
     return kernel

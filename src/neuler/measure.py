@@ -134,6 +134,7 @@ def measure(
     """One quantity, with one thread; where the robot cannot have it, the reason."""
     try:
         kernel = robot.compile(quantity)
+        _ = kernel.ufunc  # some robots show only in the making that they cannot have it
     except NeulerError as error:
         return Measured(Measurement(quantity, failure=str(error)), {}, ())
     kernel.threads = 1

@@ -54,6 +54,8 @@ class Methods:
     def compile(self, quantity: str, **options: Any) -> Kernel:
         """A variant of a verb: ``method="nasser"``, ``dtype="float32"``, ``frame="tool"``.
 
+        Options are checked at once; machine code is made when the kernel is first used with numbers.
+
         ``external=("tool",)`` adds an input ``wrench_tool``, (force; moment) in the axes of that frame at its origin;
         ``loads=("tool",)`` adds ``load_tool``, in the axes of the base frame, the force at the frame's origin.
         """

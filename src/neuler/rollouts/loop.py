@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Self
+import os
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,8 +21,23 @@ if TYPE_CHECKING:
 
 WORK_PER_THREAD = 8_000_000
 """Operations below which waking a thread costs more than it brings."""
+STORED = 32
+"""Loops whose code a robot keeps, those that were used last: a controller with another number in it is another loop."""
 WORK_PER_CALL = 4_000_000_000
 """Operations, about a second, after which a call looks whether it is to be interrupted."""
+
+_guard = threading.Lock()
+"""Of all stores."""
+
+
+def _renew_guard() -> None:
+    """In a forked child: whoever held it is not there."""
+    global _guard
+    _guard = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_guard)
 
 
 class TimeLoop:
@@ -47,9 +65,14 @@ class TimeLoop:
         return (*identity(model.robot, type(self).__name__, options), *self.choices, *model.key)
 
     def shared(self) -> Self:
-        """The one of its kind: while the robot lives, its code need not be looked for again."""
-        held = self.model.robot.__dict__.setdefault("rollout kernels", {})
-        found: Self = held.setdefault((type(self), *self.choices, *self.model.key), self)
+        """The one of its kind: its code need not be looked for again while it is among the last that the robot used."""
+        held: OrderedDict[Any, Self] = self.model.robot.__dict__.setdefault("rollout kernels", OrderedDict())
+        key = (type(self), *self.choices, *self.model.key)
+        with _guard:
+            found = held.setdefault(key, self)
+            held.move_to_end(key)
+            if len(held) > STORED:
+                held.popitem(last=False)
         return found
 
     @property
