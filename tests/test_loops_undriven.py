@@ -19,6 +19,7 @@ from loop_machines import (
     triangle,
 )
 from neuler import Coupling, Frame, InputError, Joint, Link, Loop, Robot, RobotError, Transform, robots
+from neuler.quantities.catalogue import QUANTITIES
 from random_robots import along, close
 
 FINE = [2.2, 0.9]
@@ -28,6 +29,9 @@ UNDRIVEN = (
     "inverse_dynamics_sensitivities",
 )  # fmt: skip
 """What asks for the forces of a motion."""
+
+FORCED = ("forward_dynamics", "hybrid_dynamics", "actuation_matrix", "forward_dynamics_sensitivities")
+"""What has a number or a row for every force in tau."""
 
 
 # ---- too few motors -----------------------------------------------------------------------------------------------
@@ -82,9 +86,28 @@ def test_too_few_motors_are_named():
     assert (idle.nu, idle.nv, idle.active_names) == (0, 2, ())
     with pytest.raises(RobotError, match=r"its motors \(none\) decide 0"):
         idle.inverse_dynamics(found, np.zeros(2), np.zeros(2))
-    with pytest.raises(RobotError, match=r"'five_bar' has no driven joint.*constrained_dynamics takes those of all"):
-        idle.compile("forward_dynamics")
+    for verb in FORCED:
+        with pytest.raises(RobotError, match=rf"{verb}: .*'five_bar' has no driven joint.*constrained_dynamics takes"):
+            idle.compile(verb)
     close(idle.with_independent(*both).mass_matrix(found), machine.mass_matrix(found), 0)
+
+
+def test_a_machine_without_motors_has_every_quantity_or_says_why_not():
+    machine = robots.four_bar()
+    idle = machine.with_passive(*machine.active_names)
+    refused = set()
+    for name, quantity in QUANTITIES.items():
+        if not quantity.of(idle):
+            continue
+        try:
+            kernel = idle.compile(name)
+        except RobotError:
+            refused.add(name)
+            continue
+        values = [np.zeros(operand.shape) for operand in kernel.inputs]
+        values[0] = np.array(idle.mobility.reference)
+        kernel(*values)
+    assert refused == {*UNDRIVEN, *FORCED, "loop_wrenches", "inverse_dynamics_hessian", "reaction_sensitivities"}
 
 
 def test_an_underactuated_robot_gains_what_its_motor_gives():

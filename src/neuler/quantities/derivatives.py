@@ -27,7 +27,7 @@ from neuler.robot import Joint, Robot
 from neuler.robot.value import kept
 from neuler.structure.chart import Chart
 from neuler.structure.inertias import usual_own
-from neuler.structure.mobility import refuse_undriven
+from neuler.structure.mobility import refuse_forceless, refuse_undriven
 from neuler.trace.dependence import dependence
 from neuler.trace.differentiate import dense, hessian, jacobian, tangents
 from neuler.trace.graph import Node, Scalar, count
@@ -225,6 +225,7 @@ def forward_dynamics_sensitivities(robot: Robot, *, external: Names = (), loads:
     A is never inverted as a matrix of numbers: it is eliminated joint by joint from the tips inward, as
     the articulated-body recursion does, and every column goes through that elimination.
     """
+    refuse_forceless(robot, "forward_dynamics_sensitivities")
     outside = External.of(robot, external, loads)
     n, m = robot.nv, robot.nu
     outputs = (Operand("dqdd_dq", (n, n)), Operand("dqdd_dqd", (n, n)), Operand("dqdd_dtau", (n, m)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuler.algebra.linear import dot
-from neuler.errors import InputError, RobotError
+from neuler.errors import InputError
 from neuler.naming import listed
 from neuler.passes.trees import may_vanish
 from neuler.quantities.declare import Names, quantity
@@ -24,7 +24,7 @@ from neuler.robot.expand import expand
 from neuler.structure.chart import Chart
 from neuler.structure.geared import geared_tree
 from neuler.structure.inertias import usual_free, usual_own
-from neuler.structure.mobility import completed, refuse_undriven, velocity_numbers
+from neuler.structure.mobility import completed, refuse_forceless, refuse_undriven, velocity_numbers
 from neuler.trace.graph import Scalar
 from neuler.trace.recipe import Operand
 
@@ -134,11 +134,7 @@ def _reduced_direct(
         raise InputError(
             f"forward_dynamics: method {method!r} is for trees; robot {robot.name!r} has loops or couplings"
         )
-    if not robot.nu:
-        raise RobotError(
-            f"forward_dynamics: robot {robot.name!r} has no driven joint whose force it could be told; "
-            "constrained_dynamics takes those of all joints"
-        )
+    refuse_forceless(robot, "forward_dynamics")
     if reactions:
         refuse_undriven(robot, "forward_dynamics with reactions")
     names = own_names(robot)
@@ -169,6 +165,7 @@ def hybrid_dynamics(
     elastic and passive joints, Khalil (72)-(82), and of free links, (89)-(100). ``given`` and ``found`` have a number
     for every one of tau; in loops the joints given their motion must be independent of each other.
     """
+    refuse_forceless(robot, "hybrid_dynamics")
     roles = {joint.name: joint.role for joint in robot.moving_joints}
     driven = tuple(name for name in robot.active_names if roles[name] == "driven")
     chosen = driven if motion is None else (motion,) if isinstance(motion, str) else tuple(motion)

@@ -23,7 +23,7 @@ from neuler.structure.chart import Chart
 from neuler.structure.closed import Constraints, Solution
 from neuler.structure.guides import unguided, unguided_motion
 from neuler.structure.lift import Lift
-from neuler.structure.mobility import refuse_undriven
+from neuler.structure.mobility import refuse_forceless, refuse_undriven
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar
 from neuler.trace.recipe import Operand
@@ -230,6 +230,7 @@ def actuation_matrix(robot: Robot) -> RobotRecipe:
 
     Of a tree the unit matrix; of a parallel robot the inverse of the platform's Jacobian.
     """
+    refuse_forceless(robot, "actuation_matrix")
 
     def trace(values: Values) -> list[list[Scalar]]:
         chart = Chart(robot, values["q"])

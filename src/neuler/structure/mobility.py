@@ -280,6 +280,15 @@ def refuse_undriven(robot: Robot, quantity: str) -> None:
     )
 
 
+def refuse_forceless(robot: Robot, quantity: str) -> None:
+    """Where tau has no numbers there is nothing to tell, and no row of a matrix: loops, and no joint that is driven."""
+    if robot.loops and robot.mobility.freedoms and not robot.mobility.active:
+        raise RobotError(
+            f"{quantity}: robot {robot.name!r} has no driven joint, so that tau has no numbers; drive one (role "
+            "'driven'). constrained_dynamics takes the forces of all joints, mass_matrix and bias_force need none"
+        )
+
+
 def velocity_numbers(robot: Robot, joints: Sequence[str]) -> list[tuple[int, str]]:
     """(number of the velocity, joint) of all velocities of named joints, in the order of the names."""
     for name in joints:
