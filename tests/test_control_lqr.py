@@ -1,5 +1,7 @@
 """LQR: the linear motion against differences, Riccati's equation, costs of runs, and robots that fall without it."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -133,6 +135,40 @@ def test_a_free_body_is_held_by_its_own_wrench_or_not_at_all():
         LQR(weightless, weightless.neutral(), 1.0, 1.0)
 
 
+def planar_arm(*passive):
+    """Three links that swing about vertical axes, so that nothing pulls at them."""
+    links = [Link("base")]
+    joints = []
+    for k in (1, 2, 3):
+        links.append(Link.from_com(f"link{k}", mass=1.0, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1)))
+        place = Transform(translation=(0.0 if k == 1 else 1.0, 0, 0))
+        role = "passive" if f"joint{k}" in passive else "driven"
+        parent = links[-2].name
+        joints.append(Joint(f"joint{k}", "revolute", parent, f"link{k}", place, axis=(0, 0, 1), role=role))
+    return Robot("planar", links, joints)
+
+
+@pytest.mark.parametrize("period", [None, 0.02])
+@pytest.mark.parametrize("passive", ["joint1", "joint2", "joint3"])
+def test_the_joint_that_no_motor_reaches_is_named(passive, period):
+    """Its momentum stays what it is, and most of that may be of a joint with a motor."""
+    with pytest.raises(RobotError, match=f"no motor reaches a motion of joint '{passive}' that does not die away"):
+        LQR(planar_arm(passive), [0.1, 0.2, 0.3], 1.0, 1.0, period)
+
+
+def test_a_spring_that_does_not_rest_is_told_where_it_does():
+    """The function that the message names exists, and LQR takes what it gives."""
+    robot = neuler.robots.two_link().with_spring("joint2", 300.0)
+    with pytest.raises(
+        RobotError, match=r"pull at 'joint2', which no motor holds; (neuler\.[a-z_.]+)\(robot, q\) finds"
+    ) as raised:
+        LQR(robot, [0.3, 0.4], 1.0, 1.0)
+    named = str(raised.value).split("; ")[1].split("(")[0]
+    module, _, function = named.rpartition(".")
+    rest = getattr(importlib.import_module(module), function)(robot, [0.3, 0.4])
+    assert LQR(robot, rest, 1.0, 1.0).K.shape == (1, 4)
+
+
 def test_bad_input(monkeypatch):
     robot = cart_pole()
     for args, message in [
@@ -145,7 +181,9 @@ def test_bad_input(monkeypatch):
     ]:
         with pytest.raises(InputError, match=message):
             LQR(robot, *args)
-    with pytest.raises(RobotError, match=r"does not rest at q: 0.292 N m .* pull at 'hinge', which no motor holds"):
+    with pytest.raises(
+        RobotError, match=r"does not rest at q: 0.292 N m .* pull at 'hinge', which no motor holds; choose q"
+    ):
         LQR(robot, [0.0, 0.2], 1.0, 1.0)
     with pytest.raises(RobotError, match="no motor drives robot 'cart_pole'"):
         LQR(robot.with_passive("slide"), [0.0, 0.0], 1.0, 1.0)

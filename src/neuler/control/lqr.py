@@ -11,6 +11,7 @@ from neuler.control.controller import Array, Controller, Wanted
 from neuler.control.coordinates import numbers, undriven
 from neuler.errors import InputError, NeulerError, RobotError
 from neuler.robot import Robot
+from neuler.solve.equilibrium import settling
 
 _BALANCED = 1e-6
 """N m or N, over the largest: what may pull at a joint that no motor holds."""
@@ -56,7 +57,9 @@ class LQR(Controller):
         weights = [_matrix(self.name, "Q", Q, 2 * n), _matrix(self.name, "R", R, len(self.motors))]
         if np.linalg.eigvalsh(weights[1]).min() <= 0:
             raise InputError(f"{self.name}: R must be positive definite: every motor's force must cost something")
-        self.K, self.cost = _solved(self.name, self.A, self.B, weights[0], weights[1], self.period, _states(robot))
+        a, b = _sampled(self.name, self.A, self.B, self.period)
+        _refuse_unreached(robot, self.q0, a, b, self.period)
+        self.K, self.cost = _solved(self.name, a, b, weights[0], weights[1], self.period, _states(robot))
 
     def _holding(self) -> Array:
         """The motors' forces at rest."""
@@ -67,9 +70,12 @@ class LQR(Controller):
         left = np.abs(needed - rows.T @ held)
         if not (left <= _BALANCED * max(1.0, float(np.abs(needed).max(initial=0.0)))).all():
             worst = int(np.argmax(np.where(np.isnan(left), np.inf, left)))
+            remedy = "choose q so that robot.gravity_force(q) is zero along it"
+            if worst in settling(robot):
+                remedy = "neuler.solve.equilibrium.equilibrium(robot, q) finds a position of rest near q"
             raise RobotError(
                 f"{self.name}: robot {robot.name!r} does not rest at q: {left[worst]:.3g} N m (or N) pull at "
-                f"{_states(robot)[worst]!r}, which no motor holds; neuler.solve.equilibrium finds positions of rest"
+                f"{_states(robot)[worst]!r}, which no motor holds; {remedy}"
             )
         tau = np.zeros(robot.nu)
         tau[self.motors] = held
@@ -114,21 +120,31 @@ def _matrix(what: str, name: str, value: Any, size: int) -> Array:
     return found
 
 
-def _solved(
-    what: str, a: Array, b: Array, q: Array, r: Array, period: float | None, names: list[str]
-) -> tuple[Array, Array]:
-    """The gain and the cost, by Riccati's equation, continuous or of what is held for a period."""
+def _sampled(what: str, a: Array, b: Array, period: float | None) -> tuple[Array, Array]:
+    """A and B as they are, or of the robot whose tau is held for a period."""
+    if period is None:
+        return a, b
+    size = len(a)
+    whole = np.zeros((size + b.shape[1],) * 2)
+    whole[:size, :size], whole[:size, size:] = a, b
+    held = _scipy(what).expm(period * whole)
+    return held[:size, :size], held[:size, size:]
+
+
+def _scipy(what: str) -> Any:
+    """Its linear algebra; without SciPy an error that says what to install."""
     try:
         from scipy import linalg
     except ImportError:
         raise NeulerError(f"{what}: it needs SciPy; install it with: pip install neuler[control]") from None
-    size = len(a)
-    if period is not None:
-        whole = np.zeros((size + b.shape[1],) * 2)
-        whole[:size, :size], whole[:size, size:] = a, b
-        held = linalg.expm(period * whole)
-        a, b = held[:size, :size], held[:size, size:]
-    _refuse_unreached(what, a, b, period, names)
+    return linalg
+
+
+def _solved(
+    what: str, a: Array, b: Array, q: Array, r: Array, period: float | None, names: list[str]
+) -> tuple[Array, Array]:
+    """The gain and the cost, by Riccati's equation, continuous or of what is held for a period."""
+    linalg = _scipy(what)
     try:
         solve = linalg.solve_continuous_are if period is None else linalg.solve_discrete_are
         cost = solve(a, b, q, r)
@@ -153,12 +169,19 @@ def _refuse_unmoved(what: str, closed: Array, period: float | None, names: list[
         raise RobotError(f"{what}: Q leaves a motion of joint {joint!r} free, which does not die away; let Q cost it")
 
 
-def _refuse_unreached(what: str, a: Array, b: Array, period: float | None, names: list[str]) -> None:
-    """A motion that does not die away by itself, and that no motor reaches, is named (Popov, Belevitch, Hautus)."""
-    values, vectors = np.linalg.eig(a.T)
-    for value, vector in zip(values, vectors.T, strict=True):
+def _refuse_unreached(robot: Robot, q: Array, a: Array, b: Array, period: float | None) -> None:
+    """A motion that does not die away by itself, and that no motor reaches, is named (Popov, Belevitch, Hautus).
+
+    No input changes w.x where w^T (A - lambda, B) = 0. The velocities' part of w is a momentum, M f: of the joints
+    that motors drive f has nothing, so that its largest entry is a joint that none of them reaches.
+    """
+    for value in np.linalg.eigvals(a):
         stays = value.real > -1e-9 if period is None else abs(value) > 1 - 1e-9
         matrix = np.hstack([a - value * np.eye(len(a)), b])
-        if stays and np.linalg.svd(matrix, compute_uv=False)[-1] < 1e-10 * np.linalg.norm(matrix):
-            joint = names[int(np.argmax(np.abs(vector))) % len(names)]
-            raise RobotError(f"{what}: no motor reaches a motion of joint {joint!r} that does not die away by itself")
+        left, sizes, _ = np.linalg.svd(matrix)
+        if stays and sizes[-1] < 1e-10 * np.linalg.norm(matrix):
+            force = np.linalg.solve(np.asarray(robot.mass_matrix(q)), left[len(a) // 2 :, -1])
+            joint = _states(robot)[int(np.argmax(np.abs(force)))]
+            raise RobotError(
+                f"{LQR.name}: no motor reaches a motion of joint {joint!r} that does not die away by itself"
+            )
