@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from friction_laws import LAWS
-from neuler import Coulomb, LoadDependent, robots
+from neuler import Coulomb, LoadDependent, Motor, robots
 from neuler.passes.tree import Drive, Series
 from neuler.passes.trees import fused_tree, grouped_tree
 from neuler.quantities.derivatives import related
@@ -232,3 +232,15 @@ def test_forces_of_springs_are_the_slope_of_their_energy(seed):
     still = [0.0] * tree.dof
     slope = slopes(lambda x: [sum(drives.spring_energies(tree, x))], q)[0]
     close(drives.passive_forces(tree, q, still), slope, 1e-13)
+
+
+def test_the_damping_of_a_spring_is_no_friction():
+    """``without_friction`` takes what joints and motors lose, and leaves the spring as it is: stiffness and damping."""
+    motor = Motor("m2", "joint2", 50, inertia=1e-4, viscous=1e-4, coulomb=1e-3, stiffness=400.0, damping=0.5)
+    robot = robots.two_link().replace(motors=[motor]).with_friction("joint1", Coulomb(coulomb=1.0, viscous=0.2))
+    bare = robot.without_friction()
+    assert bare.motors == (dataclasses.replace(motor, viscous=0.0, coulomb=0.0),)
+    assert bare.joints[0].friction is None
+    q, still = [0.3, 0.4, 0.4], np.zeros(3)
+    force = bare.inverse_dynamics(q, [0.0, 0.2, 0.5], still) - bare.inverse_dynamics(q, [0.0, 0.2, 0.2], still)
+    np.testing.assert_allclose(force, [0.0, -0.5 * 0.3, 0.5 * 0.3], atol=1e-12)

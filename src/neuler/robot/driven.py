@@ -65,7 +65,17 @@ class Driven:
         return robot.replace(joints=joints, motors=motors)
 
     def without_friction(self) -> Robot:
-        """The same robot without friction, as many libraries compute it."""
+        """The same robot without friction of its joints and motors, as many libraries compute it.
+
+        Viscous and dry friction and friction laws are left out. The damping of a spring behind a motor is a property
+        of the spring, as its stiffness is, and stays: ``dataclasses.replace(motor, damping=0.0)`` leaves it out.
+
+        >>> import neuler
+        >>> motor = neuler.Motor("m", "joint2", 50, inertia=1e-4, stiffness=400.0, damping=0.5, viscous=1e-4)
+        >>> bare = neuler.robots.two_link().replace(motors=[motor]).without_friction()
+        >>> bare.motors[0].viscous, bare.motors[0].damping
+        (0.0, 0.5)
+        """
         robot = cast("Robot", self)
         none: dict[str, Any] = {"viscous": 0.0, "coulomb": 0.0, "coulomb_reverse": None, "friction": None}
         joints = [replace(joint, **none) for joint in robot.joints]
