@@ -12,11 +12,13 @@ array([4., 4., 9.])
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from neuler.algebra.linear import Eliminated, Orthogonal
+from neuler.errors import InputError
 from neuler.trace import graph as g
 from neuler.trace import scalars as f
 from neuler.trace.graph import Node
@@ -26,7 +28,7 @@ from neuler.trace.symbols import graph_of
 __all__ = [
     "absolute", "arccos", "arcsin", "arctan", "arctan2", "clip", "cos", "cosh", "exp", "expm1", "greater",
     "greater_equal", "hypot", "less", "less_equal", "log", "maximum", "minimum", "power", "sign", "sin", "sinh",
-    "sqrt", "tan", "tanh", "where",
+    "solve", "sqrt", "tan", "tanh", "where",
 ]  # fmt: skip
 
 
@@ -37,21 +39,26 @@ def _elementwise(name: str, traced: Callable[..., Any], takes: int, doc: str) ->
     def function(*arguments: Any) -> Any:
         if len(arguments) != takes:
             raise TypeError(f"{name}() takes {takes} arguments, got {len(arguments)}")
-        values, symbolic = [], False
-        for x in arguments:
-            value = np.asarray(x)
-            if value.dtype == object:
-                value, traced_values = scalars(value)
-                symbolic |= traced_values
-            values.append(value)
-        if not symbolic:
-            return plain(*values)
-        graph_of(name, (x for value in values if value.dtype == object for x in value.ravel().tolist()))
-        return entrywise(*values)
+        values, symbolic = _arrays(name, arguments)
+        return entrywise(*values) if symbolic else plain(*values)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
+
+
+def _arrays(name: str, arguments: Sequence[Any]) -> tuple[list[np.ndarray], bool]:
+    """The arguments of a function as arrays; and whether traced values, of one function, are among them."""
+    values, symbolic = [], False
+    for x in arguments:
+        value = np.asarray(x)
+        if value.dtype == object:
+            value, traced_values = scalars(value)
+            symbolic |= traced_values
+        values.append(value)
+    if symbolic:
+        graph_of(name, (x for value in values if value.dtype == object for x in value.ravel().tolist()))
+    return values, symbolic
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -92,3 +99,64 @@ less_equal = _elementwise("less_equal", f.less_equal, 2, "1 where a <= b, else 0
 greater = _elementwise("greater", lambda a, b: f.less(b, a), 2, "1 where a > b, else 0.")
 greater_equal = _elementwise("greater_equal", lambda a, b: f.less_equal(b, a), 2, "1 where a >= b, else 0.")
 where = _elementwise("where", f.where, 3, "x where c, else y: where(c, x, y). What is not chosen has no effect.")
+
+
+def solve(A: Any, b: Any, *, positive: bool = False) -> Any:
+    """x of A x = b: A (..., n, n); b (n,), or (..., n, k) for k of them. ``solve(A, np.eye(n))`` is the inverse.
+
+    A traced function runs the same operations whatever the numbers are, and cannot look for pivots. None is needed:
+    the columns of A are made orthogonal (Gram and Schmidt), which is as accurate for every matrix that is not singular
+    as elimination with exchanges of rows. The squares of the entries must be finite, and not all vanish.
+    ``positive``: the symmetric part of A is positive definite, as that of inertia matrices: eliminated in its order,
+    with a third of the operations; of other matrices that may be far off. A matrix that is singular to the last bit
+    gives NaN, one that is nearly so numbers as large as elimination gives. Of numbers alone NumPy's ``linalg.solve``
+    is taken, and a singular matrix gives NaN, too.
+
+    >>> solve([[0.0, 2.0], [1.0, 0.0]], [4.0, 3.0])
+    array([3., 2.])
+    >>> import neuler
+    >>> f = neuler.function(lambda A, b: solve(A, b), {"A": (2, 2), "b": 2})
+    >>> f([[0.0, 2.0], [1.0, 0.0]], [4.0, 3.0])
+    array([3., 2.])
+    """
+    (matrix, right), symbolic = _arrays("solve", (A, b))
+    n = matrix.shape[-1] if matrix.ndim else 0
+    if matrix.shape[-2:] != (n, n) or right.ndim < 1 or right.shape[-1 if right.ndim == 1 else -2] != n:
+        raise InputError(
+            f"solve: expected A with last axes (n, n) and b with shape (n,) or last axes (n, k), got shapes "
+            f"{matrix.shape} and {right.shape}"
+        )
+    columns = right[:, None] if right.ndim == 1 else right
+    batch = np.broadcast_shapes(matrix.shape[:-2], columns.shape[:-2])
+    matrix = np.broadcast_to(matrix, batch + matrix.shape[-2:])
+    columns = np.broadcast_to(columns, batch + columns.shape[-2:])
+    if not symbolic:
+        found = _plain_solve(matrix, columns)
+    else:
+        found = np.empty(columns.shape, object)
+        for state in np.ndindex(batch):
+            found[state] = _traced_solve(matrix[state], columns[state], positive)
+    return found[..., 0] if right.ndim == 1 else found
+
+
+def _plain_solve(matrix: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """NumPy's; NaN where a matrix is singular, which NumPy refuses for all of them."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, columns))
+    except np.linalg.LinAlgError:
+        if matrix.ndim == 2:
+            return np.full(columns.shape, np.nan)
+        return np.stack([_plain_solve(a, x) for a, x in zip(matrix, columns, strict=True)])
+
+
+def _traced_solve(matrix: np.ndarray, columns: np.ndarray, positive: bool) -> np.ndarray:
+    """Of one matrix of scalars, column by column."""
+    rows = [[x if isinstance(x, Node) else float(x) for x in row] for row in matrix.tolist()]
+    try:
+        factor = Eliminated(rows) if positive else Orthogonal(list(zip(*rows, strict=True)))
+    except ZeroDivisionError:
+        raise InputError("solve: positive=True, but a pivot of A is zero: A is not positive definite") from None
+    found = np.empty(columns.shape, object)
+    for k in range(columns.shape[1]):
+        found[:, k] = factor.solve([x if isinstance(x, Node) else float(x) for x in columns[:, k].tolist()])
+    return found

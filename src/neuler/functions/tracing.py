@@ -114,12 +114,29 @@ def _called(called: str, f: Callable[..., Any], arrays: Sequence[Any], names: Se
             raise InputError(f"{called}: the function is called with its inputs ({shown}): {error}") from None
     try:
         return f(*arrays)
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
+        if _of_linear_algebra(error):
+            raise InputError(
+                f"{called}: numpy.linalg takes numbers alone, and traced values are none yet; "
+                "neuler.math.solve(A, b) solves linear equations, neuler.math.solve(A, np.eye(n)) inverts a matrix"
+            ) from error
         if "no callable" in str(error) or "'float' object has no attribute" in str(error):  # from NumPy's loops
             raise InputError(
                 f"{called}: {error}; neuler.math has functions that take numbers beside traced values"
             ) from error
         raise
+
+
+def _of_linear_algebra(error: BaseException) -> bool:
+    """Whether NumPy's or SciPy's linear algebra refused arrays of objects."""
+    if not isinstance(error, InputError) and "object" not in str(error) and "dtype('O')" not in str(error):
+        return False
+    frame = error.__traceback__
+    while frame is not None:
+        if str(frame.tb_frame.f_globals.get("__name__")).startswith(("numpy.linalg", "scipy.linalg")):
+            return True
+        frame = frame.tb_next
+    return False
 
 
 def _wanted(called: str, outputs: Any, taken: Sequence[str]) -> dict[str, tuple[int, ...] | None]:
