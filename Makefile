@@ -8,15 +8,16 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 endif
 JOBS ?= 2
+PYTEST ?=
 
-.PHONY: demo test lint types tests test-slow bench operations pictures clean
+.PHONY: demo test lint types tests test-slow durations bench operations pictures clean
 
 ## demo: install neuler and write a report on a built-in robot
 demo: $(VENV)/.installed-view
 	$(BIN)/neuler report puma560 -o report.html
 	@echo "Open report.html in a browser. Others: $(BIN)/neuler report rx90 -o rx90.html; $(BIN)/neuler info stanford"
 
-## test: install what tests need, then lint, types and tests (the slow ones: make test-slow)
+## test: install what tests need, then lint, types and tests (the slow ones: make test-slow; options: PYTEST=--cold)
 test: lint types tests
 
 lint: $(VENV)/.installed-test
@@ -27,10 +28,14 @@ types: $(VENV)/.installed-test
 	$(BIN)/mypy
 
 tests: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(PYTEST)
 
 test-slow: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n $(JOBS) -m slow
+	$(BIN)/python -m pytest -n $(JOBS) -m slow $(PYTEST)
+
+## durations: run all tests with an empty kernel cache; refresh tests/DURATIONS.md
+durations: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n $(JOBS) --cold --record-durations tests/DURATIONS.md
 
 ## bench: measure speed, start-up and compile time against Pinocchio; refresh benchmarks/RESULTS.md
 bench: $(VENV)/.installed-bench
