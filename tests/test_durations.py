@@ -30,6 +30,18 @@ def test_neuler_says_which_module_makes_what_it_compiles():
     assert calls > 5
 
 
+CLOCKS = {"time.perf_counter", "time.monotonic", "time.process_time", "time.time", "time.thread_time"}
+
+
+def test_no_test_asserts_what_a_clock_says():
+    """Timings belong in benchmarks; tests count work (tests/work.py)."""
+    for path in sorted(conftest.TESTS.glob("*.py")):
+        asserted = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Assert)]
+        for node in asserted:
+            called = {ast.unparse(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)}
+            assert not called & CLOCKS, f"{path.name}, line {node.lineno}: {ast.unparse(node)}"
+
+
 def reports(test, kernels, slow=False):
     words = {"slow": 1} if slow else {}
     for seconds, made in ((0.25, 0), (1.5, kernels), (0.0, 0)):

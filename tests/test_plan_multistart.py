@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -75,15 +75,13 @@ def test_progress_and_stopping(workers):
 
 
 def test_an_interruption_keeps_the_best_and_ends_the_workers():
-    began = time.perf_counter()
-
     def progress(done, total, best):
         threading.Timer(0.1, signal.raise_signal, (signal.SIGINT,)).start()
 
     found = best_of(sleeping, 3, workers=2, progress=progress)
     assert found.interrupted
-    assert found.seed == 0
-    assert time.perf_counter() - began < 50
+    assert [start.seed for start in found.starts] == [0]  # what slept on was not waited for
+    assert not multiprocessing.active_children()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
