@@ -1,6 +1,7 @@
 """Compiled code against the same recursion on plain floats, for every quantity, CPU level and precision."""
 
 import functools
+from math import prod
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from neuler.passes.fuse import fuse
 from neuler.passes.trees import fused_tree, grouped_tree, whole_tree
 from neuler.quantities.catalogue import QUANTITIES, offered, recipe
 from neuler.recursions import composite, coriolis, hybrid, nasser, walker_orin
-from neuler.trace.recipe import evaluate
+from neuler.trace import graph
+from neuler.trace import scalars as f
+from neuler.trace.recipe import Operand, Recipe, evaluate, traced
 from random_robots import close, random_robot, random_states
 
 VARIANTS = {
@@ -37,15 +40,42 @@ CASES = [
     if name not in COMPILED_ONLY
     for options in VARIANTS.get(name, [{}])
 ]
-every_case = pytest.mark.parametrize(
-    ("quantity", "options"), CASES, ids=[f"{name}-{'-'.join(map(str, options)) or 'plain'}" for name, options in CASES]
-)
+COVERING = [
+    ("inverse_dynamics", VARIANTS["inverse_dynamics"][1]),
+    ("forward_dynamics", {}),
+    ("mass_matrix", {}),
+    ("link_poses", {}),
+    ("energy", {}),
+    ("integrate", {}),
+]
+"""With ``MADE`` they use every operation and every way of moving data: CPU levels and single precision in every run.
+The others wait for the slow tests."""
+
+
+def cases(later=()):
+    """All, some of them with the slow tests."""
+    return pytest.mark.parametrize(
+        ("quantity", "options"),
+        [
+            pytest.param(
+                name, options, id=f"{name}-{'-'.join(map(str, options)) or 'plain'}",
+                marks=pytest.mark.slow if (name, options) in later else (),
+            )
+            for name, options in CASES
+        ],
+    )  # fmt: skip
+
+
+every_case = cases()
+covering = cases(later=[case for case in CASES if case not in COVERING])
 ROBOTS = {
     "puma560": lambda: robots.puma560().with_frame("tool", "link6"),
     "stanford": lambda: robots.stanford().with_frame("tool", "link6"),
     "random2": lambda: random_robot(2),
     "random22": lambda: random_robot(22),
 }
+LATER = ("puma560", "random22")
+"""Two trees and four with loops or couplings are six structures for every run."""
 
 
 @functools.cache
@@ -82,7 +112,9 @@ def outputs(result):
 
 
 @every_case
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in LATER else ()) for name in ROBOTS]
+)
 def test_compiled_equals_floats(name, quantity, options):
     robot = robot_of(name)
     kernel = kernel_of(robot, quantity, options)
@@ -146,24 +178,131 @@ def test_compiled_equals_floats_with_loops_and_couplings(name, quantity):
         close(mine, theirs, 1e-11, scale=max(1.0, float(np.abs(theirs).max())), what=operand.name)
 
 
-@every_case
-def test_every_cpu_level_agrees(quantity, options):
+# ---- CPU levels, single precision, ways of moving data -------------------------------------------------------
+
+
+def every_function(values):
+    """Each operation that a graph has, on numbers that no rounding brings to another side."""
+    x, y, z = values["x"]
+    square = 0.5 + x * x
+    compared = [f.less(x, y), f.less_equal(x, y), f.mask(f.less(x, y), z), f.minimum(x, z), f.maximum(x, z)]
+    smooth = [f.exp(x), f.log(square), f.tanh(z), f.atan2(y, x), f.power(square, 0.7), graph.sqrt(square), x / square]
+    marks = [graph.one_if_above(square, 0.1), graph.one_if_felt(square, 0.1), graph.sign(y), f.absolute(z)]
+    return [[*compared, *smooth, *marks, graph.sin(x), graph.cos(y), -(x - y), y + z, 0.0, 2.5]]
+
+
+MADE = {
+    "every_function": Recipe((Operand("x", (3,)),), (Operand("y", (22,)),), every_function),
+    "wide": Recipe(
+        (Operand("x", (40,)), Operand("y", (30,))),
+        (Operand("z", (40, 30)),),
+        lambda values: [[x * y for x in values["x"] for y in values["y"]]],
+    ),
+}
+TOLERANCES = {"float64": 1e-12, "float32": 1e-4}
+LEVELS = available_levels() or (None,)
+"""Of x86-64; elsewhere the machine as it is."""
+
+
+def at_level(recipe, name, options, dtype, at):
+    identity = (name, repr(options))
+    return compile_recipe(recipe, name, "", dtype, identity, target=None if at is None else level(at))
+
+
+def agrees(ufunc, arrays, expected, dtype):
+    """In blocks and what is left of them, one state at a time, and with any strides in and out."""
+    arrays = [x.astype(dtype) for x in arrays]
+    shapes = [x.shape[1:] for x in expected]
+
+    def compare(found, rows):
+        for mine, theirs in zip(outputs(found), expected, strict=True):
+            assert mine.dtype == dtype
+            close(mine, theirs[rows], TOLERANCES[dtype], scale=max(1e-6, float(np.abs(theirs).max())))
+
+    for rows in (slice(0, 17), slice(0, 19), 3):  # neither is a multiple of any vector width
+        compare(ufunc(*(x[rows] for x in arrays)), rows)
+    apart = [np.repeat(x[..., None], 3, axis=-1)[..., 1] for x in arrays]
+    into = tuple(np.full((19, *shape, 2), 7.0, dtype)[..., 1] for shape in shapes)
+    compare(ufunc(*apart, out=into), slice(0, 19))
+    assert all((x.base[..., 0] == 7.0).all() for x in into), "it wrote between its outputs"
+
+
+@covering
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_every_cpu_level_agrees(dtype, quantity, options):
     """The levels have other vector widths, and SSE2 has no fused multiply-add."""
     robot = robot_of("random2")
     kernel = kernel_of(robot, quantity, options)
-    arrays = arguments(robot, kernel)
+    arrays = arguments(robot, kernel, 19)
+    if dtype == "float32":
+        arrays = [x.astype(np.float32).astype(np.float64) for x in arrays]
     expected = outputs(kernel(*arrays))
-    levels = available_levels()
-    assert levels or not host().triple.startswith("x86_64")
-    for name in levels:
-        identity = (robot.content_hash, quantity, repr(options))
-        compiled = compile_recipe(kernel.recipe, quantity, "", "float64", identity, target=level(name))
+    for name in LEVELS:
+        compiled = at_level(kernel.recipe, quantity, (robot.content_hash, options), dtype, name)
         assert compiled.operations == kernel.operations
-        for mine, theirs in zip(outputs(compiled.ufunc(*arrays)), expected, strict=True):
-            close(mine, theirs, 1e-12, what=name)
+        agrees(compiled.ufunc, arrays, expected, dtype)
 
 
-@every_case
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("name", MADE)
+def test_every_operation_at_every_cpu_level(name, dtype):
+    recipe, rng = MADE[name], np.random.default_rng(9)
+    arrays = [rng.uniform(-2, 2, (19, *x.shape)).astype(np.float32).astype(np.float64) for x in recipe.inputs]
+    rows = [evaluate(recipe, {x.name: a[k] for x, a in zip(recipe.inputs, arrays, strict=True)}) for k in range(19)]
+    expected = [np.array(column) for column in zip(*rows, strict=True)]
+    for at in LEVELS:
+        agrees(at_level(recipe, name, (), dtype, at).ufunc, arrays, expected, dtype)
+
+
+def ways(recipe, compiled, lanes):
+    """How a kernel of vectors with so many lanes moves its data, by the shapes of what it reads and writes."""
+    found = {"scratch from a pool" if compiled.code.pool else "scratch on the stack"}
+    for operand in recipe.inputs:
+        size = prod(operand.shape)
+        found |= {"columns in pairs"} if size > 1 else set()
+        found |= {"a last column in"} if size % 2 else set()
+    for operand in recipe.outputs:
+        size = prod(operand.shape)
+        found |= {f"{len(operand.shape)} axes"}
+        found |= {"tiles"} if size >= lanes else set()
+        found |= {"whole lines"} if size >= 3 * lanes else set()
+        found |= {"a last column out"} if size % lanes == 1 else {f"{size % lanes} of a tile"}
+    constants = [x for x in traced(recipe)[1] if not isinstance(x, graph.Node)]
+    found |= {"zeros"} if 0.0 in constants else set()
+    return found | ({"constants"} if any(constants) else set())
+
+
+WAYS = {
+    "scratch from a pool", "scratch on the stack", "columns in pairs", "a last column in", "0 axes", "1 axes", "2 axes",
+    "3 axes", "tiles", "whole lines", "a last column out", "zeros", "constants", "0 of a tile",
+}  # fmt: skip
+PARTS = {2: set(), 4: {"2 of a tile", "3 of a tile"}, 8: {"6 of a tile"}, 16: {"6 of a tile"}}
+"""Of tiles of four all parts have code of their own, larger ones are masked."""
+
+
+def test_every_operation_and_every_way_of_moving_data_is_covered():
+    robot = robot_of("random2")
+    recipes = {name: (made, ()) for name, made in MADE.items()}
+    for quantity, options in COVERING:
+        made = kernel_of(robot, quantity, options).recipe
+        recipes[f"{quantity} {list(options)}"] = made, (robot.content_hash, options)
+    every = {value for name, value in vars(graph).items() if name.isupper() and isinstance(value, str)}
+    used = set()
+    for made, _ in recipes.values():
+        nodes, found = traced(made)
+        used |= {node.op for node in nodes[0].graph.live(found)}
+    assert used == every
+    for at in LEVELS:
+        for dtype in TOLERANCES:
+            lanes = (host() if at is None else level(at)).lanes(dtype)
+            moved = set()
+            for name, (made, options) in recipes.items():
+                compiled = at_level(made, name.partition(" ")[0], options, dtype, at)
+                moved |= ways(made, compiled, lanes)
+            assert moved >= WAYS | PARTS[lanes], f"{at}, {dtype}: not covered: {(WAYS | PARTS[lanes]) - moved}"
+
+
+@covering
 @pytest.mark.parametrize("name", ["puma560", "random22"])
 def test_single_precision(name, quantity, options):
     robot = robot_of(name)
@@ -174,18 +313,6 @@ def test_single_precision(name, quantity, options):
     for mine, theirs, operand in zip(found, expected, kernel.outputs, strict=True):
         assert mine.dtype == np.float32
         close(mine, theirs, 1e-4, what=operand.name)
-
-
-@pytest.mark.parametrize("name", ["sse2", "avx2", "avx512"])
-def test_single_precision_at_every_cpu_level(name):
-    if name not in available_levels():
-        pytest.skip(f"this CPU cannot run {name}")
-    robot = robot_of("random2")
-    kernel = robot.forward_dynamics
-    arrays = arguments(robot, kernel)
-    identity = (robot.content_hash, "forward_dynamics")
-    compiled = compile_recipe(kernel.recipe, "forward_dynamics", "", "float32", identity, target=level(name))
-    close(compiled.ufunc(*(x.astype(np.float32) for x in arrays)), kernel(*arrays), 1e-4)
 
 
 @pytest.mark.parametrize("seed", range(30, 50))
