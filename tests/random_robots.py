@@ -148,9 +148,18 @@ def real_files():
     return sorted(path for path in folder.rglob("*.urdf") if path.name != "ur3.urdf")
 
 
-def every_other(paths):
-    """One file after the other in every run, those between them with the slow tests: many are of one family."""
-    return [path if k % 2 == 0 else pytest.param(path, marks=pytest.mark.slow) for k, path in enumerate(paths)]
+TENTH = ("a1", "iris_simple", "kinova", "panda", "simple_humanoid", "tiago_no_hand", "ur5_robot")
+"""Files whose joints are of every kind: an arm, legs, both; wheels; hands that mimic; one that does not move."""
+
+
+def tenth(paths):
+    """As parameters: a tenth of the files in every run, all others with the slow tests. Many are of one family."""
+    return [path if path.stem in TENTH else pytest.param(path, marks=pytest.mark.slow) for path in paths]
+
+
+def few(values, count):
+    """As parameters: the first ones in every run, all others with the slow tests."""
+    return [*values[:count], *(pytest.param(value, marks=pytest.mark.slow) for value in values[count:])]
 
 
 # ---- states --------------------------------------------------------------------------------------------

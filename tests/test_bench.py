@@ -18,6 +18,7 @@ from neuler.robot import Joint, Link, Robot
 from neuler.robot.transform import Transform
 from shown_robots import all_kinds, geared
 
+pytestmark = pytest.mark.usefixtures("brief")
 TOLERANCE = 1e-11
 """For both peers; MuJoCo's side takes principal inertias and quaternions, which are exact to rounding."""
 
@@ -30,15 +31,6 @@ def ur5():
         pytest.skip("example-robot-data is not installed")
     folder = Path(str(package.locate_file("cmeel.prefix/share/example-robot-data/robots")))
     return str(folder / "ur_description" / "urdf" / "ur5_robot.urdf")
-
-
-@pytest.fixture(autouse=True)
-def brief(monkeypatch):
-    def once(call, repeats, shortest):
-        call()
-        return 1e-6
-
-    monkeypatch.setattr(measure, "best_seconds", once)
 
 
 def measured(capsys, *arguments):

@@ -13,9 +13,9 @@ from neuler.view.neglect import at_rest
 from random_robots import along, close
 
 ROBOTS = sorted(MADE)
-LATER = ("delta_by_motors", "slider_crank", "planar_3rrr", "loose_chain")
+LATER = ("delta_by_motors", "slider_crank", "planar_3rrr", "loose_chain", "gough_stewart", "free_motors")
 """Looked at with the slow tests: others stand for their structure in every run."""
-LARGE = (*LATER, "gough_stewart", "kinds", "sr400", "free_motors")
+LARGE = (*LATER, "kinds", "sr400")
 each = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LATER else name for name in ROBOTS]
 )

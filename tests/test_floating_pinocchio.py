@@ -14,6 +14,7 @@ from free_robots import (
 from neuler import layouts
 from random_robots import (
     close,
+    few,
     real_files,
 )
 
@@ -79,7 +80,7 @@ class Theirs:
         return self.matrix(whole)
 
 
-@pytest.mark.parametrize("name", SMALL + LARGE)
+@pytest.mark.parametrize("name", few(SMALL + LARGE, len(SMALL)))
 def test_dynamics_against_pinocchio(name):
     theirs = Theirs(name)
     pin, robot, q, v, a = theirs.pin, theirs.robot, theirs.q, theirs.v, theirs.a
@@ -99,7 +100,7 @@ def test_dynamics_against_pinocchio(name):
         close(mixed[k], dense_hybrid(mass[k], bias[k], given, told), TOLERANCE, what="hybrid: (86), (87)")
 
 
-@pytest.mark.parametrize("name", SMALL + LARGE)
+@pytest.mark.parametrize("name", few(SMALL + LARGE, len(SMALL)))
 def test_the_whole_against_pinocchio(name):
     theirs = Theirs(name)
     pin, robot, q, v, a = theirs.pin, theirs.robot, theirs.q, theirs.v, theirs.a

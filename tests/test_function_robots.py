@@ -47,8 +47,16 @@ VERBS = [
 ]  # fmt: skip
 
 
+LATER = ("rx90", "forward_dynamics_sensitivities")
+"""It compiles for long; of the other robots it is tested in every run."""
+
+
 @pytest.mark.parametrize(
-    ("name", "quantity", "options"), VERBS, ids=["-".join([name, quantity, *more]) for name, quantity, more in VERBS]
+    ("name", "quantity", "options"),
+    [
+        pytest.param(*verb, id="-".join([*verb[:2], *verb[2]]), marks=pytest.mark.slow if verb[:2] == LATER else ())
+        for verb in VERBS
+    ],
 )
 def test_every_verb_stands_inside_a_function(name, quantity, options):
     """Alone it is the same kernel; of the inputs' expressions it is the verb of their values."""

@@ -10,14 +10,9 @@ from neuler.peers.mujoco import mujoco_model
 from neuler.peers.pinocchio import pinocchio_model
 from neuler.robot.kinds import KINDS as ALL
 from neuler.robot.kinds.kind import InARow
-from random_robots import along, close, random_link, random_transform
+from random_robots import along, close, few, random_link, random_transform
 
 COUNT = 12
-
-
-def few(seeds, count):
-    """The first in every run, all with the slow tests."""
-    return [*seeds[:count], *(pytest.param(seed, marks=pytest.mark.slow) for seed in seeds[count:])]
 
 
 def moved(robot, q, qd, qdd, qddd=None):
@@ -261,10 +256,18 @@ def test_rates_of_torques(seed):
     close(rate, along(lambda t: robot.inverse_dynamics(*at(t))), 1e-8)
 
 
-@pytest.mark.parametrize("seed", [*few(SEEDS, 3)])
-def test_sensitivities_are_derivatives(seed):
+SMALL = [(seed, 3) for seed in range(3)]
+"""They have a joint of every kind between them; trees of six joints compile for long."""
+
+
+def test_small_trees_have_every_kind():
+    assert {joint.kind for case in SMALL for joint in kind_robot(*case).joints} == set(KINDS)
+
+
+@pytest.mark.parametrize("case", few([*SMALL, *((seed, 6) for seed in SEEDS)], len(SMALL)), ids=str)
+def test_sensitivities_are_derivatives(case):
     """Along every velocity's direction; torques and reactions, with wrenches and loads."""
-    robot = kind_robot(seed)
+    robot, seed = kind_robot(*case), case[0]
     q, qd, qdd = kind_states(robot, 3, seed)
     rng = np.random.default_rng(seed)
     wrench, load = rng.uniform(-2, 2, (2, 3, 6))

@@ -56,7 +56,7 @@ def _churn(kernels, distinct, timeout):
 
 @LINUX
 def test_kernels_made_and_dropped_leave_nothing():
-    _churn(2_000, 50, 300)
+    _churn(1_000, 20, 300)
 
 
 @LINUX

@@ -10,9 +10,9 @@ import neuler
 import pinocchio_model
 from motor_robots import SEEDS, explicit, motor_robot, motor_states, springs, transmission
 from neuler import Coupling, Joint, Link, Motor, Robot
-from random_robots import along, close
+from random_robots import along, close, few
 
-each_seed = pytest.mark.parametrize("seed", SEEDS)
+each_seed = pytest.mark.parametrize("seed", few(SEEDS, 3))
 each_kind = pytest.mark.parametrize("elastic", [False, True])
 
 

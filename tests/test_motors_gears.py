@@ -9,7 +9,7 @@ import pytest
 import neuler
 from motor_robots import SEEDS, motor_robot, motor_states, transmission
 from neuler import Joint, Link, Motor, Robot
-from random_robots import along, close
+from random_robots import along, close, few
 
 each_seed = pytest.mark.parametrize("seed", SEEDS)
 
@@ -175,7 +175,7 @@ def test_numbers_that_are_no_parameters_are_named():
             _ = robot.compile("inverse_dynamics", parameters=name).inputs
 
 
-@pytest.mark.parametrize("name", ["five_bar", "delta", "sr400"])
+@pytest.mark.parametrize("name", few(["five_bar", "delta", "sr400"], 1))
 def test_springs_in_drives_of_loops_keep_the_robots_own_velocities(name):
     """Independent stay those of the rigid robot, then theta; the energy of a motion without forces is kept."""
     rigid = getattr(neuler.robots, name)().without_friction()

@@ -21,7 +21,7 @@ from parallel_machines import (
     speeds,
     states,
 )
-from random_robots import close
+from random_robots import close, few
 
 pin = pytest.importorskip("pinocchio")
 from parallel_pinocchio import Model, Peer  # noqa: E402
@@ -29,26 +29,21 @@ from parallel_pinocchio import Model, Peer  # noqa: E402
 S, U, R, C, P = "spherical", "universal", "revolute", "cylindrical", "planar"
 
 SIX = [
-    ((U, U, U), (0, 0, 0), (2, 2, 2)),
     ((R, S, S), (0, 0, 0), (3, 1, 2)),
+    ((U, U, U), (0, 0, 0), (2, 2, 2)),
     ((S, C, P), (0, 0, 0), (2, 2, 2)),
 ]
 FEWER = [
-    ((S, S, S), (1, 1, 1), (1, 1, 1)),
     ((R, S), (2, 1), (2, 1)),
+    ((S, S, S), (1, 1, 1), (1, 1, 1)),
     ((R, S, S), (3, 0, 0), (1, 1, 1)),
 ]
 SPARE = [
-    ((S, S, S, S), (0, 0, 0, 0), (2, 2, 2, 2)),
     ((U, U, S), (2, 1, 0), (1, 1, 2)),
+    ((S, S, S, S), (0, 0, 0, 0), (2, 2, 2, 2)),
     ((S, S, S, S), (1, 1, 0, 0), (2, 2, 1, 1)),
 ]
 """Joints at the platform, how many joints a leg lacks to follow it anywhere, and its motors."""
-
-
-def some(cases):
-    """The first two in every run, all with the slow tests."""
-    return [*cases[:2], *(pytest.param(case, marks=pytest.mark.slow) for case in cases[2:])]
 
 
 def label(case):
@@ -56,7 +51,7 @@ def label(case):
     return "-".join(f"{kind[:2]}{lack}{motor}" for kind, lack, motor in zip(kinds, lacking, motors, strict=True))
 
 
-@pytest.mark.parametrize("case", [*some(SIX), *some(FEWER), *some(SPARE)], ids=label)
+@pytest.mark.parametrize("case", [*few(SIX, 1), *few(FEWER, 1), *few(SPARE, 1)], ids=label)
 def test_random_machines(case):
     """Freedoms, inverse then direct, and both against the peer and against the motors as coordinates."""
     robot = random_machine(*case)
@@ -79,7 +74,7 @@ def test_random_machines(case):
         close(found, there, 1e-10)
 
 
-@pytest.mark.parametrize("case", SPARE, ids=label)
+@pytest.mark.parametrize("case", few(SPARE, 1), ids=label)
 def test_spare_motors_share_the_load(case):
     """Of all torques that do it the least: pinv of the motors' velocities by the freedoms."""
     robot = random_machine(*case)

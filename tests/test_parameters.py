@@ -9,7 +9,7 @@ import neuler
 from every_robot import geared, made
 from kind_robots import kind_robot, kind_states
 from neuler import InputError, Link, RobotError, Transform
-from random_robots import close, random_link, random_robot, random_states
+from random_robots import close, few, random_link, random_robot, random_states
 
 DRIVES = ("viscous", "coulomb", "coulomb_reverse", "rotor_inertia", "stiffness", "rest")
 
@@ -79,7 +79,7 @@ def tooled(robot):
 QUANTITIES = ("inverse_dynamics", "forward_dynamics", "energy", "reaction_wrenches", "inverse_dynamics_sensitivities")
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", few((0, 7, 6, 1, 2, 3, 4, 5), 3))
 def test_equal_to_the_baked_kernel_on_random_trees(seed):
     robot = tooled(random_robot(seed, 5))
     names = everything(robot)
@@ -101,7 +101,7 @@ def test_equal_to_the_baked_kernel_on_random_trees(seed):
             close(mine, theirs, 10 * tolerance if quantity.endswith("sensitivities") else tolerance, what=quantity)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(range(4), 3))
 def test_every_kind_of_joint(seed):
     robot = tooled(kind_robot(seed))
     names = everything(robot)
@@ -113,7 +113,7 @@ def test_every_kind_of_joint(seed):
     close(kernel(q, qd, qdd, kernel.parameter_values), robot.inverse_dynamics(q, qd, qdd), 1e-12)
 
 
-@pytest.mark.parametrize("name", ["five_bar", "delta", "geared", "geared_loop"])
+@pytest.mark.parametrize("name", few(["five_bar", "geared", "geared_loop", "delta"], 2))
 def test_loops_and_couplings(name):
     robot = tooled(geared() if name == "geared" else made(name))
     names = tuple(each for each in everything(robot) if not each.endswith("placement"))

@@ -16,6 +16,7 @@ from random_robots import close
 PEERS = ("pinocchio", "mujoco")
 VERBS = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "gravity_force", "link_poses", "jacobian")
 TOLERANCE = 1e-9
+pytestmark = pytest.mark.usefixtures("brief")
 
 
 def simple(seed):

@@ -12,6 +12,7 @@ import pytest
 from neuler import Joint, Link, Robot, RobotError, Transform
 from neuler.passes.fuse import fuse
 from physics_cases import (
+    EVERYDAY,
     EXACT,
     QUOTIENT,
     SEEDS,
@@ -34,7 +35,7 @@ from random_robots import (
 
 
 def test_the_seeds_cover_what_others_forget():
-    robots = [random_robot(seed) for seed in SEEDS]
+    robots = [random_robot(seed) for seed in SEEDS[:EVERYDAY]]
     joints = [joint for robot in robots for joint in robot.joints]
     assert {joint.kind for joint in joints} == {"revolute", "prismatic", "fixed"}
     assert any(joint.rotor_inertia for joint in joints)

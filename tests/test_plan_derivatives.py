@@ -18,6 +18,7 @@ from neuler.plan.guessing import followers, guessed
 from neuler.plan.measures import MEASURES
 from neuler.plan.model import Model
 from neuler.plan.posing import posed, segments_of
+from random_robots import few
 
 
 def elastic():
@@ -173,7 +174,8 @@ GROUPS = {
 }
 
 
-HEAVY = {("floating", name) for name in ("motion", "torque_rate", "force", "objectives")}
+HEAVY = {("floating", name) for name in ("motion", "torque", "torque_rate", "force", "objectives")}
+HEAVY |= {("puma560", name) for name in ("torque_rate", "force", "objectives")} | {("loop", "torque_rate")}
 """Seconds of compilation each: their like is tested on other robots too."""
 
 
@@ -243,14 +245,15 @@ def _mixed():
     return programme_of("two_link", limits, plan.duration() + 0.01 * plan.effort())
 
 
-@pytest.mark.parametrize("objective", ["duration", "effort", "peak_torque"])
+@pytest.mark.parametrize("objective", few(["duration", "effort", "peak_torque"], 1))
 def test_knots_that_move(objective):
     limits = [plan.within(plan.torque, 10.0), plan.within(plan.torque_rate, 100.0)]
     check(*programme_of("two_link", limits, OBJECTIVES[objective](), knots="free"))
 
 
-def test_payloads_are_inputs():
-    tip = robot_of("puma560").shown_names[-1]
+@pytest.mark.parametrize("name", few(["two_link", "puma560"], 1))
+def test_payloads_are_inputs(name):
+    tip = robot_of(name).shown_names[-1]
     load = plan.Payload(tip, 2.0, (0.1, 0.0, 0.2), (0.01, 0.02, 0.03))
-    programme, y = programme_of("puma560", [plan.within(plan.torque, 100.0)], plan.effort(), payload=load)
+    programme, y = programme_of(name, [plan.within(plan.torque, 100.0)], plan.effort(), payload=load)
     check(programme, y, directions=1)

@@ -10,7 +10,7 @@ from kind_robots import kind_robot
 from neuler import Joint, Link, Robot
 from neuler.compiler.program import ALARM, Phase, Program, Work
 from neuler.trace.recipe import Operand, Recipe
-from random_robots import close, random_robot, real_files
+from random_robots import close, few, random_robot, real_files
 
 METHODS = ("euler", "rk4", "implicit")
 ORDER = {"euler": 1, "rk4": 4, "implicit": 2}
@@ -104,7 +104,7 @@ def test_order_on_a_tumbling_chain(method):
     assert abs(order - ORDER[method]) < 0.1
 
 
-@pytest.mark.parametrize("name", ["four_bar", "gough_stewart"])
+@pytest.mark.parametrize("name", few(["four_bar", "gough_stewart"], 1))
 @pytest.mark.parametrize("method", ["euler", "rk4"])
 def test_order_and_closure_with_loops(name, method):
     robot = neuler.robots.get(name).without_friction()

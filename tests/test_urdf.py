@@ -13,6 +13,7 @@ from neuler.formats import load, load_urdf
 from neuler.robot import Coupling, Limits
 from neuler.robot.expand import expand
 from neuler.robot.inertia_matrix import inertia_matrix
+from random_robots import tenth
 
 UNLIMITED = "revolute and prismatic joints without a <limit>, taken as unlimited: 'hinge'"
 
@@ -412,6 +413,7 @@ def test_real_files_load_or_say_why():
     assert not refused
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL, reason="example-robot-data is not installed")
 def test_real_mimic_joints_are_coupled():
     coupled = 0
@@ -430,7 +432,7 @@ def test_real_mimic_joints_are_coupled():
     assert coupled >= 5
 
 
-@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", tenth(REAL), ids=lambda path: path.name)
 def test_real_robot_against_pinocchio(path):
     pin = pytest.importorskip("pinocchio")
     if path.name == "ur3.urdf":
