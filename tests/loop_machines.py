@@ -6,6 +6,7 @@ import math
 import types
 
 import numpy as np
+import pytest
 
 from neuler import Coupling, Frame, Joint, Link, Loop, Polynomial, Robot, Transform, robots
 from neuler.passes.trees import fused_tree
@@ -293,6 +294,11 @@ MACHINES = {
     "random_free": lambda: random_loop("fixed", 1, "free"),
 }  # fmt: skip
 """What the dynamics are tested on."""
+SOME = [
+    pytest.param(name, marks=pytest.mark.slow if name.startswith("random_") or name == "hinged" else ())
+    for name in MACHINES
+]
+"""As parameters: the larger ones with the slow tests, they compile for long."""
 
 
 @functools.cache

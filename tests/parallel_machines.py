@@ -10,7 +10,7 @@ from neuler import Frame, Joint, Leg, Link, Robot, Transform, parallel_robot, ro
 from neuler.quantities.catalogue import recipe
 from random_robots import random_link, random_transform
 
-NAMES = ("gough_stewart", "delta", "orthoglide", "planar_3rrr")
+NAMES = ("gough_stewart", "delta", "planar_3rrr", "orthoglide")
 FREEDOMS = {"gough_stewart": 6, "delta": 3, "orthoglide": 3, "planar_3rrr": 3}
 TURNS = {"gough_stewart": (0, 1, 2), "delta": (), "orthoglide": (), "planar_3rrr": (2,)}
 """About which axes of its own the platform turns."""

@@ -20,6 +20,7 @@ from neuler.trace.recipe import evaluate
 from random_robots import (
     along,
     close,
+    few,
     friction_of,
     random_link,
     random_robot,
@@ -32,7 +33,7 @@ TOLERANCE = 1e-10
 # ---- random trees ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(200, 208))
+@pytest.mark.parametrize("seed", few(range(200, 208), 3))
 def test_three_passes_are_the_dense_solution(seed):
     """Khalil (83)-(88): the base's acceleration and the torques, and all accelerations from all torques."""
     robot = floating(seed)

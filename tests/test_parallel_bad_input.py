@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import pickle
 
 import numpy as np
@@ -187,7 +188,8 @@ def test_legs_that_hold_the_platform_still():
         robot.replace(joints=joints, reference=reference)
 
 
-def test_legs_that_move_while_the_platform_stands():
+@functools.cache
+def swaying():
     """Four joints to a spherical joint: seven freedoms, which the platform's velocities do not decide."""
     pose = (0.25, 0.433, 1.0, 0, 0, 0, 1)
     guesses = hexapod_position(_BASE, _PLATE, pose)[7:].reshape(6, 3)
@@ -202,13 +204,22 @@ def test_legs_that_move_while_the_platform_stands():
         frames=[Frame("hand", "wrist", Transform(translation=(0, 0, 0.2)))],
     )
     more = Leg("leg1", longer, "hand", "spherical", legs[0].attachment, (*legs[0].reference, 0.3))
-    robot = parallel_robot("swaying", PLATE, [more, *legs[1:]], reference=pose)
+    return parallel_robot("swaying", PLATE, [more, *legs[1:]], reference=pose)
+
+
+def test_legs_that_move_while_the_platform_stands():
+    robot = swaying()
     assert (robot.nv, robot.nu, robot.independent) == (7, 7, None)
     assert robot.mobility.independent == robot.active_names  # its motors, the wrist among them
     with pytest.raises(
         RobotError, match=r"robot 'swaying' has 7 freedoms, but the joints \(platform\) decide 6 of them"
     ):
         robot.with_independent("platform")
+
+
+@pytest.mark.slow
+def test_dynamics_of_legs_that_move_while_the_platform_stands():
+    robot = swaying()
     q = np.array(robot.mobility.reference)
     qd, qdd = np.random.default_rng(0).uniform(-1, 1, (2, 7))
     tau = robot.inverse_dynamics(q, qd, qdd)
