@@ -203,6 +203,7 @@ def test_the_clock_is_called_enough(monkeypatch):
 
 
 def test_compile_time_is_measured_afresh_and_the_cache_setting_kept(monkeypatch, tmp_path):
+    monkeypatch.undo()
     monkeypatch.setenv("NEULER_CACHE_DIR", str(tmp_path))
     result = bench.run(neuler.robots.two_link(), verbs=["gravity_force"], batch=8)
     assert result.measurements[0].compile_seconds > 0

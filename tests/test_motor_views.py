@@ -27,6 +27,8 @@ from test_draw import corners, joined, polygons
 from test_report import images
 from test_report_robots import page_of
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 
 def arm(**more):
     """Two hinges: a rigid drive on the base, an elastic one on the base for the elbow, and a differential behind."""

@@ -24,6 +24,8 @@ from neuler.view.motions import sample_motion
 from neuler.view.report import report
 from shown_robots import HOSTILE
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 
 class Reader(HTMLParser):
     """Collects tags and attributes, and checks that all is closed."""

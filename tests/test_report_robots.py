@@ -16,6 +16,8 @@ from neuler.view.report import report
 from shown_robots import HOSTILE, afloat, all_kinds, elastic, geared, under_actuated
 from test_report import alone, images, self_contained
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 
 def page_of(robot, **options):
     page = report(robot, batch=16, **{"verbs": [], **options})

@@ -155,7 +155,7 @@ def measure(
 def best_seconds(call: Callable[[], Any], repeats: int = REPEATS, shortest: float = SHORTEST) -> float:
     """Seconds of one call: the least mean of several repeats, each at least ``shortest`` long.
 
-    >>> best_seconds(lambda: None, repeats=2, shortest=1e-4) < 0.1
+    >>> best_seconds(lambda: None, repeats=2, shortest=1e-4) > 0
     True
     """
     count = 1
