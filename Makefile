@@ -28,14 +28,14 @@ types: $(VENV)/.installed-test
 	$(BIN)/mypy
 
 tests: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(PYTEST)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(PYTEST)
 
 test-slow: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n $(JOBS) -m slow $(PYTEST)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow $(PYTEST)
 
 ## durations: run all tests with an empty kernel cache; refresh tests/DURATIONS.md
 durations: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n $(JOBS) --cold --record-durations tests/DURATIONS.md
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cold --record-durations tests/DURATIONS.md
 
 ## bench: measure speed, start-up and compile time against Pinocchio; refresh benchmarks/RESULTS.md
 bench: $(VENV)/.installed-bench

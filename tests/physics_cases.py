@@ -22,6 +22,8 @@ SEEDS = (5, 12, 29, 0, 2, 6, 20, 32)
 EVERYDAY = 3
 """So many of them have all that random trees may have (``test_the_seeds_cover_what_others_forget``)."""
 each = pytest.mark.parametrize("seed", few(SEEDS, EVERYDAY))
+one = pytest.mark.parametrize("seed", few(SEEDS, 1))
+"""Where much is compiled, all others with the slow tests."""
 trees = given(st.integers(100, 1_000_000))
 often = settings(max_examples=40, derandomize=True, deadline=None, database=None)
 

@@ -13,9 +13,12 @@ from neuler.view.neglect import at_rest
 from random_robots import along, close
 
 ROBOTS = sorted(MADE)
-LATER = ("delta_by_motors", "slider_crank", "planar_3rrr", "loose_chain", "gough_stewart", "free_motors")
+LATER = (
+    "delta_by_motors", "slider_crank", "planar_3rrr", "loose_chain", "gough_stewart", "free_motors",
+    "five_bar", "sr400",
+)  # fmt: skip
 """Looked at with the slow tests: others stand for their structure in every run."""
-LARGE = (*LATER, "kinds", "sr400")
+LARGE = (*LATER, "kinds", "delta")
 each = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LATER else name for name in ROBOTS]
 )
@@ -408,7 +411,9 @@ def test_every_quantity_is_there_or_says_why_not(name):
                 _ = kernel.inputs
 
 
-@pytest.mark.parametrize("name", [name for name in ROBOTS if MADE[name]().loops])
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=pytest.mark.slow if x in LATER else ()) for x in ROBOTS if MADE[x]().loops]
+)
 def test_one_step_is_many_small_ones_or_none(name):
     """integrate stays on the branch and closes the loops, or says that the step is too long."""
     robot = made(name)

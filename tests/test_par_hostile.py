@@ -214,14 +214,28 @@ WORDS += ["helper", "true", '"axis"', "[1, 0, 0]", "null", "neuler joint 3 ", "9
 edit = st.tuples(st.integers(0, len(GOOD)), st.integers(0, 30), st.one_of(st.sampled_from(WORDS), st.text(max_size=6)))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(edit, min_size=1, max_size=4))
-@example([])
-def test_mutated_files_are_read_or_refused(edits):
+edited = given(st.lists(edit, min_size=1, max_size=4))
+
+
+def mutated(edits):
     text = GOOD
     for start, length, new in edits:
         text = text[:start] + new + text[start + length :]
     outcome(text)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@edited
+@example([])
+def test_mutated_files_are_read_or_refused(edits):
+    mutated(edits)
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@edited
+def test_many_mutated_files_are_read_or_refused(edits):
+    mutated(edits)
 
 
 @settings(max_examples=100, deadline=None)

@@ -11,6 +11,7 @@ from physics_cases import (
     each,
     often,
     on_floats,
+    one,
     trees,
 )
 from random_robots import (
@@ -245,7 +246,7 @@ def test_walker_orin_has_no_reactions():
 # ---- external wrenches, hybrid dynamics ----------------------------------------------------------------
 
 
-@each
+@one
 def test_external_wrenches_act_by_the_transposed_jacobian(seed):
     robot, q, qd, qdd = case(seed)
     frames = ("tool", "frame0", robot.link_names[1], "base")
@@ -267,7 +268,7 @@ def test_external_wrenches_act_by_the_transposed_jacobian(seed):
     close(forward(q, qd, loaded, *wrenches)[1], reactions, EXACT)
 
 
-@each
+@one
 def test_hybrid_dynamics(seed):
     """Whichever joints are told their motion, the rest is what inverse dynamics says."""
     robot, q, qd, qdd = case(seed)

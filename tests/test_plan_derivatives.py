@@ -176,6 +176,7 @@ GROUPS = {
 
 HEAVY = {("floating", name) for name in ("motion", "torque", "torque_rate", "force", "objectives")}
 HEAVY |= {("puma560", name) for name in ("torque_rate", "force", "objectives")} | {("loop", "torque_rate")}
+HEAVY |= {("loop", "force"), ("elastic", "torque_rate")}
 """Seconds of compilation each: their like is tested on other robots too."""
 
 

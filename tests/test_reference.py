@@ -152,8 +152,19 @@ def machine_of(name):
     return MACHINES[name]()
 
 
-@pytest.mark.parametrize("quantity", [name for name in QUANTITIES if name not in COMPILED_ONLY])
-@pytest.mark.parametrize("name", MACHINES)
+LARGE = ("sr400", "delta")
+"""What is differentiated compiles for long there, and has no plain numbers to compare: with the slow tests."""
+
+
+@pytest.mark.parametrize(
+    ("name", "quantity"),
+    [
+        pytest.param(name, quantity, marks=pytest.mark.slow if name in LARGE and quantity in FROM_A_GRAPH else ())
+        for name in MACHINES
+        for quantity in QUANTITIES
+        if quantity not in COMPILED_ONLY
+    ],
+)
 def test_compiled_equals_floats_with_loops_and_couplings(name, quantity):
     machine = machine_of(name)
     if quantity not in offered(machine):

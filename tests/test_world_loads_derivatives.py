@@ -195,7 +195,14 @@ def test_whatever_takes_wrenches_takes_loads():
         assert every == {name for name, each in QUANTITIES.items() if option in each.options}
 
 
-@pytest.mark.parametrize("quantity", [name for name in LOADED if name != "inverse_dynamics_hessian"])
+@pytest.mark.parametrize(
+    "quantity",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "forward_dynamics_sensitivities" else ())
+        for name in LOADED
+        if name != "inverse_dynamics_hessian"
+    ],
+)
 def test_compiled_is_floats(quantity):
     """A batch, on the robot whose wrist slides."""
     robot = robots.stanford().with_frame("tool", "link6", Transform.from_rpy((0.1, 0.2, 0.3), (1.0, 0.5, 0.2)))
