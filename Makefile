@@ -35,7 +35,10 @@ test-slow: $(VENV)/.installed-test
 
 ## durations: run all tests with an empty kernel cache; refresh tests/DURATIONS.md
 durations: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cold --record-durations tests/DURATIONS.md
+	mkdir -p build
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" --cold --record-durations build/daily.json
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow --cold --record-durations build/slow.json
+	$(BIN)/python tests/durations.py build/daily.json build/slow.json > tests/DURATIONS.md
 
 ## bench: measure speed, start-up and compile time against Pinocchio; refresh benchmarks/RESULTS.md
 bench: $(VENV)/.installed-bench

@@ -25,7 +25,7 @@ KEPT = TESTS.parent / "build" / "test-cache"
 def pytest_addoption(parser):
     group = parser.getgroup("neuler")
     group.addoption("--cold", action="store_true", help="compile everything: an empty cache, of this run alone")
-    group.addoption("--record-durations", metavar="FILE", help="write durations and compile counts of test files")
+    group.addoption("--record-durations", metavar="FILE", help="write what each test takes and compiles, as JSON")
 
 
 def pytest_configure(config):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -16,19 +18,19 @@ SLOWEST = 25
 """Tests that are listed one by one."""
 HEAD = """# Durations of the tests
 
-Written by `make durations`, with an empty kernel cache; not by hand. Seconds are of one worker of {jobs}, waiting
-included; a kernel that several files need is counted where it was compiled, which differs a little from run to run.
-{date}, {machine}, {cores} cores, Python {python}.
+Written by `make durations`, each run with an empty kernel cache; not by hand. Seconds of files and tests are of one
+worker, waiting included. A kernel that several files need counts where it was compiled, which differs a little from
+run to run. {machine}, {cores} cores, Python {python}, {date}.
 """
 
 
 class Recorder:
-    """A plugin of pytest: what every test took, collected from all workers, written when they have ended."""
+    """A plugin of pytest: what every test took, collected from all workers, kept as JSON when they have ended."""
 
     def __init__(self, config):
         self.config = config
         self.compiled = self.before = 0
-        self.seconds, self.kernels, self.tests = Counter(), Counter(), {}
+        self.seconds, self.kernels = Counter(), Counter()
         self.began = time.time()
         self.genuine = build._compile
         build._compile = self._compile
@@ -49,35 +51,42 @@ class Recorder:
         """In the process that writes: setting up, the test itself and tearing down are a report each."""
         self.seconds[report.nodeid] += report.duration
         self.kernels[report.nodeid] += report.kernels
-        self.tests[report.nodeid] = "slow" in report.keywords
 
     def pytest_unconfigure(self):
         build._compile = self.genuine
         if not hasattr(self.config, "workerinput"):
             jobs = getattr(self.config.option, "numprocesses", None) or 1
-            Path(self.config.getoption("record_durations")).write_text(self.table(jobs))
+            tests = {name: (self.seconds[name], self.kernels[name]) for name in self.seconds}
+            kept = {"seconds": time.time() - self.began, "workers": jobs, "tests": tests}
+            Path(self.config.getoption("record_durations")).write_text(json.dumps(kept))
 
-    def table(self, jobs):
-        """Markdown: totals, then a row a file and a row for each of the slowest tests, the longest first."""
-        about = {"machine": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
-        lines = [HEAD.format(jobs=jobs, date=time.strftime("%Y-%m-%d", time.gmtime(self.began)), **about)]
-        lines += ["| run | tests | seconds | kernels compiled |", "|---|--:|--:|--:|"]
-        for name, slow in (("`make test`", False), ("`make test-slow`", True)):
-            lines.append(f"| {name} | {self._sums([test for test in self.tests if self.tests[test] == slow])} |")
-        lines += ["", "| file | tests | seconds | kernels | slow tests | seconds | kernels |", "|---|" + "--:|" * 6]
-        files = {}
-        for test in self.tests:
-            files.setdefault(test.partition("::")[0], []).append(test)
-        for file in sorted(files, key=lambda file: (-sum(self.seconds[test] for test in files[file]), file)):
-            parts = [[test for test in files[file] if self.tests[test] == slow] for slow in (False, True)]
-            lines.append(f"| {file.removeprefix('tests/')} | {' | '.join(map(self._sums, parts))} |")
-        lines += ["", "| the slowest tests of `make test` | seconds | kernels |", "|---|--:|--:|"]
-        daily = sorted((test for test in self.tests if not self.tests[test]), key=lambda test: -self.seconds[test])
-        for test in daily[:SLOWEST]:
-            name = test.removeprefix("tests/").replace("|", "\\|")
-            lines.append(f"| {name} | {self.seconds[test]:.1f} | {self.kernels[test]} |")
-        return "\n".join(lines) + "\n"
 
-    def _sums(self, tests):
-        seconds, kernels = (sum(counts[test] for test in tests) for counts in (self.seconds, self.kernels))
-        return f"{len(tests)} | {seconds:.1f} | {kernels}" if tests else " | | "
+def table(daily, slow):
+    """Markdown of two records: both runs, a row a file, and a row for each of the slowest tests."""
+    about = {"machine": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
+    lines = [HEAD.format(date=time.strftime("%Y-%m-%d"), **about)]
+    lines += ["| run | minutes | workers | tests | seconds | kernels compiled |", "|---|" + "--:|" * 5]
+    for name, run in (("`make tests`", daily), ("`make test-slow`", slow)):
+        lines.append(f"| {name} | {run['seconds'] / 60:.1f} | {run['workers']} | {_sums(run['tests'].values())} |")
+    lines += ["", "| file | tests | seconds | kernels | slow tests | seconds | kernels |", "|---|" + "--:|" * 6]
+    files = {}
+    for which, run in enumerate((daily, slow)):
+        for test, took in run["tests"].items():
+            files.setdefault(test.partition("::")[0], ([], []))[which].append(took)
+    for file, parts in sorted(files.items(), key=lambda item: -sum(took[0] for part in item[1] for took in part)):
+        lines.append(f"| {file.removeprefix('tests/')} | {' | '.join(map(_sums, parts))} |")
+    lines += ["", "| the slowest tests of `make tests` | seconds | kernels |", "|---|--:|--:|"]
+    for test, (seconds, kernels) in sorted(daily["tests"].items(), key=lambda item: -item[1][0])[:SLOWEST]:
+        name = test.removeprefix("tests/").replace("|", "\\|")
+        lines.append(f"| {name} | {seconds:.1f} | {kernels} |")
+    return "\n".join(lines) + "\n"
+
+
+def _sums(took):
+    took = list(took)
+    seconds, kernels = sum(each[0] for each in took), sum(each[1] for each in took)
+    return f"{len(took)} | {seconds:.1f} | {kernels}" if took else " | | "
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table(*(json.loads(Path(name).read_text()) for name in sys.argv[1:])))

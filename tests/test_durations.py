@@ -1,11 +1,12 @@
 """What the tests themselves rely on: a cache that is kept between runs, and the table of durations."""
 
 import ast
+import json
 from types import SimpleNamespace
 
 import conftest
 import neuler
-from durations import Recorder
+from durations import Recorder, table
 from neuler.compiler import cache, sources
 
 
@@ -42,27 +43,26 @@ def test_no_test_asserts_what_a_clock_says():
             assert not called & CLOCKS, f"{path.name}, line {node.lineno}: {ast.unparse(node)}"
 
 
-def reports(test, kernels, slow=False):
-    words = {"slow": 1} if slow else {}
-    for seconds, made in ((0.25, 0), (1.5, kernels), (0.0, 0)):
-        yield SimpleNamespace(nodeid=f"tests/{test}", duration=seconds, kernels=made, keywords=words)
-
-
-def test_the_table_adds_up():
-    recorder = Recorder(SimpleNamespace(workerinput={}))
-    try:
-        for number in range(3):
-            for report in reports(f"test_a.py::test_one[{number}]", 2):
-                recorder.pytest_runtest_logreport(report)
-        for report in [*reports("test_b.py::test_two", 1), *reports("test_b.py::test_later", 7, slow=True)]:
-            recorder.pytest_runtest_logreport(report)
-        rows = recorder.table(2).splitlines()
-    finally:
-        recorder.pytest_unconfigure()
-    assert "| `make test` | 4 | 7.0 | 7 |" in rows
-    assert "| `make test-slow` | 1 | 1.8 | 7 |" in rows
-    assert rows.index("| test_a.py | 3 | 5.2 | 6 |  | |  |") < rows.index("| test_b.py | 1 | 1.8 | 1 | 1 | 1.8 | 7 |")
-    assert "| test_b.py::test_two | 1.8 | 1 |" in rows
+def test_the_table_adds_up(tmp_path):
+    record = tmp_path / "record.json"
+    config = SimpleNamespace(option=SimpleNamespace(numprocesses=2), getoption=lambda name: record)
+    recorder = Recorder(config)
+    for name, kernels in (("a.py::one[0]", 2), ("a.py::one[1]", 3), ("b.py::two", 0)):
+        for seconds, made in ((0.25, 0), (1.5, kernels), (0.0, 0)):
+            told = SimpleNamespace(nodeid=f"tests/{name}", duration=seconds, kernels=made)
+            recorder.pytest_runtest_logreport(told)
+    recorder.pytest_unconfigure()
+    daily = json.loads(record.read_text())
+    assert daily["tests"] == {
+        "tests/a.py::one[0]": [1.75, 2],
+        "tests/a.py::one[1]": [1.75, 3],
+        "tests/b.py::two": [1.75, 0],
+    }
+    rows = table({**daily, "seconds": 90.0}, {"seconds": 60.0, "workers": 1, "tests": {"tests/b.py::later": [9.0, 7]}})
+    assert "| `make tests` | 1.5 | 2 | 3 | 5.2 | 5 |" in rows
+    assert "| `make test-slow` | 1.0 | 1 | 1 | 9.0 | 7 |" in rows
+    assert rows.index("| b.py | 1 | 1.8 | 0 | 1 | 9.0 | 7 |") < rows.index("| a.py | 2 | 3.5 | 5 |  | |  |")
+    assert "| a.py::one[1] | 1.8 | 3 |" in rows
 
 
 def test_only_what_is_compiled_counts(tmp_path, monkeypatch):
