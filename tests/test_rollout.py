@@ -8,7 +8,7 @@ import pytest
 import neuler
 from kind_robots import kind_robot
 from neuler import Joint, Link, Robot
-from neuler.compiler.program import ALARM, Phase, Program, Work
+from neuler.compiler.program import ALARM, Phase, Program, Work, counts
 from neuler.trace.recipe import Operand, Recipe
 from random_robots import close, few, random_robot, real_files
 
@@ -314,7 +314,7 @@ def test_variables_may_be_read_and_written_in_any_order():
     rows, kept = 13, 20
     start = np.arange(rows, dtype=float)[:, None]
     out = np.empty((rows, kept, 1)), np.empty((rows, kept, 1)), np.empty((rows, 3))
-    built.ufunc(np.array([1.0, 1.0, 0.0, 0.0]), np.zeros(3), start, np.ones((rows, 1)), out=out)
+    built.ufunc(np.array(counts(kept)), np.zeros(3), start, np.ones((rows, 1)), out=out)
     a, b = start[:, 0], np.ones(rows)
     for k in range(kept):
         a, b = b, a + b

@@ -8,6 +8,7 @@ import pytest
 
 import neuler
 from neuler import InputError, Limits
+from neuler.rollouts import loop
 from neuler.rollouts.events import CONTROLLER, DIVERGED, LIMIT, NOT_FINITE, OK, SINGULAR
 from neuler.rollouts.rollout import Interrupted
 
@@ -129,8 +130,6 @@ def test_controllers_that_fail_are_marked():
 
 
 def test_interruption_keeps_what_was_computed(monkeypatch):
-    from neuler.rollouts import loop
-
     monkeypatch.setattr(loop, "WORK_PER_CALL", 1)
     calls = []
     run = loop.TimeLoop.run
@@ -138,7 +137,7 @@ def test_interruption_keeps_what_was_computed(monkeypatch):
     def interrupted(self, *arguments):
         run(self, *arguments)
         calls.append(1)
-        if len(calls) == 4:
+        if len(calls) == 14:
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(loop.TimeLoop, "run", interrupted)
@@ -149,8 +148,8 @@ def test_interruption_keeps_what_was_computed(monkeypatch):
     partial = caught.value.rollout
     whole = ARM.rollout(q, qd, np.zeros((1, 6)), 1e-3, steps=50, every=5)
     done = int(partial.step[0])
-    assert 0 < done < 50
-    assert done % 5 == 0
+    assert 5 < done < 50
+    assert done % 5, "pieces end between kept states, too"
     np.testing.assert_array_equal(partial.q[:, : done // 5], whole.q[:, : done // 5])
     assert np.isnan(partial.q[:, done // 5 :]).all()
     assert isinstance(caught.value, KeyboardInterrupt)

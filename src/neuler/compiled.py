@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import functools
 import operator
@@ -23,7 +24,7 @@ from neuler.trace.listing import Listing
 from neuler.trace.recipe import Operand, Operations, Recipe
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
     from neuler.compiler.build import Built
 
@@ -56,9 +57,13 @@ def _pool(workers: int, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="neuler")
 
 
-def share(part: Callable[[int], None], parts: int) -> None:
-    """Do all parts, in this thread and in others; where none can be had (the interpreter ends) in this one alone."""
-    waiting = list(range(parts))
+def share(part: Callable[[int], None], parts: int, workers: int | None = None) -> None:
+    """Do all parts, in this thread and in others; where none can be had (the interpreter ends) in this one alone.
+
+    ``workers`` threads where there are more parts than that: an interruption is heard between two parts.
+    """
+    waiting = list(range(parts))[::-1]
+    workers = workers or parts
 
     def work() -> None:
         while waiting:
@@ -68,17 +73,21 @@ def share(part: Callable[[int], None], parts: int) -> None:
                 return
             part(k)
 
-    jobs = []
+    jobs: list[Future[None]] = []
+    failures: list[BaseException | None] = []
     try:
-        pool = _pool(max(_cores(), parts), os.getpid())
-        for _ in range(parts - 1):  # np.errstate is part of the context, which threads do not inherit
-            jobs.append(pool.submit(contextvars.copy_context().run, work))
-    except RuntimeError:
-        pass  # no new threads at the interpreter's end
-    try:
+        with contextlib.suppress(RuntimeError):  # no new threads at the interpreter's end
+            for _ in range(workers - 1):  # np.errstate is part of the context, which threads do not inherit
+                jobs.append(_pool(max(_cores(), workers), os.getpid()).submit(contextvars.copy_context().run, work))
         work()
     finally:  # nobody may write into out after this call
-        failures = [job.exception() for job in jobs if not job.cancel()]
+        waiting.clear()  # what was not begun is not done
+        while jobs:
+            try:
+                failures.append(None if jobs[0].cancel() else jobs[0].exception())
+                del jobs[0]
+            except KeyboardInterrupt as stop:  # heard when the others have ended
+                failures.append(stop)
     for failure in failures:
         if failure is not None:
             raise failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuler.compiler.program import ALARM, TIME, Program
+from neuler.compiler.program import ALARM, COUNTS, TIME, Program
 
 if TYPE_CHECKING:
     from neuler.compiler.timeloop import TimeLoop
@@ -31,7 +31,6 @@ class LoopText:
         """Bases and strides of all operands, and the clock, which is one for all rows."""
         add, size = self.lines.append, len(self.operands)
         at = size
-        names: list[str] = []  # NumPy's core dimensions, in the order in which they first stand in the signature
         for k, long in enumerate(self.long):
             add(f"  %ap{k} = getelementptr ptr, ptr %args, i64 {k}")
             add(f"  %base{k} = load ptr, ptr %ap{k}")
@@ -41,18 +40,12 @@ class LoopText:
                 add(f"  %{name}p{k} = getelementptr i64, ptr %steps, i64 {place}")
                 add(f"  %{name}{k} = load i64, ptr %{name}p{k}")
             at += len(self.dimensions[k])
-            for name in self.dimensions[k]:
-                if name not in names:
-                    names.append(name)
         add("  %count = load i64, ptr %dims")
-        add(f"  %keptp = getelementptr i64, ptr %dims, i64 {1 + names.index('k')}")
-        add("  %kept = load i64, ptr %keptp")
-        for number, name in enumerate(("every", "period", "start", "before")):
-            add(f"  %{name}o = mul i64 %s0, {number}")
-            add(f"  %{name}p = getelementptr i8, ptr %base0, i64 %{name}o")
-            add(f"  %{name}d = load double, ptr %{name}p, align 1")
-            add(f"  %{name} = fptosi double %{name}d to i64")
-        add("  %total = mul i64 %kept, %every")
+        for number, name in enumerate(COUNTS):
+            add(f"  %clock{name}o = mul i64 %s0, {number}")
+            add(f"  %clock{name}p = getelementptr i8, ptr %base0, i64 %clock{name}o")
+            add(f"  %clock{name}d = load double, ptr %clock{name}p, align 1")
+            add(f"  %clock{name} = fptosi double %clock{name}d to i64")
         add(f"  %live = alloca [{self.owner.groups} x i64], align 8")
         add("  %any = icmp sgt i64 %count, 0")
         add("  br i1 %any, label %block, label %done")
@@ -166,15 +159,15 @@ class LoopText:
             # ---- all steps
             "time:",
             "  %t = phi i64 [ 0, %begun ], [ %t1, %stepped ]",
-            "  %wait = phi i64 [ 0, %begun ], [ %wait2, %stepped ]",
-            "  %due = phi i64 [ %every, %begun ], [ %due2, %stepped ]",
+            "  %wait = phi i64 [ %clockwait, %begun ], [ %wait2, %stepped ]",
+            "  %due = phi i64 [ %clockdue, %begun ], [ %due2, %stepped ]",
             "  %row = phi i64 [ 0, %begun ], [ %row1, %stepped ]",
             "  %sampled = icmp eq i64 %wait, 0",
-            "  %wait0 = select i1 %sampled, i64 %period, i64 %wait",
+            "  %wait0 = select i1 %sampled, i64 %clockperiod, i64 %wait",
             "  %wait2 = sub i64 %wait0, 1",
             "  %due1 = sub i64 %due, 1",
             "  %keep = icmp eq i64 %due1, 0",
-            "  %due2 = select i1 %keep, i64 %every, i64 %due1",
+            "  %due2 = select i1 %keep, i64 %clockevery, i64 %due1",
             "  %first = icmp eq i64 %t, 0",
             "  br label %group",
             "group:",
@@ -234,7 +227,7 @@ class LoopText:
             "  br i1 %well, label %saving, label %happens, !prof !2",
             "happens:",
             "  %done1 = add i64 %t, 1",
-            "  %done2 = add i64 %done1, %before",
+            "  %done2 = add i64 %done1, %clockbefore",
             "  call void @event(ptr %wm, i64 %done2)",
             "  br label %saving",
             "saving:",
@@ -262,7 +255,7 @@ class LoopText:
             "  %t1 = add i64 %t, 1",
             "  %kept1 = zext i1 %keep to i64",
             "  %row1 = add i64 %row, %kept1",
-            "  %tend = icmp eq i64 %t1, %total",
+            "  %tend = icmp eq i64 %t1, %clocktotal",
             "  br i1 %tend, label %finish, label %time",
             # ---- all groups: what is written at the end
             "finish:",
@@ -309,7 +302,7 @@ class LoopText:
             return
         v, n = owner.vector, owner.lanes
         self.lines += [
-            "  %now = add i64 %start, %t",
+            "  %now = add i64 %clockstart, %t",
             "  %nowd = sitofp i64 %now to double",
             f"  %now1 = insertelement {v} poison, double %nowd, i64 0",
             f"  %nowv = shufflevector {v} %now1, {v} poison, <{n} x i32> zeroinitializer",

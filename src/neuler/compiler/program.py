@@ -13,9 +13,23 @@ from neuler.compiler.schedule import Homes, Plan, plan
 from neuler.trace.graph import count
 from neuler.trace.recipe import Operand, Operations, Recipe, traced
 
-CLOCK = Operand("clock", (4,))
-"""Steps from one kept state to the next; from one sample to the next, the first step being one; the number of the
-first step, which times it; and how many steps earlier calls have done."""
+COUNTS = ("every", "period", "start", "before", "due", "wait", "total")
+"""Steps from one kept state to the next; from one sample to the next; the number of the first step, which times it;
+how many steps earlier calls have done; steps to the first kept state, and those before the first sample, which a call
+that goes on in between has fewer of; and how many are to be done."""
+CLOCK = Operand("clock", (len(COUNTS),))
+"""The counts of a call."""
+
+
+def counts(total: int, every: int = 1, period: int = 1, start: int = 0, done: int = 0) -> list[float]:
+    """The clock of a call that does ``total`` steps after the first ``done`` of a run.
+
+    >>> counts(4, every=5, period=3, done=7)
+    [5.0, 3.0, 7.0, 7.0, 3.0, 2.0, 4.0]
+    """
+    return [float(x) for x in (every, period, start + done, done, every - done % every, -done % period, total)]
+
+
 EVENT = Operand("event", (3,))
 """What happened to a row: a status (0: nothing), after how many steps, to which joint."""
 ALARM = Operand("alarm", (1,))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.compiled import share, threads
-from neuler.compiler.program import ALARM, Phase, Program, Work
+from neuler.compiler.program import ALARM, Phase, Program, Work, counts
 from neuler.errors import InputError
 from neuler.functions.tracing import fresh, listing_of, operands
 from neuler.naming import hint
@@ -116,7 +116,7 @@ class Scan:
         if reverse:
             taken = [x if core == 1 else x[..., ::-1, :] for x, core in zip(taken, cores, strict=True)]
             results = [*(x[..., ::-1, :] for x in found), *results[len(found) :]]
-        clock = np.array([1.0, 1.0, 0.0, 0.0])
+        clock = np.array(counts(steps))
         self._run(batch, steps, [clock, np.zeros(3), *taken], [1, 1, *cores], results, threads)
         ends = [x.reshape((*batch, *o.shape)) for x, o in zip(last, self.carry, strict=True)]
         kept = [x.reshape((*batch, steps, *o.shape)) for x, o in zip(found, self.outputs, strict=True)]

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.compiler.program import Phase, Program, Work
+from neuler.compiler.program import EVENT, Phase, Program, Work
 from neuler.errors import InputError
 from neuler.functions.tracing import listing_of
 from neuler.robot import Robot
 from neuler.robot.value import kept
-from neuler.rollouts.loop import TimeLoop
+from neuler.rollouts.loop import Steps, TimeLoop
 from neuler.rollouts.model import Model, Values
 from neuler.rollouts.phases import Found, Phases
 from neuler.rollouts.rollout import Integers, checked, run_checked
@@ -29,6 +29,7 @@ from neuler.trace.differentiate import pull_back
 from neuler.trace.graph import Node, Scalar
 from neuler.trace.listing import Listing, run
 from neuler.trace.recipe import Operand, Recipe
+from neuler.trace.scalars import mask
 
 Array = NDArray[np.float64]
 CALLED = "rollout_gradient"
@@ -80,10 +81,19 @@ class Adjoint(TimeLoop):
         parameters = any(x.name == "parameters" for x in model.held)
         phases.sizes |= {
             "aq": (robot.nv,), "av": (robot.nv,), "gu": (robot.nu,), "gp": phases.sizes.get("parameters", (0,)),
-            "cost": (1,), "when": (1,), "qe": (robot.nq,), "ve": (robot.nv,),
+            "cost": (1,), "when": (1,), "qe": (robot.nq,), "ve": (robot.nv,), "begun": (1,),
         }  # fmt: skip
         held = [x.name for x in model.held]
         carried = ["aq", "av", *(["gp"] if parameters else []), *(["gu"] if self.held else []), "cost"]
+
+        def begin(values: Values) -> Found:
+            """At the end of the motion; where the run goes on, from what is carried."""
+            (begun,) = values["begun"]
+            found: Found = {"begun": [1.0]}
+            for name, start in end(values).items():  # differences: they leave -0.0 as it is
+                pairs = zip(values[name], start, strict=True)
+                found[name] = [mask(begun, x) - mask(1.0 - begun, -y) for x, y in pairs]
+            return found
 
         def end(values: Values) -> Found:
             zero: Found = {name: [0.0] * phases.sizes[name][0] for name in carried}
@@ -118,16 +128,16 @@ class Adjoint(TimeLoop):
 
         reads = ["q", "qd", "tau", "dt", "when", *held, *carried]
         step = phases.make(reads, ["aq", "av", "gu", "gp", "cost", "alarm"], back)
-        once = phases.make(["qe", "ve"], carried, end)
+        once = phases.make(["qe", "ve", "begun", *carried], ["begun", *carried], begin)
         never = Recipe(
             phases.operands(["cost"]), (Operand("status", (1,)), Operand("joint", (1,))), lambda _: [[1.0], [-1.0]]
         )
         return Program(
-            phases.operands(["dt", *held, "qe", "ve"]),
+            phases.operands(["dt", *held, "qe", "ve", "begun", *carried]),
             phases.operands(["q", "qd", "tau", "when"]),
             (),
             phases.operands(["aq"] if self.held else ["gu"]),
-            phases.operands(carried if not self.held else [name for name in carried if name != "aq"]),
+            phases.operands([*carried, "begun"]),
             lambda: Work((Phase(step),), never, (), (once,)),
         )
 
@@ -176,14 +186,10 @@ def rollout_gradient(
         "qe": states[0][..., -1, :], "ve": states[1][..., -1, :],
         "tau": call.arrays["tau"][..., ::-1, :], "when": times[..., ::-1, :],
     }  # fmt: skip
-    clock = np.array([call.steps if held else 1, 1, 0, 0], dtype=float)
-    inputs = [clock, np.zeros(3), *(arrays[operand.name] for operand in program.inputs[2:])]
-    kept_steps = 1 if held else call.steps
-    out = np.empty((*batch, kept_steps, *program.kept[0].shape))
-    last = {operand.name: np.empty((*batch, *operand.shape)) for operand in program.last}
-    with np.errstate(all="ignore"):
-        workers = loop.workers(batch, call.steps, threads)
-        loop.run(batch, inputs, (out[..., ::-1, :], *last.values(), np.empty((*batch, 3))), workers)
+    arrays |= {operand.name: np.zeros(operand.shape) for operand in (*program.last, EVENT)}
+    every = call.steps if held else 1
+    out = np.empty((*batch, call.steps // every, *program.kept[0].shape))
+    *_, (_, last, _) = loop.pieces(batch, Steps(call.steps, every), arrays, [out[..., ::-1, :]], threads)
     count = call.arrays["parameters"].shape[-1] if "parameters" in call.arrays else 0
     found = RolloutGradient(
         last["cost"][..., 0],

@@ -31,15 +31,17 @@ class Kernel(TimeLoop):
         """The loop."""
         model, phases = self.model, Phases(self.model)
         names = ["q", "qd", "dt", *(operand.name for operand in model.held), *phases.ends]
-        names += ["memory"] if model.control else []
+        sampled = bool(model.control and not model.fused)
+        names += [*(["tau"] if sampled else []), *(["memory"] if model.control else [])]
         streams = ["tau"] if model.control is None else ["reference"] if model.fused else []
-        samples = ["reference"] if model.control and not model.fused else []
-        kept_names, last = (["q", "qd", "tau"], ["memory"]) if model.control else (["q", "qd"], [])
+        samples = ["reference"] if sampled else []
+        kept_names = ["q", "qd", *(["tau"] if model.control else [])]
+        last = [name for name in names if name in ("q", "qd", "tau", "memory")]  # what a run goes on from
 
         def make() -> Work:
-            sampled = (_control(phases),) if model.control and not model.fused else ()
+            control = (_control(phases),) if sampled else ()
             scheme = METHODS[self.method](model)
-            return Work(scheme.phases, diagnosis(model), sampled, scheme.once)
+            return Work(scheme.phases, diagnosis(model), control, scheme.once)
 
         given, reads, samples_, states, ends = (
             phases.operands(side) for side in (names, streams, samples, kept_names, last)

@@ -6,12 +6,15 @@ import math
 import os
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from time import perf_counter as clock
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuler.compiled import share, threads
-from neuler.compiler.program import Program
+from neuler.compiler.program import COUNTS, EVENT, Program, counts
 from neuler.quantities.identity import identity
 from neuler.robot.value import kept
 from neuler.rollouts.model import Model
@@ -19,12 +22,18 @@ from neuler.rollouts.model import Model
 if TYPE_CHECKING:
     from neuler.compiler.build import Built
 
+Array = NDArray[np.float64]
 WORK_PER_THREAD = 8_000_000
 """Operations below which waking a thread costs more than it brings."""
 STORED = 32
 """Loops whose code a robot keeps, those that were used last: a controller with another number in it is another loop."""
 WORK_PER_CALL = 4_000_000_000
-"""Operations, about a second, after which a call looks whether it is to be interrupted."""
+"""Operations of which one call of machine code has no more, rows counted in whole blocks of vectors."""
+BLOCK = 16
+"""Rows that take as long as one."""
+SECONDS_PER_CALL = 0.12
+"""What it should take, whatever the steps cost: friction that holds, lone rows and slow machines need more for the same
+operations. An interruption is heard between two calls."""
 
 _guard = threading.Lock()
 """Of all stores."""
@@ -38,6 +47,36 @@ def _renew_guard() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_guard)
+
+
+class Steps(NamedTuple):
+    """How many, which are kept, how many to a sample, and the number of the first."""
+
+    total: int
+    every: int = 1
+    period: int = 1
+    start: int = 0
+
+
+class Piece(NamedTuple):
+    """After a piece of a run: the steps done so far, what the program wrote at the end, and what happened to rows."""
+
+    done: int
+    last: dict[str, Array]
+    event: Array
+
+
+class Pace:
+    """How many steps to do before an interruption is looked for, by the time that those before took."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.steps = max(1, most // 16)
+
+    def took(self, steps: int, seconds: float) -> None:
+        """So many steps have taken so long: at most eight times as many are next."""
+        fit = int(steps * SECONDS_PER_CALL / max(seconds, 1e-9))
+        self.steps = max(1, min(self.most, fit, 8 * steps))
 
 
 class TimeLoop:
@@ -96,15 +135,47 @@ class TimeLoop:
         longest = max(batch, default=1)
         return max(1, min(most or threads(), least, longest))
 
-    def steps_per_call(self, rows: int, multiple: int) -> int:
-        """Steps of a batch after which to look for an interruption, a multiple of a number."""
-        steps = WORK_PER_CALL // max(1, rows * self.work)
-        return max(1, steps // multiple) * multiple
+    def pieces(
+        self, batch: tuple[int, ...], steps: Steps, arrays: Mapping[str, Array], out: Sequence[Array], most: int | None
+    ) -> Iterator[Piece]:
+        """Run all steps, a piece at a time; what is kept is written into ``out``.
 
-    def run(self, batch: tuple[int, ...], arrays: list[np.ndarray], out: tuple[np.ndarray, ...], workers: int) -> None:
-        """All rows, in this thread or in several."""
+        A piece may end between two kept states or two samples: the next goes on from what the program writes at the
+        end, so that no bit of the results depends on where pieces end. Between two an interruption is heard.
+        """
+        program = self.program
+        given = {operand.name: arrays[operand.name] for operand in program.inputs[1:]}
+        workers = self.workers(batch, steps.total, most)
+        pace = Pace(max(1, WORK_PER_CALL // (max(BLOCK, math.prod(batch)) * max(1, self.work))))
+        # two sets take turns, so that what a piece begins from is whole when the next is interrupted
+        ends = [{x.name: np.empty((*batch, *x.shape)) for x in (*program.last, EVENT)} for _ in range(2)]
+        short, every, done = 2 + len(program.given), steps.every, 0
+        while done < steps.total:
+            now = min(pace.steps, steps.total - done)
+            inputs = [np.array(counts(now, every, steps.period, steps.start, done))]
+            for operand, names in list(zip(program.inputs, self.cores, strict=False))[1:]:
+                value = given[operand.name]
+                moves = len(inputs) >= short and value.shape[-len(names)] > 1
+                inputs.append(value[..., done : done + now, :] if moves else value)
+            first, end = done // every, (done + now) // every
+            states = [x[..., first:end, :] for x in out]  # none, where no state of the piece is kept
+            begin, last = clock(), ends[0]
+            with np.errstate(all="ignore"):  # what is not finite is told by the row's status
+                self.run(batch, inputs, (*states, *last.values()), workers)
+            pace.took(now, clock() - begin)
+            done += now
+            given.update({name: x for name, x in last.items() if name in given})
+            ends.reverse()
+            yield Piece(done, last, last[EVENT.name])
+
+    def run(self, batch: tuple[int, ...], arrays: list[Array], out: tuple[Array, ...], workers: int) -> None:
+        """All rows, in this thread or in several, so many at a time that an interruption is heard in between."""
         ufunc = self.built.ufunc
-        if workers <= 1 or not batch:
+        parts = workers
+        if arrays[0][COUNTS.index("total")] == 1:  # fewer steps cannot be done at a time, fewer rows can
+            parts = max(parts, 64 * math.prod(batch) * self.work // WORK_PER_CALL)
+        parts = min(parts, max(batch, default=1))
+        if parts <= 1:
             ufunc(*arrays, out=out)
             return
         axis = int(np.argmax(batch))
@@ -113,14 +184,14 @@ class TimeLoop:
             np.broadcast_to(x, batch + x.shape[x.ndim - core :])
             for x, core in zip(arrays, cores[: len(arrays)], strict=True)
         ]
-        edges = np.linspace(0, batch[axis], workers + 1).astype(int)
+        edges = np.linspace(0, batch[axis], parts + 1).astype(int)
         before = (slice(None),) * axis
 
         def part(k: int) -> None:
             cut = (*before, slice(edges[k], edges[k + 1]))
             ufunc(*(x[cut] for x in spread), out=tuple(x[cut] for x in out))
 
-        share(part, workers)
+        share(part, parts, workers)
 
     @property
     @kept

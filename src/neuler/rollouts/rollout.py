@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from neuler.rollouts.controllers import traced_control, traced_wrench
 from neuler.rollouts.efforts import EFFORTS, Clipped, efforts
 from neuler.rollouts.events import LIMIT, NOT_FINITE, limited
 from neuler.rollouts.kernel import METHODS, Kernel
+from neuler.rollouts.loop import Piece, Steps
 from neuler.rollouts.model import Model
 from neuler.rollouts.slides import stops
 from neuler.rollouts.stability import warn_if_unstable
@@ -136,6 +136,7 @@ def checked(
         if own is not None and period is not None and period != own:
             raise InputError(f"{CALLED}: the controller's own period is {own} s, and period is {period!r}; give one")
         held = arguments.samples(CALLED, own if period is None else period, sizes)
+        arrays["tau"] = np.zeros(robot.nu)  # until the first sample
     else:
         for name, value in (("memory", memory), ("reference", reference), ("period", period)):
             if value is not None:
@@ -275,43 +276,18 @@ def _begin(model: Model, arrays: Mapping[str, Array], batch: tuple[int, ...]) ->
 
 
 def run_checked(call: Call, out: tuple[Array, ...] | None, threads: int | None) -> Rollout | ControlledRollout:
-    """The rollout itself, in parts of a second."""
-    kernel, program, batch = call.kernel, call.kernel.program, call.batch
-    kept = call.steps // call.every
-    states = _outputs(call, out, kept)
-    last = [np.empty((*batch, *operand.shape)) for operand in program.last]
-    event = call.arrays["event"]
-    given = [call.arrays[operand.name] for operand in program.inputs[2:]]
-    begin = 2 + len(program.given)
-    rows = math.prod(batch)
-    workers = kernel.workers(batch, call.steps, threads)
-    part = kernel.steps_per_call(rows, math.lcm(call.every, call.period))
-    done = 0
+    """The rollout itself, in pieces of a tenth of a second."""
+    states = _outputs(call, out, call.steps // call.every)
+    steps = Steps(call.steps, call.every, call.period, call.start)
+    done = Piece(0, call.arrays, call.arrays["event"])
     try:
-        while done < call.steps:
-            now = min(part, call.steps - done)
-            clock = np.array([call.every, call.period, call.start + done, done], dtype=float)
-            inputs = [clock, event, *given]
-            for k, names in enumerate(kernel.cores[: len(inputs)]):
-                if k >= begin and inputs[k].shape[-len(names)] > 1:
-                    inputs[k] = inputs[k][..., done : done + now, :]
-            first = done // call.every
-            after = np.empty((*batch, 3))
-            pieces = tuple(x[..., first : first + now // call.every, :] for x in states)
-            with np.errstate(all="ignore"):  # what is not finite is told by the row's status
-                kernel.run(batch, inputs, (*pieces, *last, after), workers)
-            event, done = after, done + now
-            for operand, piece in zip(program.kept, pieces, strict=True):
-                place = next((k for k, x in enumerate(program.given) if x.name == operand.name), None)
-                if place is not None:
-                    given[place] = piece[..., -1, :]
-            for operand, value in zip(program.last, last, strict=True):
-                given[[x.name for x in program.given].index(operand.name)] = value.copy()
+        for piece in call.kernel.pieces(call.batch, steps, call.arrays, states, threads):
+            done = piece
     except KeyboardInterrupt:
         for x in states:
-            x[..., done // call.every :, :] = np.nan
-        raise Interrupted(_found(call, states, last, event, done), done) from None
-    return _found(call, states, last, event, done)
+            x[..., done.done // call.every :, :] = np.nan
+        raise Interrupted(_found(call, states, done), done.done) from None
+    return _found(call, states, done)
 
 
 def _outputs(call: Call, out: tuple[Array, ...] | None, kept: int) -> tuple[Array, ...]:
@@ -335,12 +311,11 @@ def _outputs(call: Call, out: tuple[Array, ...] | None, kept: int) -> tuple[Arra
     return out
 
 
-def _found(
-    call: Call, states: tuple[Array, ...], last: list[Array], event: Array, done: int
-) -> Rollout | ControlledRollout:
-    status, step, joint = (event[..., k].astype(np.int64) for k in range(3))
-    step = np.where(status == 0, done, step)
+def _found(call: Call, states: tuple[Array, ...], piece: Piece) -> Rollout | ControlledRollout:
+    status, step, joint = (piece.event[..., k].astype(np.int64) for k in range(3))
+    step = np.where(status == 0, piece.done, step)
     if call.kernel.model.control is None:
         return Rollout(states[0], states[1], status, step, joint)
-    memory = last[0] if last else np.empty((*call.batch, 0))
+    memory = piece.last.get("memory", np.empty(0))
+    memory = np.broadcast_to(memory, (*call.batch, memory.shape[-1])).copy()
     return ControlledRollout(states[0], states[1], status, step, joint, memory, states[2])

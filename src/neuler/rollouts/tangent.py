@@ -17,7 +17,7 @@ from neuler.compiler.program import Phase, Program, Work
 from neuler.robot import Robot
 from neuler.robot.value import kept
 from neuler.rollouts.events import alarm, diagnosis
-from neuler.rollouts.loop import TimeLoop
+from neuler.rollouts.loop import Steps, TimeLoop
 from neuler.rollouts.model import Model, Values
 from neuler.rollouts.phases import Found, Phases, time_of, unique
 from neuler.rollouts.rollout import Integers, checked
@@ -85,8 +85,9 @@ class Tangent(TimeLoop):
         reads = unique("q", "qd", *phases.outside, *moved)
         step = phases.make(reads, ["q", "qd", "dq", "dv", "alarm"], trace)
         given = phases.operands(unique("q", "qd", "dt", *(x.name for x in model.held), *moved))
-        kept_ = phases.operands(["q", "qd", "dq", "dv"])
-        return Program(given, phases.operands(["tau"]), (), kept_, (), lambda: Work((Phase(step),), diagnosis(model)))
+        states = phases.operands(["q", "qd", "dq", "dv"])
+        streams = phases.operands(["tau"])
+        return Program(given, streams, (), states, states, lambda: Work((Phase(step),), diagnosis(model)))
 
 
 def rollout_sensitivities(robot: Robot, *arguments: Any, threads: int | None, **options: Any) -> RolloutSensitivities:
@@ -101,18 +102,14 @@ def rollout_sensitivities(robot: Robot, *arguments: Any, threads: int | None, **
     unit = np.eye(count)
     arrays = {**call.arrays, "dq": unit[:, :n], "dv": unit[:, n : 2 * n], "dp": unit[:, 2 * n :]}
     program = loop.program
-    inputs = [np.array([every, 1, call.start, 0], dtype=float)]
+    inputs = {}
     for operand, names in list(zip(program.inputs, loop.cores, strict=False))[1:]:
         value = arrays[operand.name]
         seed = operand.name in ("dq", "dv", "dp")
-        inputs.append(value if seed else np.expand_dims(value, value.ndim - len(names)))
+        inputs[operand.name] = value if seed else np.expand_dims(value, value.ndim - len(names))
     batch = (*call.batch, count)
-    kept_steps = call.steps // every
-    out = [np.empty((*batch, kept_steps, *operand.shape)) for operand in program.kept]
-    event = np.empty((*batch, 3))
-    workers = loop.workers(batch, call.steps, threads)
-    with np.errstate(all="ignore"):
-        loop.run(batch, inputs, (*out, event), workers)
+    out = [np.empty((*batch, call.steps // every, *operand.shape)) for operand in program.kept]
+    *_, (_, _, event) = loop.pieces(batch, Steps(call.steps, every, start=call.start), inputs, out, threads)
     q, qd = (x[..., 0, :, :] for x in out[:2])
     dq, dqd = (np.moveaxis(x, -3, -1) for x in out[2:])
     status, step, joint = (event[..., 0, k].astype(np.int64) for k in range(3))
