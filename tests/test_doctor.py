@@ -111,6 +111,7 @@ def test_inertia_matrix_of_a_pendulum():
 number = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 1.0, -1.0])
 
 
+@pytest.mark.filterwarnings("ignore:.*has a negative mass")
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(number, st.tuples(number, number, number), st.tuples(*[number] * 6)), min_size=1, max_size=4),

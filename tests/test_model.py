@@ -269,7 +269,8 @@ def test_with_payload():
     point = np.array(placement.rotation) @ (0, 0, 0.1) + placement.translation
     expected = np.array(robot.links[index].first_moment) + 3 * point
     np.testing.assert_allclose(loaded.links[index].first_moment, expected, atol=1e-14)
-    unloaded = loaded.with_payload("tool", -3.0, com=(0, 0, 0.1), inertia=(-0.1, -0.1, -0.1))
+    with pytest.warns(UserWarning, match="the payload of 'tool' has a negative mass, -3 kg"):
+        unloaded = loaded.with_payload("tool", -3.0, com=(0, 0, 0.1), inertia=(-0.1, -0.1, -0.1))
     np.testing.assert_allclose(unloaded.links[index].inertia, robot.links[index].inertia, atol=1e-14)
 
 

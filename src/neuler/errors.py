@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
+_HOME = os.path.dirname(os.path.abspath(__file__)) + os.sep
+"""Where the package lies."""
+
 
 class NeulerError(Exception):
     """Base of every error that neuler raises on purpose."""
@@ -21,3 +27,11 @@ class InputError(NeulerError, ValueError):
 
 class CompileError(NeulerError, RuntimeError):
     """The compiler could not produce machine code for this CPU."""
+
+
+def caller() -> int:
+    """For warnings: how many levels up the code is that is not neuler's own, whose call it was."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from neuler.cli import bench, cache, evaluate, info, plan, report, simulate
@@ -26,7 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     chosen = parser().parse_args(arguments)
     try:
-        code = chosen.run(chosen) or 0
+        with warnings.catch_warnings():
+            warnings.showwarning = _warned
+            code = chosen.run(chosen) or 0
         sys.stdout.flush()
     except BrokenPipeError:
         # Python flushes stdout once more as it ends: give it somewhere to go.
@@ -36,10 +39,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (NeulerError, OSError) as error:
         print(f"neuler: error: {_message(error)}", file=sys.stderr)
         return 2
+    except MemoryError as error:
+        print(f"neuler: error: there is not enough memory for that: {error or 'ask for less'}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("neuler: interrupted", file=sys.stderr)
         return 130
     return int(code)
+
+
+def _warned(message: Warning | str, category: type[Warning], *where: object, **more: object) -> None:
+    """A warning as the command line tells it: without a place in the code, on one line."""
+    from neuler.plain import shown
+
+    print(f"neuler: warning: {shown(str(message))}", file=sys.stderr)
 
 
 def _message(error: Exception) -> str:

@@ -127,18 +127,21 @@ def _value(text: str) -> tuple[str, float]:
 
 def _values(path: str) -> list[tuple[str, float]]:
     """Symbols from a file of lines D3 = 0.45 (TOML), or from a JSON object."""
-    import tomllib
+    from neuler.files.problems import LARGEST, Problem
+    from neuler.formats.source import check_size
+    from neuler.robot.numbers import told
 
     with open(path, "rb") as file:
-        data = file.read()
+        data = file.read(LARGEST + 1)
+    check_size(path, len(data), LARGEST)
     try:
         text = data.decode("utf-8-sig")
-        found = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+        found = json.loads(text) if text.lstrip().startswith("{") else Problem.of_text(text).table
     except (ValueError, RecursionError) as error:  # also not UTF-8, not JSON, not TOML
         raise InputError(f"--values {path}: expected lines such as D3 = 0.45, or a JSON object: {error}") from None
     for name, value in found.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > sys.float_info.max:
-            raise InputError(f"--values {path}: {name!r} must be a finite number, got {str(value)[:60]}")
+            raise InputError(f"--values {path}: {name!r} must be a finite number, got {told(value)}")
     return [(name, float(value)) for name, value in found.items()]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 from neuler.cli.common import load_robot, print_json, robot_command
@@ -19,7 +20,9 @@ def run(chosen: Any) -> int:
     """Print a text or JSON; 1 where the doctor's errors are to count."""
     from neuler.view import data, text
 
-    robot = load_robot(chosen)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # what is wrong is among the findings
+        robot = load_robot(chosen)
     found = robot.check()
     if chosen.json:
         print_json(data.as_dict(robot, found))

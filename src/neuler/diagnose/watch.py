@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.errors import InputError, RobotError
+from neuler.errors import InputError, RobotError, caller
 from neuler.robot import Robot
 from neuler.robot.configuration import length_instead_of_one, listed, no_rotation, quaternions
 from neuler.tolerances import OPEN
@@ -20,7 +18,6 @@ from neuler.trace.recipe import Operand
 
 SHAKY = 1e-6
 """Of a singularity measure: where a result is NaN and the measure is less, the pose is to blame."""
-_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 EDGE = 1e-3
 """Share of the tolerance of a quaternion's length in which float32 may judge otherwise."""
 
@@ -77,15 +74,7 @@ def _warn(whose: str, reasons: Iterable[tuple[Rows, str, str]]) -> None:
     """One warning for all reasons that have rows, each with its remedy."""
     told = [f"{reason}{listed(rows)}{remedy and f' ({remedy})'}" for rows, reason, remedy in reasons if rows.any()]
     if told:
-        warnings.warn(f"{whose}: {'; '.join(told)}; the result is NaN there", RuntimeWarning, stacklevel=_caller())
-
-
-def _caller() -> int:
-    """How many levels up the code is that is not neuler's own: whose call it was."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
-        frame, level = frame.f_back, level + 1
-    return level
+        warnings.warn(f"{whose}: {'; '.join(told)}; the result is NaN there", RuntimeWarning, stacklevel=caller())
 
 
 def _vanishes(joints: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from neuler import formats, robots
 from neuler.errors import FormatError, NeulerError
 from neuler.files.problems import Section
+from neuler.formats.strict import refuse_errors
 from neuler.robot import Friction, Motor, Robot, Transform
 from neuler.robot.friction import LAWS
 
@@ -19,7 +20,8 @@ _FILE_OPTIONS = {"mimic": ("refuse", "couple", "independent"), "floating": ("fre
 def read_robot(section: Section, known_only: bool = False) -> Robot:
     """The robot of a table: ``file`` or ``name``, then changes.
 
-    ``mimic``, ``floating``, ``missing``, ``values``: of the file's format. ``free_base``, ``gravity``, ``friction =
+    ``mimic``, ``floating``, ``missing``, ``values``: of the file's format. ``strict = true`` refuses a robot in which
+    ``robot.check()`` finds errors. ``free_base``, ``gravity``, ``friction =
     false``, ``passive``, ``independent``; tables [[robot.payload]] (frame, mass, com, inertia), [[robot.spring]]
     (joint, stiffness, rest, role), [[robot.frame]] (name, link, at), [[robot.motor]] (the fields of ``Motor``),
     [[robot.friction_law]] (joint, law, its numbers). A
@@ -32,7 +34,10 @@ def read_robot(section: Section, known_only: bool = False) -> Robot:
     ('two_link', 8, (0.0, 0.0, 0.0))
     """
     try:
-        return changed(section, _loaded(section), known_only)
+        found = changed(section, _loaded(section), known_only)
+        if section.flag("strict"):
+            refuse_errors(found)
+        return found
     except NeulerError as error:
         if isinstance(error, FormatError):
             raise

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -35,6 +36,8 @@ Spot = tuple[str | int, ...]
 
 LARGEST = 4 * 2**20
 """Bytes of a problem file; data belong in files of their own."""
+DEEPEST = 100
+"""Parts of a dotted key: TOML's reader needs time and memory with the square of their number."""
 MISSING: Any = object()
 """Default of what must be there."""
 
@@ -69,6 +72,8 @@ class Problem:
         except UnicodeDecodeError as error:
             line = data[: error.start].count(b"\n") + 1
             raise FormatError(f"{label}: line {line}: is not UTF-8 text: {error.reason}") from None
+        if _longest_key(text) > DEEPEST:
+            raise FormatError(f"{label}: has a key of more than {DEEPEST} parts; its tables are nested too deep")
         try:
             table = tomllib.loads(text.replace("\r\n", "\n"))
         except tomllib.TOMLDecodeError as error:
@@ -171,14 +176,20 @@ class Section:
             raise self.error(key, f"expected {_wanted('a number', above, least, most)}, got {_got(value)}")
         return found
 
-    def whole(self, key: str, default: Default = MISSING, *, least: int = 0) -> int | Default:
-        """A whole number."""
+    def whole(self, key: str, default: Default = MISSING, *, least: int = 0, most: int | None = None) -> int | Default:
+        """A whole number, from ``least`` to ``most``."""
         value = self.raw(key, default)
         if key not in self.table:
             return value
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise self.error(key, f"expected a whole number, {least} or more, got {_got(value)}")
-        return value
+        if (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and least <= value
+            and (most is None or value <= most)
+        ):
+            return value
+        span = f"{least} or more" if most is None else f"from {least} to {most}"
+        raise self.error(key, f"expected a whole number, {span}, got {_got(value)}")
 
     def text(self, key: str, default: Default = MISSING, *, among: Sequence[str] = ()) -> str | Default:
         """A text that is not empty, one of those given where there are some."""
@@ -309,6 +320,8 @@ def _got(value: object) -> str:
     for kind, name in kinds.items():
         if isinstance(value, kind):
             return f"{name} {str(value).lower()}" if kind is bool else f"{name} of {len(value)}"  # type: ignore[arg-type]
+    if isinstance(value, int) and value.bit_length() > 10_000:
+        return f"a whole number of {value.bit_length()} bits"  # Python does not print those of many digits
     return clip(value) if isinstance(value, str) else str(value)[:60]
 
 
@@ -354,6 +367,23 @@ def _lines(text: str) -> dict[Spot, int]:
             for k in range(len(keys)):
                 found.setdefault((*here, *keys[: k + 1]), number)
     return found
+
+
+def _longest_key(text: str) -> int:
+    """Parts of the longest dotted key, as far as one sees without parsing.
+
+    >>> _longest_key("robot.payload.mass = 1.5")
+    3
+    """
+    longest = run = 0
+    for piece in text.split("."):
+        whole = _PIECE.fullmatch(piece) is not None  # else a key ends in it, and another one may begin
+        longest, run = max(longest, run + 1), run + 1 if whole else 1
+    return longest
+
+
+_PIECE = re.compile(r"[ \t]*[^\s=,\[\]{}]+[ \t]*")
+"""What may stand between two dots of a key."""
 
 
 def _keys(text: str) -> list[str]:

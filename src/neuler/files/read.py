@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import FormatError
+from neuler.files.archives import Archive
+from neuler.files.cells import bare
+from neuler.files.columns import spellings
 from neuler.files.ends import STANDARD, as_text, name_of, source
 from neuler.files.match import Chosen, first, match, signature
 from neuler.files.states import Closing, Where, ready
@@ -63,7 +65,7 @@ def read_csv(
 
 
 def _parts(path: str, rows: Any, kernel: Kernel, chosen: Chosen, chunk: int, ways: Sequence[Closing]) -> Iterator[Part]:
-    header = [name.strip() for name in next(rows, [])]
+    header = bare(next(rows, []), spellings(kernel.robot, kernel.inputs, kernel.options))
     if not header:
         raise FormatError(f"{path}: is empty; expected a header that names the columns, then one state a row")
     columns = match(path, header, kernel, chosen, ways)
@@ -156,23 +158,12 @@ def read_npz(path: str, kernel: Kernel, chosen: Chosen, ways: Sequence[Closing] 
 
 
 def _arrays(path: str, told: str, known: Sequence[str], chosen: Chosen) -> dict[str, NDArray[Any]]:
-    """All that are wanted, by name; nothing is unpickled."""
-    name = ""
-    try:
-        with source(path) as raw:
-            archive = np.load(io.BytesIO(raw.read()) if path == STANDARD else raw, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise FormatError(f"{told}: is a single array, not an .npz archive of named arrays")
-            chosen.check(told, archive.files)
-            found = {}
-            for name in archive.files:
-                if not chosen.ignores(name) and (name in known or not chosen.drop):
-                    found[name] = archive[name]
-            return found
-    except (zipfile.BadZipFile, ValueError, EOFError, KeyError) as error:
-        if isinstance(error, FormatError):
-            raise
-        if not name:
-            raise FormatError(f"{told}: cannot be read as an .npz archive of numbers: {error}") from None
-        remedy = "" if name in known else f"; --ignore {name!r} leaves it out"
-        raise FormatError(f"{told}: array {name!r} cannot be read: {error}{remedy}") from None
+    """All that are wanted, by name."""
+    with source(path) as raw:
+        archive = Archive(io.BytesIO(raw.read()) if path == STANDARD else raw, told)
+        chosen.check(told, archive.names)
+        return {
+            name: archive.read(name, "" if name in known else f"; --ignore {name!r} leaves it out")
+            for name in archive.names
+            if not chosen.ignores(name) and (name in known or not chosen.drop)
+        }

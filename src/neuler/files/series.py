@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import FormatError, NeulerError
+from neuler.files.cells import write_row
 from neuler.files.ends import written
 
 KINDS = ("csv", "npz", "parquet")
@@ -50,7 +51,7 @@ def save_series(
 def _csv(file: IO[bytes], columns: Mapping[str, NDArray[Any]]) -> None:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(columns)
+    write_row(text, list(columns))
     count = len(next(iter(columns.values())))
     for first in range(0, max(count, 1), _ROWS):
         rows.writerows(zip(*(column[first : first + _ROWS].tolist() for column in columns.values()), strict=True))

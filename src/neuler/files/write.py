@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import FormatError
+from neuler.files.cells import write_row
 from neuler.files.columns import column_names
 from neuler.files.match import refuse_clash
 from neuler.kernels import Kernel
@@ -36,16 +37,16 @@ def write_csv(
         flat = [np.reshape(x, (-1, o.size)) for x, o in zip(outputs, kernel.outputs, strict=True)]
         together = np.concatenate(flat, axis=1)
         text = io.StringIO()
-        rows = csv.writer(text, lineterminator="\n")
         if names is None:
             names = [name for found, _ in beside for name in found]
             refuse_clash(source, kernel, names, results)
-            rows.writerow([*names, *results])
+            write_row(text, [*names, *results])
         if names:
             cells = zip(*(column for _, columns in beside for column in columns), strict=True)
-            rows.writerows([*left, *right] for left, right in zip(cells, together.tolist(), strict=True))
+            for left, right in zip(cells, together.tolist(), strict=True):
+                write_row(text, [*left, *right])
         else:
-            rows.writerows(together.tolist())
+            csv.writer(text, lineterminator="\n").writerows(together.tolist())
         file.write(text.getvalue().encode("utf-8"))
         states += len(together)
     return states, names or []

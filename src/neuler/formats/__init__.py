@@ -11,13 +11,14 @@ from neuler.formats import par
 from neuler.formats.dh import DHRow, KhalilRow, from_dh
 from neuler.formats.registry import FORMATS, checked, format_of, suffixes
 from neuler.formats.source import Source
+from neuler.formats.strict import refuse_errors
 from neuler.formats.urdf import load_urdf
 from neuler.robot import Robot
 
 __all__ = ["DHRow", "KhalilRow", "from_dh", "load", "load_urdf", "par", "save"]
 
 
-def load(source: Source, *, floating_base: bool = False, **options: Any) -> Robot:
+def load(source: Source, *, floating_base: bool = False, strict: bool = False, **options: Any) -> Robot:
     """A robot from a file, read by its suffix, or from its text.
 
     Supported: URDF (``.urdf``, or ``.xml`` with the root element ``<robot>``) with the options of
@@ -26,7 +27,8 @@ def load(source: Source, *, floating_base: bool = False, **options: Any) -> Robo
     with ``<`` and other bytes as XML. Closed loops and mimic joints are loops and couplings of
     the robot.
 
-    ``floating_base=True`` frees the base: :meth:`Robot.with_free_base`.
+    ``floating_base=True`` frees the base: :meth:`Robot.with_free_base`. ``strict=True`` refuses a robot that cannot
+    be, in which :meth:`Robot.check` finds errors; else a negative mass gives a warning.
 
     >>> load("<robot name='block'><link name='base'/></robot>").link_names
     ('base',)
@@ -38,10 +40,13 @@ def load(source: Source, *, floating_base: bool = False, **options: Any) -> Robo
     if not os.fspath(source).strip():
         known = ", ".join(suffixes())
         raise FormatError(f"got an empty text: give the path of a robot file ({known}), or its whole text")
-    if not isinstance(floating_base, bool):
-        raise FormatError(f"option 'floating_base' must be True or False, got {floating_base!r}")
+    for name, value in (("floating_base", floating_base), ("strict", strict)):
+        if not isinstance(value, bool):
+            raise FormatError(f"option {name!r} must be True or False, got {value!r}")
     form = format_of(source)
     found = form.read(source, **checked(form, options))
+    if strict:
+        refuse_errors(found)
     return _freed(found) if floating_base else found
 
 

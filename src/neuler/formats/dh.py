@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.errors import FormatError, RobotError
+from neuler.formats.strict import refuse_errors
 from neuler.naming import closest
 from neuler.robot import Frame, Joint, Limits, Link, Robot
 from neuler.robot.link import inertia6
+from neuler.robot.numbers import told
 from neuler.robot.transform import Transform
 
 CONVENTIONS = ("standard", "khalil")
@@ -54,7 +56,7 @@ class _Row:
         object.__setattr__(self, "limits", _limits(self.limits))
         for key in ("name", "link"):
             if not isinstance(getattr(self, key), str):
-                raise FormatError(f"{key} must be text, got {getattr(self, key)!r}")
+                raise FormatError(f"{key} must be text, got {told(getattr(self, key))}")
 
     def body(self, name: str) -> Link:
         """The link, in the frame that the row defines."""
@@ -101,8 +103,7 @@ class DHRow(_Row):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.kind not in KINDS:
-            raise FormatError(f"kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
+        _kind(self.kind)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +172,7 @@ def from_dh(
     gravity: ArrayLike = (0.0, 0.0, -9.81),
     base: Transform | ArrayLike | None = None,
     tool: Transform | ArrayLike | None = None,
+    strict: bool = False,
 ) -> Robot:
     """A robot from a Denavit-Hartenberg table: mappings with the fields of a row, rows themselves, or numbers.
 
@@ -179,6 +181,9 @@ def from_dh(
     alpha = alpha(i-1), r = d(i)). ``gravity`` (m/s^2) is expressed in the base link's frame, in
     which frame 0 of the table has the placement ``base``; ``tool`` is the placement of the frame
     "tool" in the last row's frame. Both are transforms or 4x4 matrices; lengths in m, angles in rad.
+
+    ``strict=True`` refuses a robot that cannot be, in which ``robot.check()`` finds errors; else a negative mass gives
+    a warning.
 
     Numbers are an array (N, 4), or N lists of four: theta, d, a, alpha in the standard convention; alpha, d, theta, r
     in Khalil's, without gamma and b. Their joints are revolute and their links have no mass; rows can tell more.
@@ -215,7 +220,10 @@ def from_dh(
     if tool is not None:
         last = frames[-1] if frames else Frame("", links[-1].name)
         frames.append(Frame("tool", last.link, last.placement @ _transform("tool", tool)))
-    return Robot(name, links, joints, gravity=gravity, frames=frames)
+    found = Robot(name, links, joints, gravity=gravity, frames=frames)
+    if strict:
+        refuse_errors(found)
+    return found
 
 
 Parts = tuple[list[Link], list[Joint], list[Frame]]
@@ -267,9 +275,9 @@ def _antecedents(rows: list[KhalilRow], names: list[str]) -> list[int]:
                 raise FormatError(f"row {k}: antecedent {given!r} is no link of the table{_closest(given, numbered)}")
             given = numbered[given]
         elif isinstance(given, bool) or not isinstance(given, numbers.Integral):
-            raise FormatError(f"row {k}: antecedent must be a link's number or name, got {given!r}")
+            raise FormatError(f"row {k}: antecedent must be a link's number or name, got {told(given)}")
         if not 0 <= given <= len(rows):
-            raise FormatError(f"row {k}: antecedent must be 0 (the base) to {len(rows)}, got {given}")
+            raise FormatError(f"row {k}: antecedent must be 0 (the base) to {len(rows)}, got {told(given)}")
         found.append(int(given))
     reached = {0}
     for k in range(1, len(found)):
@@ -318,13 +326,12 @@ def _row(k: int, row: Any, row_type: type[DHRow | KhalilRow], columns: Sequence[
             if key == "sigma" and target == "kind":
                 value = KINDS[_sigma(value)]
             elif key == "kind" and target == "sigma":
-                if value not in KINDS:
-                    raise FormatError(f"kind must be one of {', '.join(KINDS)}, got {value!r}")
-                value = KINDS.index(value)
+                value = KINDS.index(_kind(value))
             values[target] = value
         return row_type(**values)
     except (FormatError, RobotError) as error:
-        named = f"row {k} ({row['name']!r})" if row.get("name") else f"row {k}"
+        name = row.get("name")
+        named = f"row {k} ({name!r})" if isinstance(name, str) and name else f"row {k}"
         raise FormatError(f"{named}: {error}") from None
 
 
@@ -340,7 +347,7 @@ def _number(key: str, value: Any) -> float:
             raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise FormatError(f"{key} must be a number, got {value!r}") from None
+        raise FormatError(f"{key} must be a number, got {told(value)}") from None
     if not math.isfinite(number):
         raise FormatError(f"{key} must be finite, got {number}")
     return number
@@ -352,17 +359,15 @@ def _numbers(key: str, value: Any, length: int) -> tuple[float, ...]:
     except TypeError:
         items = []
     if len(items) != length:
-        raise FormatError(f"{key} must be {length} numbers, got {value!r}")
+        raise FormatError(f"{key} must be {length} numbers, got {told(value)}")
     return tuple(items)
 
 
 def _inertia(value: Any) -> tuple[float, ...]:
     try:
         return inertia6(value, "inertia")
-    except (TypeError, ValueError) as error:
-        if isinstance(error, RobotError):
-            raise FormatError(str(error)) from None
-        raise FormatError(f"inertia must be 3 or 6 numbers or a 3x3 matrix, got {value!r}") from None
+    except RobotError as error:
+        raise FormatError(str(error)) from None
 
 
 def _limits(value: Any) -> Limits:
@@ -370,16 +375,22 @@ def _limits(value: Any) -> Limits:
         return value
     try:
         bounds = [float(bound) for bound in value]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         bounds = []
     if len(bounds) != 2 or any(map(math.isnan, bounds)):
-        raise FormatError(f"limits must be a Limits or (lower, upper), got {value!r}")
+        raise FormatError(f"limits must be a Limits or (lower, upper), got {told(value)}")
     return Limits(*bounds)
+
+
+def _kind(value: Any) -> str:
+    if not isinstance(value, str) or value not in KINDS:
+        raise FormatError(f"kind must be one of {', '.join(KINDS)}, got {told(value)}")
+    return value
 
 
 def _sigma(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value not in (0, 1, 2):
-        raise FormatError(f"sigma must be 0 (revolute), 1 (prismatic) or 2 (fixed), got {value!r}")
+        raise FormatError(f"sigma must be 0 (revolute), 1 (prismatic) or 2 (fixed), got {told(value)}")
     return int(value)
 
 

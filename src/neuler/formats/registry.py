@@ -114,7 +114,7 @@ def checked(form: Format, options: dict[str, Any]) -> dict[str, Any]:
     for name in options:
         if name not in form.options:
             known = ", ".join(form.options)
-            raise FormatError(f"load: unknown option {name!r}; {form.name} files take {known}, floating_base")
+            raise FormatError(f"load: unknown option {name!r}; {form.name} files take {known}, floating_base, strict")
     return options
 
 

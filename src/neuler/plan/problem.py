@@ -27,6 +27,7 @@ from neuler.plan.planned import Planned
 from neuler.plan.planning import FRICTION, Plan
 from neuler.plan.relations import Relation
 from neuler.plan.solvers.choice import SOLVERS
+from neuler.plan.starting import MOST_STARTS
 from neuler.robot import Robot, Transform
 from neuler.simulate.problem import Output
 
@@ -142,11 +143,11 @@ def _solve_options(section: Section) -> dict[str, Any]:
     found: dict[str, Any] = {
         "solver": section.text("solver", "auto", among=("auto", *SOLVERS)),
         "tolerance": section.number("tolerance", 1e-8, above=0.0),
-        "iterations": section.whole("iterations", 500, least=1),
+        "iterations": section.whole("iterations", 500, least=1, most=2**31 - 1),
         "refine": section.flag("refine", True),
         "seed": section.whole("seed", None),
     }
-    starts = section.whole("starts", 1, least=1)
+    starts = section.whole("starts", 1, least=1, most=MOST_STARTS)
     if starts > 1:
         found["starts"] = starts
     seconds = section.number("seconds", None, above=0.0)

@@ -7,10 +7,8 @@ the arrays by the same names. JSON has the shape of ROS's trajectory_msgs/JointT
 
 from __future__ import annotations
 
-import csv
 import json
 import os
-import zipfile
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import FormatError, InputError
+from neuler.files.archives import Archive
+from neuler.files.cells import numbers_below
 from neuler.files.columns import column_names, slots, units
 from neuler.files.ends import written
 from neuler.files.series import KINDS, save_series
@@ -169,11 +169,20 @@ def _driven(robot: Robot) -> list[tuple[str, int, int, int]]:
 
 
 def _of_arrays(where: str, robot: Robot) -> Samples:
+    found: dict[str, Array] = {}
+    joints: tuple[str, ...] = ()
     try:
-        with np.load(where, allow_pickle=False) as archive:
-            joints = tuple(archive["force_names"].tolist()) if "force_names" in archive.files else ()
-            found = {name: np.asarray(archive[name], float) for name in archive.files if name != "force_names"}
-    except (OSError, zipfile.BadZipFile, ValueError, EOFError, AttributeError, TypeError) as error:
+        with open(where, "rb") as file:
+            archive = Archive(file, repr(where))
+            for name in archive.names:
+                value = archive.read(name)
+                if name == "force_names":
+                    joints = tuple(map(str, np.atleast_1d(value).tolist()))
+                else:
+                    found[name] = np.asarray(value, float)
+    except (OSError, TypeError, ValueError) as error:
+        if isinstance(error, FormatError):
+            raise
         raise FormatError(f"{where!r}: cannot be read as an archive of numbers: {error}") from None
     named = names_of(robot, joints)
     for name in ("t", *named):
@@ -191,13 +200,10 @@ def _of_arrays(where: str, robot: Robot) -> Samples:
 
 def _of_table(where: str, robot: Robot) -> Samples:
     try:
-        with open(where, encoding="utf-8-sig", newline="") as file:
-            header = [cell.strip() for cell in next(csv.reader(file), [])]
-            rows = np.loadtxt(file, delimiter=",", ndmin=2)
-    except (OSError, ValueError) as error:
-        raise FormatError(f"{where!r}: cannot be read as a table of numbers: {error}") from None
-    if rows.shape[-1] != len(header) or not len(rows):
-        raise FormatError(f"{where!r}: has {len(header)} columns in its header and {rows.shape[-1]} below")
+        every = names_of(robot, tuple(joint.name for joint in robot.tree.joints))
+        header, rows = numbers_below(where, [name for names in every.values() for name in names])
+    except FormatError as error:
+        raise FormatError(f"{where!r}: {error}") from None
     joints = tuple(name.removeprefix("force_") for name in header if name.startswith("force_"))
     arrays: dict[str, Array] = {}
     for array, wanted in ({"t": ["t"]} | names_of(robot, joints)).items():

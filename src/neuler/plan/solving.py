@@ -54,7 +54,7 @@ class Settings:
 
     def check(self) -> None:
         """Refuse what makes no sense."""
-        whole("solve: iterations", self.iterations, 1)
+        whole("solve: iterations", self.iterations, 1, 2**31 - 1)
         whole("solve: rounds", self.rounds, 0)
         for name in ("tolerance", "seconds"):
             value = getattr(self, name)

@@ -16,6 +16,8 @@ from neuler.plan.solving import Settings, solved
 
 STRAIGHT = -1
 """The number of the start that does not stray."""
+MOST_STARTS = 100_000
+"""Starts of one solve: each is a programme of its own, solved and kept."""
 
 
 def started(plan: Any, settings: Settings, seed: int) -> Planned:
@@ -27,7 +29,7 @@ def solve_starts(
     plan: Any, settings: Settings, starts: Any, seed: int | None, workers: int | None, progress: Any
 ) -> Planned:
     """The best of ``starts``: the straight guess, then seeds from ``seed`` (0) on."""
-    starts = whole("solve: starts", starts, 1)
+    starts = whole("solve: starts", starts, 1, MOST_STARTS)
     first = 0 if seed is None else seed
     seeds = [STRAIGHT, *range(first, first + starts - 1)]
     notes = []

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from neuler.errors import RobotError
+from neuler.errors import RobotError, caller
 from neuler.naming import listed
 from neuler.robot.coupling import Coupling, in_order
 from neuler.robot.joint import Joint
@@ -79,6 +80,22 @@ def outward(
     ordered_joints = [joint for joint in ordered_joints if not joint.inner]
     ordered_joints += [joint for joint in joints if joint.inner]  # those of motors stand last, in the order given
     return (ordered_links[0], *(by_name[joint.child] for joint in ordered_joints)), tuple(ordered_joints)
+
+
+def warn_of_negative(owner: str, links: Sequence[Link]) -> None:
+    """One warning about links of negative mass, which no body has; of a link once, not of every robot made of it."""
+    bad = [link for link in links if link.mass < 0 and "_warned" not in link.__dict__]
+    if not bad:
+        return
+    more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+    warnings.warn(
+        f"{owner}: link {bad[0].name!r} has a negative mass, {bad[0].mass:.6g} kg{more}; robot.check() lists what is "
+        "wrong with a robot, strict=True of neuler.load and from_dh refuses it",
+        UserWarning,
+        stacklevel=caller(),
+    )
+    for link in bad:
+        link.__dict__["_warned"] = True
 
 
 def sequence(owner: str, what: str, value: object) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.errors import RobotError
-from neuler.robot.numbers import finite
+from neuler.robot.numbers import finite, told
 from neuler.robot.value import kept
 from neuler.trace.graph import Node, Scalar
 from neuler.trace.scalars import less, where
@@ -26,10 +26,10 @@ _MOST = 500
 def _numbers(owner: str, what: str, values: ArrayLike) -> tuple[float, ...]:
     try:
         found = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = np.zeros((0, 0))
     if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
-        raise RobotError(f"{owner}: {what} must be a list of finite numbers, got {values!r}")
+        raise RobotError(f"{owner}: {what} must be a list of finite numbers, got {told(values)}")
     return tuple((found + 0.0).tolist())
 
 

@@ -167,7 +167,7 @@ class Driven:
 def _numbers(verb: str, name: str, values: ArrayLike, length: int) -> Array:
     try:
         found = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{verb}: {name} is not a regular array of numbers") from None
     if found.ndim == 0 or found.shape[-1] != length:
         raise InputError(f"{verb}: expected {name} with last axis {length}, got shape {found.shape}")

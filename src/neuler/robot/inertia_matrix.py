@@ -88,12 +88,14 @@ def without_inertia(samples: Samples) -> Inertialess | None:
     scaled = [m / root / root[:, None] for m in matrices]
     if not all(np.isfinite(m).all() for m in scaled):
         return Inertialess((), incomparable=True)
-    spectra = [np.linalg.eigh(m) for m in scaled]
-    if not all(values[0] <= TOGETHER for values, _ in spectra):
-        return None
-    values, motions = spectra[-1]
-    part = np.abs(motions[:, values <= TOGETHER]).max(axis=1)
-    negative = all(values[0] < -TOGETHER for values, _ in spectra)
+    least = []
+    for m in scaled:
+        least.append(float(np.linalg.eigvalsh(m)[0]))
+        if least[-1] > TOGETHER:
+            return None
+    values, motions = np.linalg.eigh(scaled[-1])
+    part = np.abs(motions[:, values <= TOGETHER]).max(axis=1, initial=0.0)
+    negative = all(value < -TOGETHER for value in least)
     return Inertialess(_named(names, part > _TAKES_PART), together=True, negative=negative)
 
 
@@ -131,15 +133,21 @@ class _Pose:
             position += joint.nq
             above.append([*above[parent], *range(first, len(self.screws))])
         rotors = [joint.rotor_inertia for joint in robot.moving_joints for _ in range(joint.nv)]
+        screws = np.array(self.screws).reshape(-1, 6)
         self.matrix, self.most = np.diag(rotors), np.abs(np.array(rotors, dtype=float))
         """The inertia matrix; and by velocity all that a joint carries, turned any way about its origin."""
-        for link, pose, path in zip(robot.links, poses, above, strict=True):
-            if path:
-                inertia = spatial(link, pose)
-                columns = np.array([self.screws[k] for k in path]).T
-                self.matrix[np.ix_(path, path)] += columns.T @ inertia @ columns
-                for k in path:
-                    self.most[k] += self._most(k, link, pose, inertia)
+        bodies = [spatial(link, pose) for link, pose in zip(robot.links, poses, strict=True)]
+        for body, path in zip(bodies, above, strict=True):
+            self.most[path] += self._most(body, screws[path], path)
+        for k, joint in reversed(list(enumerate(robot.joints, start=1))):  # children first: composite bodies
+            parent, path = index[joint.parent], above[k]
+            bodies[parent] = bodies[parent] + bodies[k]
+            before, own = path[: len(above[parent])], path[len(above[parent]) :]
+            if own:
+                force = screws[own] @ bodies[k]
+                self.matrix[np.ix_(own, own)] += force @ screws[own].T
+                self.matrix[np.ix_(own, before)] = across = force @ screws[before].T
+                self.matrix[np.ix_(before, own)] = across.T
 
     def _moved(self, joint: Joint, pose: Array, q: Array) -> Array:
         """The child's pose; the joint's screws are noted."""
@@ -153,12 +161,12 @@ class _Pose:
             self.origins.append(at)
         return pose
 
-    def _most(self, k: int, link: Link, pose: Array, inertia: Array) -> float:
-        if not self.screws[k][3:].any():  # a slide
-            return abs(link.mass)
-        p = self.origins[k]
-        s = pose[:3, :3] @ np.asarray(link.first_moment) + link.mass * pose[:3, 3]
-        return abs(float(np.trace(inertia[3:, 3:]) + 2 * link.mass * (p @ p) - 4 * (s @ p)))
+    def _most(self, body: Array, screws: Array, path: Sequence[int]) -> Array:
+        """Of one link, by the velocities that move it: its mass of slides, its inertia about their origins of turns."""
+        mass, moment = body[0, 0], np.array([body[5, 1], body[3, 2], body[4, 0]])
+        p = np.array([self.origins[k] for k in path]).reshape(-1, 3)
+        turned = np.trace(body[3:, 3:]) + 2 * mass * np.sum(p * p, axis=1) - 4 * p @ moment
+        return np.abs(np.where(screws[:, 3:].any(axis=1), turned, mass))
 
 
 def spatial(link: Link, pose: Array) -> Array:

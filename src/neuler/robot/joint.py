@@ -11,7 +11,7 @@ from neuler.errors import RobotError
 from neuler.naming import closest
 from neuler.robot.friction import Friction, check_law
 from neuler.robot.kinds import DRIVES, KINDS, Kind
-from neuler.robot.numbers import finite, vector
+from neuler.robot.numbers import finite, told, vector
 from neuler.robot.transform import Transform, Vec3
 
 ROLES = ("driven", "passive", "elastic", "guide")
@@ -30,10 +30,10 @@ class Limits:
         for name in ("lower", "upper", "velocity", "effort"):
             try:
                 value = float(getattr(self, name))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 value = math.nan
             if math.isnan(value):
-                raise RobotError(f"limit {name!r} must be a number, got {getattr(self, name)!r}")
+                raise RobotError(f"limit {name!r} must be a number, got {told(getattr(self, name))}")
             object.__setattr__(self, name, value + 0.0)
 
     def led(self, follower: Limits, ratio: float, offset: float) -> Limits:

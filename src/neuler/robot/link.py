@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import RobotError
-from neuler.robot.numbers import finite, vector
+from neuler.robot.numbers import finite, told, vector
 from neuler.robot.transform import Transform, Vec3
 
 Inertia6 = tuple[float, float, float, float, float, float]
@@ -19,8 +19,8 @@ def inertia6(value: ArrayLike, owner: str = "inertia") -> Inertia6:
     """Six numbers (xx, yy, zz, xy, xz, yz) from six, three (a diagonal) or a symmetric 3x3 matrix."""
     try:
         a = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise RobotError(f"{owner}: inertia must be 3 or 6 numbers or a 3x3 matrix, got {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise RobotError(f"{owner}: inertia must be 3 or 6 numbers or a 3x3 matrix, got {told(value)}") from None
     if a.shape == (3,):
         a = np.concatenate([a, np.zeros(3)])
     elif a.shape == (3, 3):

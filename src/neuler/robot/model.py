@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuler.errors import RobotError
+from neuler.errors import RobotError, caller
 from neuler.naming import listed
-from neuler.robot.checks import check_couplings, check_independent, check_loops, outward, sequence
+from neuler.robot.checks import check_couplings, check_independent, check_loops, outward, sequence, warn_of_negative
 from neuler.robot.configuration import Configurations
 from neuler.robot.coupling import Coupling, in_order
 from neuler.robot.driven import Driven
@@ -104,6 +105,8 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
         independent: str | Iterable[str] | None = None,
         motors: Iterable[Motor] = (),
     ) -> None:
+        if not isinstance(name, str):
+            raise RobotError(f"a robot needs a name, got {name!r}")
         owner = f"robot {name!r}"
         lists = (("links", links), ("joints", joints), ("frames", frames), ("loops", loops), ("couplings", couplings))
         for what, given in (*lists, ("motors", motors)):
@@ -126,6 +129,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
+        warn_of_negative(owner, sorted_links)
         if isinstance(notes, str) or not all(isinstance(note, str) for note in self.notes):
             raise RobotError(f"{owner}: notes must be a list of texts, got {notes!r}")
         names = set(self.link_names)
@@ -288,7 +292,11 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
     @property
     def mass(self) -> float:
         """Total mass (kg), base and motors included."""
-        return math.fsum(link.mass for link in self._parts.links)
+        masses = [link.mass for link in self._parts.links]
+        try:
+            return math.fsum(masses)
+        except OverflowError:  # of its partial sums
+            return sum(masses)
 
     def locate(self, frame: str) -> tuple[int, Transform]:
         """Index of the link that carries ``frame`` (a link's or a frame's name), and its placement there."""
@@ -352,10 +360,20 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
     def with_payload(
         self, frame: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike = (0, 0, 0)
     ) -> Robot:
-        """The same robot with a body rigidly attached to ``frame``: mass centre and inertia about it in its axes."""
+        """The same robot with a body rigidly attached to ``frame``: mass centre and inertia about it in its axes.
+
+        A negative mass takes a body away again, with a warning.
+        """
         index, placement = self.locate(frame)
         load = Link.from_com("payload", mass=mass, com=com, inertia=inertia).seen_from(placement)
         links = [link.merged(load) if k == index else link for k, link in enumerate(self.links)]
+        if load.mass < 0 <= links[index].mass:  # of a link that is left with a negative mass the robot itself tells
+            warnings.warn(
+                f"robot {self.name!r}: the payload of {frame!r} has a negative mass, {load.mass:.6g} kg; robot.check() "
+                "lists what is wrong with the robot that is left",
+                UserWarning,
+                stacklevel=caller(),
+            )
         return self.replace(links=links)
 
     def with_frame(self, name: str, link: str, placement: Transform | None = None) -> Robot:

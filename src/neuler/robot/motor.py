@@ -20,7 +20,7 @@ from neuler.naming import listed
 from neuler.robot.friction import Friction, check_law
 from neuler.robot.joint import Joint
 from neuler.robot.kinds.kind import InARow
-from neuler.robot.numbers import finite, vector
+from neuler.robot.numbers import finite, told, vector
 from neuler.robot.transform import Transform, Vec3
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _SINGULAR = 1e-10
 """Of a transmission's largest singular value: a smaller one is none."""
+_LARGEST = 1e50
+"""Of a ratio, whose square multiplies inertias and friction; and one over it the least."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,11 @@ class Motor:
                 raise RobotError(
                     f"{owner}: the ratio of joint {name!r} is zero; a motor that does not turn drives nothing"
                 )
+            if not 1.0 / _LARGEST <= abs(value) <= _LARGEST:
+                raise RobotError(
+                    f"{owner}: the ratio of joint {name!r} is {value:g}; expected turns of the rotor for one of the "
+                    f"joint, from {1.0 / _LARGEST:g} to {_LARGEST:g}"
+                )
         if self.joint not in found:
             raise RobotError(f"{owner}: its joint {self.joint!r} has no ratio; there are {listed(self.joint, found)}")
         return tuple(sorted(found.items(), key=lambda each: each[0] != self.joint))
@@ -136,12 +143,12 @@ class Motor:
     def _moments(self, owner: str) -> Vec3:
         try:
             given = np.asarray(self.inertia, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             given = np.array([math.nan])
         if given.shape == ():
             given = np.array([0.0, 0.0, float(given)])
         if given.shape != (3,) or not np.isfinite(given).all():
-            raise RobotError(f"{owner}: inertia must be (xx, yy, zz) or zz alone, got {self.inertia!r}")
+            raise RobotError(f"{owner}: inertia must be (xx, yy, zz) or zz alone, got {told(self.inertia)}")
         if (given < 0).any():
             raise RobotError(f"{owner}: moments of inertia must not be negative, got {given.tolist()}")
         x, y, z = given.tolist()
@@ -150,12 +157,12 @@ class Motor:
     def _check_spring(self, owner: str) -> None:
         try:
             stiffness = float(self.stiffness)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             stiffness = math.nan
         if not stiffness > 0.0:
             raise RobotError(
-                f"{owner}: the stiffness must be greater than zero, got {self.stiffness!r}; leave it out for a rigid "
-                "drive, and leave out the motor where nothing holds the joint"
+                f"{owner}: the stiffness must be greater than zero, got {told(self.stiffness)}; leave it out for a "
+                "rigid drive, and leave out the motor where nothing holds the joint"
             )
         self._set("stiffness", stiffness)
         if self.damping and not self.elastic:

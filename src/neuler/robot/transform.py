@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuler.errors import RobotError
+from neuler.robot.numbers import told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,8 +71,10 @@ class Transform:
         try:
             r = np.asarray(self.rotation, dtype=float) + 0.0  # no -0.0: equal placements must hash alike
             p = np.asarray(self.translation, dtype=float) + 0.0
-        except (TypeError, ValueError):
-            raise RobotError(f"a placement needs numbers, got {self.rotation!r} and {self.translation!r}") from None
+        except (TypeError, ValueError, OverflowError):
+            raise RobotError(
+                f"a placement needs numbers, got {told(self.rotation)} and {told(self.translation)}"
+            ) from None
         if r.shape != (3, 3) or p.shape != (3,):
             raise RobotError(f"a placement needs a 3x3 rotation and 3 translations, got shapes {r.shape} and {p.shape}")
         if not (np.isfinite(r).all() and np.isfinite(p).all()):
@@ -147,7 +150,10 @@ class Transform:
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Transform:
         """From a homogeneous 4x4 matrix."""
-        m = np.asarray(matrix, dtype=float)
+        try:
+            m = np.asarray(matrix, dtype=float)
+        except (TypeError, ValueError, OverflowError):
+            raise RobotError(f"a homogeneous matrix is 4x4 numbers, got {told(matrix)}") from None
         if m.shape != (4, 4):
             raise RobotError(f"a homogeneous matrix is 4x4, got shape {m.shape}")
         if not np.array_equal(m[3], [0, 0, 0, 1]):

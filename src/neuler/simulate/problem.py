@@ -16,6 +16,7 @@ from neuler import math as nm
 from neuler.control import Controller, Reference
 from neuler.control.coordinates import Coordinates
 from neuler.errors import FormatError, NeulerError
+from neuler.files.cells import numbers_below
 from neuler.files.columns import column_names, entries, position_parts
 from neuler.files.problem_robots import changed, read_robot
 from neuler.files.problems import Problem, Section
@@ -38,6 +39,9 @@ CONTROLLERS: dict[str, type[Controller]] = {
     if inspect.isclass(kind) and issubclass(kind, Controller) and kind is not Controller
 }
 """By name: all that the room of controllers offers."""
+
+MOST_ROWS = 1_000_000
+"""Random starts of one simulation."""
 
 
 @dataclass
@@ -225,19 +229,14 @@ def _table(section: Section, names: list[str]) -> Reference:
 
 
 def _read_points(section: Section, names: list[str]) -> tuple[Array, Array]:
-    path = section.path("file")
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            header = [cell.strip() for cell in file.readline().split(",")]
-            rows = np.loadtxt(file, delimiter=",", ndmin=2)
-    except (OSError, ValueError) as error:
-        raise section.error("file", f"cannot be read as a table of numbers: {error}") from None
     wanted = ["t", *(f"q_{name}" for name in names)]
+    try:
+        header, rows = numbers_below(section.path("file"), wanted)
+    except FormatError as error:
+        raise section.error("file", str(error)) from None
     for name in wanted:
         if name not in header:
             raise section.error("file", f"has no column {name!r}; {hint(name, header)}")
-    if rows.ndim != 2 or rows.shape[1] != len(header):
-        raise section.error("file", f"has {len(header)} columns in its header, and others below")
     found = rows[:, [header.index(name) for name in wanted]]
     return found[:, 0], found[:, 1:]
 
@@ -249,7 +248,7 @@ def _start(section: Section, robot: Robot) -> tuple[Array, Array]:
     q, qd = _position(section, robot), section.each("qd0", _velocities(robot), 0.0)
     random = section.section("random")
     if random.table:
-        rows, rng = random.whole("rows", least=1), np.random.default_rng(random.whole("seed", 0))
+        rows, rng = random.whole("rows", least=1, most=MOST_ROWS), np.random.default_rng(random.whole("seed", 0))
         ways = random.number("q", 0.0, least=0.0) * rng.normal(size=(rows, robot.nv))
         qd = qd + random.number("qd", 0.0, least=0.0) * rng.normal(size=(rows, robot.nv))
         q = np.asarray(robot.integrate(q, ways, 1.0))

@@ -22,6 +22,8 @@ _MOMENTS = 10_000
 """States that are kept of a row unless more are asked for."""
 _NUMBERS = 2**26
 """Numbers of all states that are kept unless more are asked for: 512 MB."""
+_STEPS = 1e12
+"""Steps of one simulation: weeks of machine time."""
 
 
 def states(robot: Robot, x0: Any) -> tuple[Array, Array]:
@@ -128,6 +130,11 @@ class Clock:
 
 
 def _whole(span: float, step: float, what: str) -> int:
+    if not abs(span / step) <= _STEPS:
+        raise InputError(
+            f"simulate: {what} takes {abs(span / step):.3g} steps of {number(step, 9)} s, more than {_STEPS:.0g}; take "
+            "longer steps, or less time"
+        )
     found = round(span / step)
     if found < 1 or abs(span / step - found) > max(_NEAR, 1e-12 * found):
         near = span / max(1, found)
@@ -138,7 +145,8 @@ def _whole(span: float, step: float, what: str) -> int:
 def _every(steps: int, numbers: int) -> int:
     """The least number that divides the steps and keeps few enough states."""
     least = max(steps / _MOMENTS, steps * numbers / _NUMBERS, 1.0)
-    return next((k for k in range(int(np.ceil(least - 1e-12)), steps) if steps % k == 0), steps)
+    most = steps // int(np.ceil(least - 1e-12))  # states that may be kept
+    return next((steps // kept for kept in range(most, 0, -1) if steps % kept == 0), steps)
 
 
 def moments(t: Any, step: float, every: int | None) -> Array:

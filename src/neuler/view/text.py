@@ -233,12 +233,14 @@ def joint_head(robot: Robot) -> list[str]:
 def joint_rows(robot: Robot) -> list[list[str]]:
     """Coordinates, axis, limits, friction, rotor and spring of every joint that moves."""
     rows, where = [], coordinates(robot)
+    drives, both, pitched = _drives(robot), apart(robot), _pitched(robot)
+    sprung, lawful = _sprung(robot), _lawful(robot)
     for joint in _moving(robot):
         q, qd = where.get(joint.name, ("", ""))
         role = "" if joint.type.always_passive else joint.role if joint.name in where else "coupled"
-        row = [joint.name, joint.kind, *([role] if _drives(robot) else []), q, *([qd] if apart(robot) else [])]
+        row = [joint.name, joint.kind, *([role] if drives else []), q, *([qd] if both else [])]
         row += [vector(joint.axis) if has_direction(joint) else ""]
-        row += [number(joint.pitch) if joint.type.has_pitch else ""] if _pitched(robot) else []
+        row += [number(joint.pitch) if joint.type.has_pitch else ""] if pitched else []
         row += [number(getattr(joint.limits, key)) for key in LIMITS]
         row += [
             number(joint.viscous),
@@ -246,9 +248,9 @@ def joint_rows(robot: Robot) -> list[list[str]]:
             number(joint.rotor_inertia),
             number(joint.gear_ratio),
         ]
-        if _sprung(robot):
+        if sprung:
             row += [number(joint.stiffness), number(joint.rest)] if joint.stiffness else ["", ""]
-        if _lawful(robot):
+        if lawful:
             row += [motors.law_text(joint.friction)]
         rows.append(row)
     return rows
