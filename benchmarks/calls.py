@@ -6,21 +6,41 @@ one: ``Function.generate``, ``cc -O3 -march=native``, and the buffered call, whi
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from neuler import Robot
+from neuler.compiler.target import available_levels, level
 from neuler.trace.graph import Node
 from neuler.trace.recipe import traced
 
 _NUMBER = 20_000
+_LANES = """
+import sys, timeit
+import numpy as np
+import neuler
+from neuler.compiler import target
+path, lanes = sys.argv[1], int(sys.argv[2])
+target._ONE_STATE.clear()
+target._ONE_STATE[target.host().vector_bytes] = 8 * lanes
+robot = neuler.load(path, mimic="independent", floating="fixed")
+for quantity in ("inverse_dynamics", "forward_dynamics"):
+    bound = getattr(robot, quantity).bind()
+    rng = np.random.default_rng(0)
+    for array in bound.inputs:
+        array[:] = rng.uniform(-1, 1, array.shape)
+    print(min(timeit.repeat(bound, number=2_000, repeat=30)) / 2_000 * 1e9, bound().tobytes().hex())
+"""
+"""A process of its own: the level of the CPU and the lanes of one state are fixed in a process."""
 
 
 def _ns(call: Callable[[], object]) -> float:
@@ -70,6 +90,38 @@ def casadi_function(robot: Robot, folder: str) -> tuple[Any, str] | None:
         [compiler, "-O3", "-march=native", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"], check=True
     )
     return casadi.external("inverse", str(library)), "generated C, cc -O3 -march=native"
+
+
+def lanes(paths: Mapping[str, Path]) -> list[str]:
+    """One state on vectors of every length, by level of the CPU: what the rule in ``compiler/target.py`` is made by."""
+    lines = [
+        "## One state by lanes, ns of a bound call",
+        "",
+        "Bold is what neuler takes; all lanes give the same bits.",
+        "",
+        "| robot | quantity | level | 1 lane | 2 lanes | 4 lanes | 8 lanes |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, path in paths.items():
+        rows: dict[tuple[str, str], dict[int, float]] = {}
+        for at in available_levels():
+            most = level(at).lanes("float64")
+            bits: dict[str, set[str]] = {}
+            for count in (n for n in (1, 2, 4, 8) if n <= most):
+                environment = {**os.environ, "NEULER_CPU": at, "NEULER_CACHE_DIR": "off"}
+                command = [sys.executable, "-c", _LANES, str(path), str(count)]
+                run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+                for quantity, line in zip(("inverse", "direct"), run.stdout.splitlines(), strict=True):
+                    ns, found = line.split()
+                    rows.setdefault((quantity, at), {})[count] = float(ns)
+                    bits.setdefault(quantity, set()).add(found)
+            assert all(len(found) == 1 for found in bits.values()), f"{name}, {at}: lanes differ in bits"
+        for (quantity, at), times in sorted(rows.items()):
+            taken = level(at).one_lanes("float64")
+            cells = [f"{times[n]:.0f}" if n in times else "" for n in (1, 2, 4, 8)]
+            cells = [f"**{cell}**" if n == taken else cell for n, cell in zip((1, 2, 4, 8), cells, strict=True)]
+            lines.append(f"| {name} | {quantity} dynamics | {at} | {' | '.join(cells)} |")
+    return [*lines, ""]
 
 
 def one_call(name: str, robot: Robot) -> list[str]:

@@ -282,6 +282,7 @@ def main() -> None:
     lines = versions() + speed(quick) + floating(quick)
     if not quick:
         lines += calls.one_call("UR5", robot_of("UR5").without_friction())
+        lines += ["", *calls.lanes({name: urdf(name) for name in ("UR5", "Panda", "G1")})]
         lines += ["", *sensitivities(), *closed_loops(), parallel.report()]
         lines += watched.report({"human": robot_of("human"), "PUMA, free": neuler.robots.puma560().with_free_base()})
     if hasattr(os, "sched_setaffinity"):

@@ -167,7 +167,7 @@ def test_operations_that_raise_flags_are_in_the_machine_code(cpu):
     target = cpu_target(cpu)
     code = assembly(Part("functions", target, "float64", target.lanes("float64")).text(), target)
     assert code["raise_flags"].count("vdivsd") == 2  # a pole, and an invalid value
-    code = assembly(Part("moves", target, "float64", target.lanes("float64")).text(), target)
+    code = assembly(Part("values", target, "float64", target.lanes("float64")).text(), target)
     assert "vsubsd" in code["undefined"]
     for function in (
         lambda x: 1.0 / f.less(x, 0.0),

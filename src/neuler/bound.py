@@ -47,7 +47,7 @@ class Bound(Direct):  # type: ignore[misc]
         # views own no memory, so that no array can be resized, which would move its numbers
         arrays = tuple(np.zeros(operand.shape, kernel.dtype).view() for operand in operands)
         inputs, outputs = arrays[: len(kernel.inputs)], arrays[len(kernel.inputs) :]
-        code = kernel._compiled.code
+        code = kernel._one_state
         named = {operand.name: array for operand, array in zip(operands, arrays, strict=True)}
         facts = {"kernel": kernel, "inputs": inputs, "outputs": outputs, "address": code.one, "pool": code.pool}
         for name, value in {**named, **facts, "_attributes": MappingProxyType({**named, **facts})}.items():

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
     from neuler.compiler.build import Built
+    from neuler.compiler.gufunc import Code
 
 _DTYPES = ("float64", "float32")
 _WORK_PER_THREAD = 8_000_000
@@ -159,6 +160,12 @@ class Compiled(Direct):  # type: ignore[misc]
     _split_size: int
     """Numbers in the first argument from which a batch is looked at closely, and shared among threads."""
 
+    _is_ready = False
+    _one_first = False
+    """Whether the first call is one with one state: code for it is then made with that for batches."""
+    _one_waits = False
+    """Whether emitted code could take calls with one state, and its own is not made yet: no such call has come."""
+
     _decided: frozenset[str] = frozenset(("recipe", "dtype"))
     """Attributes that decide the code: they are set once."""
 
@@ -185,15 +192,15 @@ class Compiled(Direct):  # type: ignore[misc]
             "(robot.compile) or function (neuler.function). threads can be set"
         )
 
-    def _build(self) -> Built:
-        """The machine code."""
+    def _build(self, *, one: bool = False) -> Built:
+        """The machine code; with ``one`` that for one state, too."""
         raise NotImplementedError
 
     @property
     def _compiled(self) -> Built:
         held = self.__dict__
         if "_built" not in held:
-            held.setdefault("_built", self._build())  # the first of two threads decides
+            held.setdefault("_built", self._build(one=self._one_first))  # the first of two threads decides
         built: Built = held["_built"]
         return built
 
@@ -202,11 +209,17 @@ class Compiled(Direct):  # type: ignore[misc]
         """The NumPy gufunc itself."""
         return self._compiled.ufunc
 
-    def _make_ready(self) -> None:
-        """Get the code, decide how batches are shared, and let emitted code take calls with one state.
+    @property
+    def _one_state(self) -> Code:
+        """The machine code for one state, made when it is first asked for."""
+        built = self._compiled
+        if built.one_state is None:
+            built.one_state = self._build(one=True).one_state
+        assert built.one_state is not None
+        return built.one_state
 
-        The words that the emitted code reads live as long as the object.
-        """
+    def _make_ready(self) -> None:
+        """Get the code, decide how batches are shared, and let emitted code take calls with one state."""
         work = self.operations
         cost = work.mul + work.add + 20 * work.trig + 10 * work.div
         names = tuple(operand.name for operand in self.outputs)
@@ -217,13 +230,32 @@ class Compiled(Direct):  # type: ignore[misc]
             _results=None if len(names) == 1 else _results(self._called, names),
         )
         self._limit()
-        frame, keep = None, None
-        code = self._compiled.code
-        if self._one_array and self.dtype == np.float64 and len(self.inputs) <= direct.MOST:
-            shapes = [operand.shape for operand in self.inputs]
-            frame, keep = direct.frame(code.one, code.pool, shapes, self.outputs[0].shape)
-        kept: Any = self.__dict__.setdefault("_frame", (frame, keep))  # the first of two threads decides
-        direct.ready(self, kept[0], "call", kept[1], code)
+        direct.ready(self, None, "call", self._compiled.code)
+        self.__dict__["_one_waits"] = self._takes_one_state
+        if self._one_waits and self._compiled.one_state is not None:
+            self._take_one_state()
+        self.__dict__["_is_ready"] = True
+
+    def _take_one_state(self) -> None:
+        """Let emitted code take calls with one state. The words that it reads live as long as the object."""
+        code, shapes = self._one_state, [operand.shape for operand in self.inputs]
+        words = direct.frame(code.one, code.pool, shapes, self.outputs[0].shape)
+        kept: Any = self.__dict__.setdefault("_frame", (*words, code))  # the first of two threads decides
+        direct.ready(self, kept[0], "call", *kept[1:], self._compiled.code)
+        self.__dict__["_one_waits"] = False
+
+    @property
+    def _takes_one_state(self) -> bool:
+        """Whether there are calls that emitted code takes."""
+        single = len(self.outputs) == 1 and bool(self.outputs[0].shape)
+        return single and self.dtype == np.float64 and len(self.inputs) <= direct.MOST
+
+    def _is_one_state(self, arrays: Sequence[Any]) -> bool:
+        """Whether emitted code takes a call with these."""
+        if len(arrays) != len(self.inputs) or not self._takes_one_state:
+            return False
+        sides = zip(arrays, self.inputs, strict=True)
+        return all(type(x) is np.ndarray and x.shape == o.shape and x.dtype == self.dtype for x, o in sides)
 
     def bind(self) -> Any:
         """The kernel with arrays of its own for one state, for controllers: see :class:`Bound`."""
@@ -268,12 +300,16 @@ class Compiled(Direct):  # type: ignore[misc]
 
     def _general(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """A call that is not one state in plain arrays: the first, any batch, any numbers, results not finite."""
+        quick = not named
         if named:
             arrays = self._ordered(arrays, named)
-        if "_frame" not in self.__dict__:
+        if not self._is_ready:
             if any(_symbolic(x) for x in arrays):  # inside another function no code is needed
                 return self._inlined(arrays, out)
+            self.__dict__["_one_first"] = quick and self._is_one_state(arrays)
             self._make_ready()
+        if self._one_waits and quick and self._is_one_state(arrays):
+            self._take_one_state()
         try:
             found = self._run(arrays, out)
         except Traced:
@@ -346,7 +382,7 @@ class Compiled(Direct):  # type: ignore[misc]
                 raise InputError(f"threads must be a positive whole number or None, got {count!r}")
             count = operator.index(count)
         self.__dict__["_threads"] = count
-        if "_frame" in self.__dict__:
+        if self._is_ready:
             self._limit()
 
     def _limit(self) -> None:

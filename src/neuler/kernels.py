@@ -109,14 +109,14 @@ class Kernel(Compiled):
         """The robot's own values of them."""
         return np.array([each.value for each in self.recipe.parameters])
 
-    def _build(self) -> Built:
+    def _build(self, *, one: bool = False) -> Built:
         from neuler.compiler.build import compile_recipe  # where nothing is compiled the compiler is not needed
 
         options = tuple(sorted(self.options.items()))
         decided = identity(self.robot, self.quantity, self.options)
         built = compile_recipe(
             self.recipe, self.quantity, self.__doc__ or "", self.dtype.name, decided, origin=__name__,
-            reports=self._makes_nan,
+            reports=self._makes_nan, one=one,
         )  # fmt: skip
         held = self.robot.__dict__.setdefault("compiled", {})  # while the robot lives, its code need not be made again
         held[self.quantity, self.dtype.name, options] = built

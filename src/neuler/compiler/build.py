@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
@@ -20,6 +21,7 @@ from neuler.compiler.lower import lower
 from neuler.compiler.movement import NANS
 from neuler.compiler.objects import linkable
 from neuler.compiler.program import Program
+from neuler.compiler.schedule import Plan
 from neuler.compiler.target import Target, host
 from neuler.compiler.timeloop import TimeLoop
 from neuler.trace.recipe import Operand, Operations, Recipe
@@ -28,7 +30,7 @@ _LARGEST_POOL = 1 << 31
 """Bytes of scratch of one call that are believed of an entry of the cache."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Built:
     """A gufunc with its facts. ``seconds`` is what it took to get it, ``cached`` where it came from."""
 
@@ -37,6 +39,8 @@ class Built:
     operations: Operations
     seconds: float
     cached: bool
+    one_state: Code | None
+    """Code for one state: that of batches where it has the lanes for it, else made apart when it is asked for."""
 
 
 _ready: weakref.WeakValueDictionary[str, Built] = weakref.WeakValueDictionary()
@@ -66,7 +70,7 @@ class _Source:
     dtype: str
     write: Callable[[Target], tuple[str, int, Operations]]
     """The module's text, the bytes of scratch from a pool, and the operations."""
-    entries: tuple[str, ...] = (jit.ENTRY, jit.ONE)
+    entries: tuple[str, ...]
 
 
 def compile_recipe(
@@ -79,22 +83,38 @@ def compile_recipe(
     origin: str = __name__,
     *,
     reports: bool = False,
+    one: bool = False,
 ) -> Built:
     """The gufunc of a recipe. ``identity`` is all that decides the recipe; equal identities share code.
 
     ``origin`` is the module that makes the recipe of the identity: its source is part of the cache's key. With
-    ``reports`` the code counts its calls with NaN among their results.
+    ``reports`` the code counts its calls with NaN among their results. With ``one`` there is code for one state as
+    well; it has fewer lanes than that of batches, or is the same.
     """
+    target = target or host()
+    lanes, few = target.lanes(dtype), target.one_lanes(dtype)
+    plans: list[Plan] = []
 
-    def write(target: Target) -> tuple[str, int, Operations]:
-        plan = lower(recipe, fma=target.fma)
-        emitter = Emitter(plan, target, dtype, reports=reports)
-        return emitter.module(), emitter.pool, plan.operations
+    def write(target: Target, lanes: int, *, alone: bool) -> tuple[str, int, Operations]:
+        if not plans:
+            plans.append(lower(recipe, fma=target.fma))
+        emitter = Emitter(plans[0], target, dtype, lanes, reports=reports and not alone)
+        return emitter.one_module() if alone else emitter.module(), emitter.pool, plans[0].operations
 
     sizes = gufunc.signature([x.shape for x in recipe.inputs], [x.shape for x in recipe.outputs])
-    entries = (jit.ENTRY, jit.ONE, *([NANS] if reports else []))
-    source = _Source(recipe.inputs, recipe.outputs, sizes, dtype, write, entries)
-    return _built(source, name, doc, identity, target or host(), origin)
+    entries = (jit.ENTRY, *([jit.ONE] if few == lanes else []), *([NANS] if reports else []))
+    batch = functools.partial(write, lanes=lanes, alone=False)
+    source = _Source(recipe.inputs, recipe.outputs, sizes, dtype, batch, entries)
+    built = _built(source, name, doc, identity, target, origin)
+    if one and built.one_state is None:
+        alone = functools.partial(write, lanes=few, alone=True)
+        source = _Source(recipe.inputs, recipe.outputs, sizes, dtype, alone, (jit.ONE,))
+        key = cache.key(identity, dtype, target, "one state", few, origin=origin)
+        with _lock(key):
+            if built.one_state is None:
+                code, pool, _, _ = _machine_code(source, name, key, target)
+                built.one_state = _loaded(source, code, target, pool)
+    return built
 
 
 def compile_program(
@@ -111,11 +131,14 @@ def compile_program(
     return _built(source, name, doc, identity, target or host(), origin)
 
 
+def _lock(key: str) -> threading.Lock:
+    with _guard:
+        return _locks.setdefault(key, threading.Lock())
+
+
 def _built(source: _Source, name: str, doc: str, identity: object, target: Target, origin: str) -> Built:
     key = cache.key(identity, source.dtype, target, origin=origin)
-    with _guard:
-        lock = _locks.setdefault(key, threading.Lock())
-    with lock:
+    with _lock(key):
         found = _ready.get(key)
         if found is None:
             found = _ready[key] = _compile(source, name, doc, key, target)
@@ -124,18 +147,31 @@ def _built(source: _Source, name: str, doc: str, identity: object, target: Targe
 
 def _compile(source: _Source, name: str, doc: str, key: str, target: Target) -> Built:
     start = time.perf_counter()
+    code, pool, operations, cached = _machine_code(source, name, key, target)
+    made = _loaded(source, code, target, pool)
+    sides = len(source.inputs), len(source.outputs)
+    ufunc = gufunc.make_gufunc(made, *sides, source.signature, source.dtype, name, doc)
+    return Built(ufunc, made, operations, time.perf_counter() - start, cached, made if made.one else None)
+
+
+def _machine_code(source: _Source, name: str, key: str, target: Target) -> tuple[bytes, int, Operations, bool]:
+    """The object file, its bytes of scratch from a pool, its operations; and whether all came from the cache."""
     entry = cache.load(key)
     stored = None if entry is None else _understood(source, target, *entry)
     if stored is not None:
         operations, pool, code = stored
-        ufunc, made = _link(source, name, doc, code, target, pool)
-        return Built(ufunc, made, operations, time.perf_counter() - start, True)
+        return code, pool, operations, True
     text, pool, operations = source.write(target)
     code = jit.object_code(text, target)
-    ufunc, made = _link(source, name, doc, code, target, pool)
     facts = {"operations": asdict(operations), "pool": pool, "name": name, **_shapes(source)}
     cache.store(key, facts, code)
-    return Built(ufunc, made, operations, time.perf_counter() - start, False)
+    return code, pool, operations, False
+
+
+def _loaded(source: _Source, code: bytes, target: Target, pool: int) -> Code:
+    support.provide(code, target, source.dtype)
+    found, owner = jit.load(code, target, source.entries)
+    return Code(owner, found.get(jit.ENTRY, 0), found.get(jit.ONE, 0), pool, found.get(NANS, 0))
 
 
 def _shapes(source: _Source) -> dict[str, Any]:
@@ -165,11 +201,3 @@ def _understood(
 
 def _natural(x: object) -> bool:
     return isinstance(x, int) and not isinstance(x, bool) and x >= 0
-
-
-def _link(source: _Source, name: str, doc: str, code: bytes, target: Target, pool: int) -> tuple[np.ufunc, Code]:
-    support.provide(code, target, source.dtype)
-    found, owner = jit.load(code, target, source.entries)
-    made = gufunc.Code(owner, found[jit.ENTRY], found.get(jit.ONE, 0), pool, found.get(NANS, 0))
-    sides = len(source.inputs), len(source.outputs)
-    return gufunc.make_gufunc(made, *sides, source.signature, source.dtype, name, doc), made

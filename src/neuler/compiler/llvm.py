@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from neuler.compiler import movement, support, trig
 from neuler.compiler.elementary import FUNCTIONS, INLINE, Writer
@@ -37,16 +38,18 @@ from neuler.trace.graph import (
 
 
 class Emitter:
-    """Writes the text of one module."""
+    """Writes the text of one module, for as many lanes as a vector has, or for fewer."""
 
-    def __init__(self, plan: Plan, target: Target, dtype: str, *, reports: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, target: Target, dtype: str, lanes: int | None = None, *, reports: bool = False
+    ) -> None:
         self.plan = plan
         self.target = target
         self.dtype = dtype
         self.reports = reports
         self.scalar = "double" if dtype == "float64" else "float"
         self.bytes = 8 if dtype == "float64" else 4
-        self.lanes = target.lanes(dtype)
+        self.lanes = lanes or target.lanes(dtype)
         self.vector = f"<{self.lanes} x {self.scalar}>"
         self.suffix = f"v{self.lanes}f{8 * self.bytes}"
         self.intrinsics: set[str] = set()
@@ -264,13 +267,24 @@ class Emitter:
         return loop
 
     def module(self) -> str:
-        """The whole text: stages, data movement, and ``@loop``."""
+        """Stages and ``@loop``; and ``@one``, where the code for one state has as many lanes."""
+        body, loop, arguments = self._parts()
+        body.append(loop.emit(*arguments))
+        if self.lanes == self.target.one_lanes(self.dtype):
+            body.append(loop.one(*arguments))
+        return self.whole(body)
+
+    def one_module(self) -> str:
+        """Stages and ``@one`` alone."""
+        body, loop, arguments = self._parts()
+        return self.whole([*body, loop.one(*arguments)])
+
+    def _parts(self) -> tuple[list[str], movement.Loop, tuple[Any, ...]]:
+        """The functions of the stages, the loop around them, and what it is made of."""
         plan = self.plan
         body, calls = self.stages(plan)
-        once = self.constants()
-        loop = self.loop(plan.slots)
-        body.append(loop.emit([x.shape for x in plan.inputs], [x.shape for x in plan.outputs], calls, once))
-        return self.whole(body)
+        shapes = [x.shape for x in plan.inputs], [x.shape for x in plan.outputs]
+        return body, self.loop(plan.slots), (*shapes, calls, self.constants())
 
     def whole(self, body: list[str]) -> str:
         """A module: these functions, and declarations of all that they call."""
@@ -279,7 +293,7 @@ class Emitter:
             every = ", ".join(f"{self.vector} {text}" for text in self.numbers)
             body.append(f"@numbers = internal constant [{len(self.numbers)} x {self.vector}] [{every}], align 64")
         body += sorted(support.declare(name, self.lanes, self.scalar) for name in self.intrinsics)
-        return support.module(self.target, [support.linked("\n".join(body), self.target, self.dtype)])
+        return support.module(self.target, [support.linked("\n".join(body), self.target, self.dtype, self.lanes)])
 
     @property
     def sincos(self) -> str:

@@ -11,9 +11,9 @@ from neuler.compiler.lanes import Lanes
 class Loading(Lanes):
     """``@gather1`` and ``@scatter1`` (any strides), ``@spread`` and ``@pick`` (one state), ``@load`` (packed rows)."""
 
-    def emit(self) -> str:
-        """Functions that need no strides of core axes."""
-        return "\n".join([self._spread(), self._pick(), self._load()])
+    def single(self) -> str:
+        """``@spread`` and ``@pick``."""
+        return "\n".join([self._spread(), self._pick()])
 
     def walks(self, axes: int) -> str:
         """``@gather2`` and ``@scatter2`` along two core axes, and so on."""
@@ -109,9 +109,11 @@ out:
   ret void
 }}"""
 
-    def _load(self) -> str:
-        """A full block whose coordinates lie side by side: two columns at a time through registers."""
+    def packed(self) -> str:
+        """``@load``: a full block whose coordinates lie side by side: two columns at a time through registers."""
         n, s, v = self.lanes, self.scalar, self.vector
+        if n == 1:
+            return self._spread().replace("@spread(ptr %base, ptr", "@load(ptr %base, i64 %step, ptr")
         halves = [", ".join(f"i32 {2 * (k // 2) + half + (n if k % 2 else 0)}" for k in range(n)) for half in (0, 1)]
         lines = [
             "define internal void @load(ptr %base, i64 %step, ptr %m, i64 %n) #1 {",

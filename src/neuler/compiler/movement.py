@@ -141,11 +141,11 @@ class Loop(Lanes):
         calls: Sequence[str],
         once: Sequence[str] = (),
     ) -> str:
-        """``@loop`` around the calls of the stages, and ``@one``; ``once`` runs before them."""
+        """``@loop`` around the calls of the stages; ``once`` runs before them."""
         axes = max(1, *(len(shape) for shape in (*inputs, *outputs)))
         more = [Loading(self.lanes, self.scalar).walks(axes)] if axes > AXES else []
         more += [f"@{NANS} = global i64 0, align 8", self._not_numbers()] if self.reports else []
-        return "\n".join([*more, *self._loop(inputs, outputs, calls, once, axes), self._one([*inputs, *outputs])])
+        return "\n".join([*more, *self._loop(inputs, outputs, calls, once, axes)])
 
     def _not_numbers(self) -> str:
         """``@not_numbers``: whether some of as many vectors has NaN; two at a time, an odd one twice."""
@@ -175,18 +175,32 @@ out:
   ret i64 %found
 }}"""
 
-    def _one(self, shapes: Sequence[tuple[int, ...]]) -> str:
-        """``@one``: a single state in dense arrays, for callers that know nothing of NumPy."""
-        steps = [0] * len(shapes)
-        for shape in shapes:
-            steps += [self.bytes * prod(shape[axis + 1 :]) for axis in range(len(shape))]
-        words = ", ".join(f"i64 {step}" for step in steps)
-        return f"""@once = internal constant i64 1
-@dense = internal constant [{len(steps)} x i64] [{words}]
-define void @one(ptr %operands, ptr %pool) #0 {{
-  call void @loop(ptr %operands, ptr @once, ptr @dense, ptr %pool)
-  ret void
-}}"""
+    def one(
+        self,
+        inputs: Sequence[tuple[int, ...]],
+        outputs: Sequence[tuple[int, ...]],
+        calls: Sequence[str],
+        once: Sequence[str] = (),
+    ) -> str:
+        """``@one``: the stages for a single state in dense arrays, for callers that know nothing of NumPy."""
+        lines = ["define void @one(ptr %operands, ptr %data) #0 {", *self.claim(), *once]
+        at = 0
+        for k, shape in enumerate((*inputs, *outputs)):
+            if k == len(inputs):
+                lines += calls
+            way = "spread" if k < len(inputs) else "pick"
+            lines += [
+                f"  %op{k} = getelementptr ptr, ptr %operands, i64 {k}",
+                f"  %base{k} = load ptr, ptr %op{k}",
+                f"  %m{k} = getelementptr i8, ptr %m, i64 {at * self.lanes * self.bytes}",
+                f"  call void @{way}(ptr %base{k}, ptr %m{k}, i64 {prod(shape)})",
+            ]
+            at += prod(shape)
+        return "\n".join([*lines, *self.release(), "  ret void", "}"])
+
+    def release(self) -> list[str]:
+        """Give scratch from the pool back."""
+        return ["  store atomic i64 0, ptr %lock release, align 8"] if self.pooled else []
 
     def _loop(
         self,
@@ -229,7 +243,6 @@ define void @one(ptr %operands, ptr %pool) #0 {{
             f"  %results = mul i64 %count, {self.bytes * sum(prod(shape) for shape in outputs)}",
             f"  %stream = icmp ugt i64 %results, {STREAMED}",
             "  %some = icmp sgt i64 %count, 0",
-            *(["  %apart = icmp eq ptr %dims, @once"] if self.reports else []),
             "  br i1 %some, label %first, label %done",
             "first:",
             *once,
@@ -250,15 +263,7 @@ define void @one(ptr %operands, ptr %pool) #0 {{
             label = self._move(lines, k, shapes[k], label, axes, inward=False)
         if self.reports:  # after the saves: what was just stored could not be loaded at once
             numbers = sum(prod(shape) for shape in outputs)
-            lines += [
-                "  br i1 %apart, label %looked, label %look",
-                "look:",
-                *self._look(f"%m{len(inputs)}", numbers),
-                "  br label %looked",
-                "looked:",
-                f"  %nan2 = phi i64 [ 0, %{label} ], [ %nan0, %look ]",
-                "  %nan1 = or i64 %nan, %nan2",
-            ]
+            lines += [*self._look(f"%m{len(inputs)}", numbers), "  %nan1 = or i64 %nan, %nan0"]
         lines += [
             "  br label %after",
             "after:",
@@ -272,7 +277,7 @@ define void @one(ptr %operands, ptr %pool) #0 {{
             "  fence seq_cst",  # what bypassed the caches is seen by whoever sees this call's end
             "  br label %leave",
             "leave:",
-            *(["  store atomic i64 0, ptr %lock release, align 8"] if self.pooled else []),
+            *self.release(),
             "  ret void",
             "}",
         ]

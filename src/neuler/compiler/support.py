@@ -26,7 +26,8 @@ from neuler.errors import CompileError
 
 _WALKS = tuple(f"{way}{axes}" for axes in range(1, AXES + 1) for way in ("gather", "scatter"))
 _PARTS = {
-    "moves": ("load", "save", "spread", "pick", "clear", "fetch", "put", *_WALKS, "sincos_all", "sincos_floats"),
+    "values": ("spread", "pick", "clear", "sincos_all", "sincos_floats"),
+    "rows": ("load", "save", *_WALKS, "fetch", "put"),
     "functions": tuple(f"neuler_{name}" for name in sorted(FUNCTIONS) if name not in INLINE),
 }
 """The functions of each part that kernels may call."""
@@ -66,21 +67,29 @@ class Part:
 
     def text(self) -> str:
         """The module: functions as kernels write them, those that kernels may call under their outer names."""
-        written = self._moves() if self.name == "moves" else self._functions()
-        if self.target.fma:
+        written: list[str] = getattr(self, f"_{self.name}")()
+        if self.target.fma and self.name != "rows":
             written.append(declare("fma", self.lanes, "double"))
         names = "|".join(self.functions)
         body = re.sub(rf"(?m)^define internal (.*?) @({names})\(", r"define \1 @\2(", "\n".join(written))
         return module(self.target, [re.sub(rf"@({names})\(", rf"@{self.prefix}\1(", body)])
 
-    def _moves(self) -> list[str]:
-        scalar = "double" if self.dtype == "float64" else "float"
-        loading = Loading(self.lanes, scalar)
-        more = movement.moved_rows(self.lanes) if scalar == "double" else movement.sincos_of_floats(self.lanes)
-        return [
-            loading.emit(), *(loading.walks(axes) for axes in range(1, AXES + 1)), Saving(self.lanes, scalar).emit(),
-            movement.clear(loading.vector), trig.emit(self.lanes, self.target.fma), more,
-        ]  # fmt: skip
+    @property
+    def _scalar(self) -> str:
+        return "double" if self.dtype == "float64" else "float"
+
+    def _values(self) -> list[str]:
+        """What code for one state needs."""
+        loading = Loading(self.lanes, self._scalar)
+        written = [loading.single(), movement.clear(loading.vector), trig.emit(self.lanes, self.target.fma)]
+        return written if self._scalar == "double" else [*written, movement.sincos_of_floats(self.lanes)]
+
+    def _rows(self) -> list[str]:
+        """What code for batches needs besides."""
+        loading = Loading(self.lanes, self._scalar)
+        written = [loading.packed(), Saving(self.lanes, self._scalar).emit()]
+        written += [loading.walks(axes) for axes in range(1, AXES + 1)]
+        return [*written, loading.single(), movement.moved_rows(self.lanes)] if self._scalar == "double" else written
 
     def _functions(self) -> list[str]:
         names = (name for name in sorted(FUNCTIONS) if name not in INLINE)
@@ -91,18 +100,18 @@ class Part:
 
         A call goes through a pointer, for the two codes may lie further apart than a call reaches.
         """
-        prefix, numbers = self.prefix, itertools.count()
-        used: set[str] = set()
-
-        def through_pointer(call: re.Match[str]) -> str:
-            before, name = call.groups()
-            used.add(name)
-            pointer = f"%to{next(numbers)}_{name}"
-            return f"  {pointer} = load ptr, ptr @at_{prefix}{name}\n{before}{pointer}("
-
-        text = re.sub(rf"(?m)^(  (?:%\w+ = )?call [^@]*)@({'|'.join(self.functions)})\(", through_pointer, text)
-        declared = _declarations(self, prefix) if used else {}
-        needs = [f"@at_{prefix}{name} = internal global ptr @{prefix}{name}\n{declared[name]}" for name in sorted(used)]
+        prefix, numbers, needs = self.prefix, itertools.count(), []
+        for name in self.functions:
+            pieces = text.split(f"@{name}(")
+            if len(pieces) == 1:
+                continue
+            for k, piece in enumerate(pieces[:-1]):  # each ends within a line that is a call
+                before, _, line = piece.rpartition("\n")
+                pointer = f"%to{next(numbers)}_{name}"
+                pieces[k] = f"{before}\n  {pointer} = load ptr, ptr @at_{prefix}{name}\n{line}{pointer}("
+            text = "".join(pieces)
+            needs.append(f"@at_{prefix}{name} = internal global ptr @{prefix}{name}")
+            needs.append(_declarations(self, prefix)[name])
         return "\n".join([text, *needs])
 
     # ---- machine code ----------------------------------------------------------------------
@@ -155,14 +164,11 @@ def _declarations(part: Part, prefix: str) -> dict[str, str]:
     return found
 
 
-def parts(target: Target, dtype: str) -> tuple[Part, ...]:
-    """All support code that a kernel may call."""
-    return tuple(Part(name, target, dtype, target.lanes(dtype)) for name in _PARTS)
-
-
 def outside(target: Target, dtype: str) -> dict[str, Part]:
-    """The parts by the outer names of their functions."""
-    return {name: part for part in parts(target, dtype) for name in part.outer()}
+    """All support code that kernels may call, for batches or for one state: parts by outer names of their functions."""
+    sizes = {target.lanes(dtype), target.one_lanes(dtype)}
+    parts = [Part(name, target, dtype, lanes) for lanes in sizes for name in _PARTS]
+    return {name: part for part in parts for name in part.outer()}
 
 
 def provide(code: bytes, target: Target, dtype: str) -> None:
@@ -175,10 +181,10 @@ def provide(code: bytes, target: Target, dtype: str) -> None:
         part.provide()
 
 
-def linked(text: str, target: Target, dtype: str) -> str:
+def linked(text: str, target: Target, dtype: str, lanes: int) -> str:
     """A kernel's functions with calls of support code, ready for a module."""
-    for part in parts(target, dtype):
-        text = part.called(text)
+    for name in _PARTS:
+        text = Part(name, target, dtype, lanes).called(text)
     return text
 
 

@@ -17,6 +17,14 @@ LEVELS = {
 """Forced levels of x86-64: LLVM's name of the CPU, features, bytes of a vector, fused multiply-add."""
 
 
+_ONE_STATE = {64: 16}
+"""Bytes of a vector in code for one state, by those of a vector in code for batches; the same where nothing is said.
+
+By the figures of ``benchmarks/calls.py``: with 16 bytes instead of 64 one state takes 0.6 to 0.7 of the time. With 16
+instead of 32 it takes 0.8 to 1, which is not worth compiling a kernel twice.
+"""
+
+
 @dataclass(frozen=True)
 class Target:
     """What the emitted code may use."""
@@ -30,6 +38,14 @@ class Target:
     def lanes(self, dtype: str) -> int:
         """How many numbers fit in one vector."""
         return self.vector_bytes // (8 if dtype == "float64" else 4)
+
+    def one_lanes(self, dtype: str) -> int:
+        """Of code for one state: few where vectors have 64 bytes, else those of batches, whose code serves both.
+
+        All lanes compute the same; long vectors take longer to load, to divide and to take roots of.
+        """
+        size = _ONE_STATE.get(self.vector_bytes, self.vector_bytes)
+        return size // (8 if dtype == "float64" else 4)
 
     def machine(self) -> Any:
         """A code generator for this target."""

@@ -55,9 +55,7 @@ class TimeLoop:
         loop = emitter.loop(self.slots * self.groups)
         text = LoopText(self, numbers).emit()
         body.append("\n".join([*text[:1], *loop.claim(), *text[1:-2]]))
-        if loop.pooled:
-            body.append("  store atomic i64 0, ptr %lock release, align 8")
-        body += text[-2:]
+        body += [*loop.release(), *text[-2:]]
         return emitter.whole(body)
 
     def at(self, name: str, entry: int = 0) -> int:

@@ -58,11 +58,11 @@ class Function(Compiled):
         self.recipe = listing.recipe()
         self._derived: dict[Any, Function] = {}
 
-    def _build(self) -> Built:
+    def _build(self, *, one: bool = False) -> Built:
         from neuler.compiler.build import compile_recipe
 
         identity = ("function", self._listing.digest)
-        return compile_recipe(self.recipe, self.name, "", self.dtype.name, identity, origin=listings.__name__)
+        return compile_recipe(self.recipe, self.name, "", self.dtype.name, identity, origin=listings.__name__, one=one)
 
     @property
     def operations(self) -> Operations:
