@@ -123,6 +123,7 @@ class TimeLoop:
         return compile_program(self.program, type(self).__name__, "", self.identity, origin=type(self).__module__)
 
     @property
+    @kept
     def work(self) -> int:
         """Operations of one step, trigonometry and divisions weighted."""
         each = self.built.operations
@@ -147,19 +148,20 @@ class TimeLoop:
         given = {operand.name: arrays[operand.name] for operand in program.inputs[1:]}
         workers = self.workers(batch, steps.total, most)
         pace = Pace(max(1, WORK_PER_CALL // (max(BLOCK, math.prod(batch)) * max(1, self.work))))
-        # two sets take turns, so that what a piece begins from is whole when the next is interrupted
-        ends = [{x.name: np.empty((*batch, *x.shape)) for x in (*program.last, EVENT)} for _ in range(2)]
-        short, every, done = 2 + len(program.given), steps.every, 0
+        long = {x.name for x in (*program.streams, *program.samples)}
+        ends: list[dict[str, Array]] = []
+        every, done = steps.every, 0
         while done < steps.total:
             now = min(pace.steps, steps.total - done)
             inputs = [np.array(counts(now, every, steps.period, steps.start, done))]
-            for operand, names in list(zip(program.inputs, self.cores, strict=False))[1:]:
-                value = given[operand.name]
-                moves = len(inputs) >= short and value.shape[-len(names)] > 1
+            for name, value in given.items():
+                moves = name in long and value.shape[-2] > 1
                 inputs.append(value[..., done : done + now, :] if moves else value)
             first, end = done // every, (done + now) // every
             states = [x[..., first:end, :] for x in out]  # none, where no state of the piece is kept
-            begin, last = clock(), ends[0]
+            if len(ends) < 2:  # two take turns, so that what a piece begins from is whole when it is interrupted
+                ends.append({x.name: np.empty((*batch, *x.shape)) for x in (*program.last, EVENT)})
+            begin, last = clock(), ends[-1]
             with np.errstate(all="ignore"):  # what is not finite is told by the row's status
                 self.run(batch, inputs, (*states, *last.values()), workers)
             pace.took(now, clock() - begin)
