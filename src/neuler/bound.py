@@ -65,6 +65,9 @@ class Bound(Direct):  # type: ignore[misc]
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._attributes})
 
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle or copy a bound kernel, it computes on arrays of its own; bind its kernel again")
+
     def __setattr__(self, name: str, value: Any) -> None:
         if value is not self._attributes.get(name, self):  # bound.q += 1 writes into the array, then sets the same one
             raise self._refusal(name, "set")
