@@ -41,8 +41,12 @@ durations: $(VENV)/.installed-test
 	$(BIN)/python tests/durations.py build/daily.json build/slow.json > tests/DURATIONS.md
 
 ## bench: measure speed, start-up and compile time against Pinocchio; refresh benchmarks/RESULTS.md
-bench: $(VENV)/.installed-bench
+bench: $(VENV)/.installed-bench build/mjbatch/.installed
 	$(BIN)/python benchmarks/run.py
+
+build/mjbatch/.installed:
+	$(PYTHON) -m venv build/mjbatch
+	-build/mjbatch/bin/python -m pip install --quiet --disable-pip-version-check mjbatch && touch $@
 
 ## operations: count multiplications and additions for n = 1..12
 operations: $(VENV)/.installed-view

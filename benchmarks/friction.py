@@ -71,11 +71,13 @@ def mujoco_end(robot: Robot, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray,
     return np.array(positions), np.array(velocities)
 
 
-def table(ur5: Callable[[], Robot]) -> list[str]:
-    """Markdown."""
+def report(ur5: Callable[[], Robot]) -> list[str]:
+    """The table."""
     steps = round(SECONDS / DT)
     lines = [
-        f"Dry friction, {ROWS} random starts, {SECONDS:g} s in steps of {DT * 1e3:g} ms without forces: rows at rest "
+        "## Dry friction in rollouts, beside MuJoCo's",
+        "",
+        f"{ROWS} random starts, {SECONDS:g} s in steps of {DT * 1e3:g} ms without forces: rows at rest "
         "exactly, the largest difference of their end from that of steps a sixteenth as long, ns a step. MuJoCo's "
         "`frictionloss` (implicitfast, four rows) creeps: its largest speed at the end, and its distance from ours.",
         "",
@@ -101,4 +103,4 @@ def table(ur5: Callable[[], Robot]) -> list[str]:
         else:
             cells += [f"{np.abs(theirs[1]).max():.1e}", f"{np.abs(theirs[0] - exact[:4]).max():.1e}"]
         lines.append("| " + " | ".join(cells) + " |")
-    return lines
+    return [*lines, ""]

@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import io
 import math
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import neuler
 from neuler import Limits, Robot
-from neuler.peers.mujoco import MuJoCo
+from neuler.peers.mujoco import MuJoCo, mjcf
 
 MANY, DT = 8192, 1e-3
 THEIRS = 100
 """Steps of a call of MuJoCo, of one row."""
+MJBATCH = Path(__file__).resolve().parents[1] / "build" / "mjbatch" / "bin" / "python"
+"""An interpreter with mjbatch: ``make bench`` makes it."""
 METHODS = {"rk4": "mjINT_RK4", "euler": "mjINT_EULER"}
 
 
@@ -88,6 +94,35 @@ def theirs(robot: Robot, method: str, rows: int, steps: int) -> tuple[Callable[[
     return call, lambda: peer.layout.from_q(state[:, -1, 1 : 1 + model.nq])
 
 
+def mjbatch(robot: Robot, method: str, rows: int, steps: int, rounds: int) -> float | None:
+    """ns a step of mjbatch, which needs an environment of its own; None without one."""
+    if not MJBATCH.exists():
+        return None
+    q, qd = starts(robot, rows)
+    layout = MuJoCo(robot).layout
+    text = io.StringIO()
+    np.savetxt(text, np.hstack([layout.q(q), layout.v(qd, q)]))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.xml"
+        path.write_text(mjcf(robot))
+        call = [path, METHODS[method], DT, rows, steps, rounds]
+        script = Path(__file__).with_name("mjbatch_steps.py")
+        run = subprocess.run(
+            [MJBATCH, script, *map(str, call)], input=text.getvalue(), capture_output=True, text=True, check=True
+        )
+    return float(run.stdout)
+
+
+def alone(robot: Robot, method: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """One row, here and there."""
+    q, qd = starts(robot, 1)
+    out = (np.empty((1, THEIRS, robot.nq)), np.empty((1, THEIRS, robot.nv)))
+    mine = functools.partial(
+        robot.rollout, q, qd, np.zeros((1, robot.nu)), DT, steps=THEIRS, method=method, out=out, threads=1
+    )
+    return mine, theirs(robot, method, 1, THEIRS)[0]
+
+
 def beside(name: str, robot: Robot, method: str, every: int, rounds: int) -> str:
     """A row of the table."""
     rows, steps = size_of(robot, method)
@@ -97,9 +132,13 @@ def beside(name: str, robot: Robot, method: str, every: int, rounds: int) -> str
     error = float(np.abs(found.q[:4, -1] - end()).max())
     mine = ours(robot, method, np.zeros((1, robot.nu)), every)
     other, _ = theirs(robot, method, 1, THEIRS)
-    a, b = least([mine, other], rounds)
+    a, b, one, its = least([mine, other, *alone(robot, method)], rounds)
     a, b = a / (rows * steps) * 1e9, b / THEIRS * 1e9
-    return f"| {name}, {robot.nv} | {method} | {every} | {a:.1f} | {b:.0f} | {b / a:.0f} | {error:.0e} |"
+    one, its = one / THEIRS * 1e9, its / THEIRS * 1e9
+    batch = mjbatch(robot, method, rows, THEIRS, max(10, rounds // 10))
+    shown = ("", "") if batch is None else (f"{batch:.0f}", f"{batch / a:.0f}")
+    cells = [f"{name}, {robot.nv}", method, f"{every}", f"{a:.1f}", f"{b:.0f}", f"{b / a:.0f}", *shown]
+    return "| " + " | ".join([*cells, f"{one:.0f}", f"{its / one:.1f}", f"{error:.0e}"]) + " |"
 
 
 def computed_torque(robot: Robot) -> neuler.Function:
@@ -119,10 +158,12 @@ def report(robot_of: Callable[[str], Robot], rounds: int = 200) -> list[str]:
         "## Rollouts beside mujoco.rollout, one core",
         "",
         "Forces zero, constraints and contacts off, every k-th step kept here and every one there; ns per step of one",
-        f"robot. The last column compares positions after 400 steps of {DT:g} s (Euler 1,000; G1 100, Euler 400).",
+        "robot: in batches, of mujoco.rollout and of mjbatch (in an environment of its own, with the MuJoCo that it",
+        "pins); of one row alone, with the ratio of mujoco.rollout to it, calls of 100 steps from Python. The last",
+        f"column compares positions after 400 steps of {DT:g} s (Euler 1,000; G1 100, Euler 400).",
         "",
-        "| robot, joints | method | kept | ns per step | MuJoCo | ratio | difference |",
-        "|---|---|---|---|---|---|---|",
+        "| robot, joints | method | kept | ns per step | MuJoCo | ratio | mjbatch | ratio | one row | ratio | error |",
+        "|" + "---|" * 11,
     ]
     for name, robot in robots.items():
         for method in METHODS:

@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import calls
+import friction
 import neuler
 import operations
 import parallel
@@ -291,6 +292,7 @@ def main() -> None:
         lines += timing.report(robot_of) + planning.report()
         lines += (
             rollouts.report(robot_of)
+            + friction.report(lambda: robot_of("UR5"))
             + threads()
             + start_up()
             + compile_time()
