@@ -87,7 +87,8 @@ class Methods:
     ) -> Assembly:
         """Positions of all joints at which the loops are closed, Khalil (3), with the independent ones as given.
 
-        ``q_active`` are those of ``mobility.independent``, or of the joints named in ``independent``, in that order.
+        ``q_active`` are those of ``mobility.independent``, or of the joints named in ``independent``, in that order. Of
+        a part of a ball, ``ball.wx``, it is the turn along that velocity from the guess (rad, of a free joint also m).
         By Newton's method from ``guess`` (a position q; by default the reference), with steps that are
         bounded and never open the loops further; far goals are led from the guess, so that the branch is kept. Batch
         axes lead. ``continuous``: the first axis is a path;

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import FormatError, InputError, RobotError
-from neuler.files.columns import slots
 from neuler.kernels import Kernel
 from neuler.robot import Robot
 from neuler.robot.configuration import length_instead_of_one, no_rotation, quaternions
 from neuler.robot.parallel import PLATFORM
+from neuler.robot.velocities import held, named_velocities
 from neuler.tolerances import OPEN
 
 Array = NDArray[np.float64]
@@ -28,7 +28,10 @@ Where = Callable[[tuple[int, ...]], str]
 
 @dataclass(frozen=True)
 class Closing:
-    """Closes the loops: the positions ``places`` of ``joints`` are kept, the others start from ``guess``."""
+    """Closes the loops: the positions ``places`` of ``joints`` are kept, the others start from ``guess``.
+
+    Of a joint of which a part is independent, ``ball.wx``, the guess says where that part is.
+    """
 
     robot: Robot
     joints: tuple[str, ...]
@@ -40,7 +43,7 @@ class Closing:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
-                found = self.robot.assemble(q[..., self.places], q, independent=self.joints)
+                found = self.robot.assemble(self._active(q), q, independent=self.joints)
         except RobotError as error:
             raise FormatError(f"{where((0,) * (q.ndim - 1))}: {error}") from None
         if found.closed.all():
@@ -51,24 +54,36 @@ class Closing:
             f"by {float(found.gap[first]):.2g} (m or rad): out of reach, or of another branch"
         )
 
+    def _active(self, q: Array) -> Array:
+        """What is independent, of positions q: a part of a ball is not turned from there."""
+        parts = [held(self.robot.moving_joints, name) for name in self.joints]
+        return np.concatenate(
+            [q[..., one.places] if one.places else np.zeros((*q.shape[:-1], 1)) for one in parts], axis=-1
+        )
+
 
 def closings(kernel: Kernel) -> list[Closing]:
     """The ways to close the loops of a kernel's states: by the platform's pose, by the independent joints."""
     robot = kernel.robot
     if not robot.loops:
         raise InputError(f"--assemble closes loops, and robot {robot.name!r} has none")
-    ways = [tuple(name for name in robot.joint_names if name in robot.mobility.independent)]
+    ways = [_sorted(robot, robot.mobility.independent)]
     if PLATFORM in robot.joint_names:
         ways.insert(0, (PLATFORM,))
         motors = robot.replace(independent=None).mobility
         if motors.driven == motors.freedoms:
-            ways.append(tuple(name for name in robot.joint_names if name in motors.independent))
+            ways.append(_sorted(robot, motors.independent))
     guess = np.array(robot.mobility.reference)
     return [Closing(robot, way, _places(robot, way), guess) for way in dict.fromkeys(ways)]
 
 
-def _places(robot: Robot, joints: Sequence[str]) -> tuple[int, ...]:
-    return tuple(q + k for joint, q, _ in slots(robot) if joint.name in joints for k in range(joint.nq))
+def _sorted(robot: Robot, names: Sequence[str]) -> tuple[str, ...]:
+    """In the order of the joints."""
+    return tuple(sorted(names, key=lambda name: named_velocities(robot.moving_joints, name)))
+
+
+def _places(robot: Robot, names: Sequence[str]) -> tuple[int, ...]:
+    return tuple(place for name in names for place in held(robot.moving_joints, name).places)
 
 
 def ready(kernel: Kernel, arrays: Sequence[Array], where: Where, closing: Closing | None = None) -> list[Array]:

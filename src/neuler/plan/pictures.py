@@ -71,7 +71,8 @@ def _hidden(planned: Planned, array: str, values: Array) -> set[int]:
         return set(np.flatnonzero(np.abs(values).max(axis=0) < _NOTHING).tolist())
     if array != "q" or not robot.loops:
         return set()
-    shown = {*robot.active_names, *robot.mobility.independent}
+    owners = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
+    shown = {*robot.active_names, *(owners[k] for k in robot.mobility.choice.independent)}
     return {q + k for joint, q, _ in slots(robot) if joint.name not in shown for k in range(joint.nq)}
 
 

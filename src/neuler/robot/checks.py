@@ -12,6 +12,7 @@ from neuler.robot.coupling import Coupling, in_order
 from neuler.robot.joint import Joint
 from neuler.robot.link import Link
 from neuler.robot.loop import Loop
+from neuler.robot.velocities import named_velocities
 
 if TYPE_CHECKING:
     from neuler.robot.model import Robot
@@ -153,13 +154,16 @@ def check_loops(owner: str, robot: Robot) -> None:
 
 
 def check_independent(owner: str, robot: Robot) -> None:
-    """Names of moving joints, each once; a robot without loops has all its joints independent."""
+    """Names of moving joints, or of parts of theirs, each once; without loops all joints are independent."""
     if robot.independent is None:
         return
+    numbers: list[int] = []
     for name in robot.independent:
-        if name not in robot.joint_names:
+        found = named_velocities(robot.moving_joints, name)
+        if not found:
             raise RobotError(f"{owner}: has no moving joint {name!r}; it has {listed(name, robot.joint_names)}")
-    if len(set(robot.independent)) != len(robot.independent):
+        numbers += found
+    if len(set(numbers)) != len(numbers):
         raise RobotError(f"{owner}: a joint is named twice in {', '.join(robot.independent)}")
     if not robot.loops:
         raise RobotError(f"{owner}: has no loops, so that all its joints are independent; leave independent= out")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuler.errors import InputError
+from neuler.errors import InputError, caller
 from neuler.tolerances import OPEN, UNIT
 
 if TYPE_CHECKING:
@@ -146,7 +147,8 @@ class Configurations:
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The velocity that leads from q0 to q1 in one second: ``integrate(q0, difference(q0, q1), 1) == q1``.
 
-        Of a robot with loops, of its independent joints; both positions must be on one branch.
+        Of a robot with loops, of its independent joints; both positions must be on one branch. Where part of a ball
+        is independent (``ball.wx``), q1 must be near enough for ``integrate`` to lead there in one step.
 
         q1 - q0 where positions are plain numbers; for a free link the constant screw in its own frame, the
         shorter way round (a quaternion and its negative are one rotation); for a spherical joint its turn.
@@ -169,13 +171,66 @@ class Configurations:
             batch = np.broadcast_shapes(start.shape[:-1], end.shape[:-1])
         except ValueError:
             raise InputError(f"difference: the batch axes do not broadcast: q0 {start.shape}, q1 {end.shape}") from None
-        found = np.empty((*batch, sum(joint.nv for joint in robot.moving_joints)))
-        position = velocity = 0
-        for joint in robot.moving_joints:
-            a, b = (q[..., position : position + joint.nq] for q in (start, end))
-            found[..., velocity : velocity + joint.nv] = joint.type.difference(a, b)
-            position, velocity = position + joint.nq, velocity + joint.nv
-        return found[..., list(robot.mobility.choice.independent)] if robot.loops else found
+        whole = [np.broadcast_to(q, (*batch, robot.nq)) for q in (start, end)]
+        found = ways(robot, whole[0], whole[1])
+        if not robot.loops:
+            return found
+        own = found[..., list(robot.mobility.choice.independent)]
+        return _led(robot, whole[0], whole[1], own) if turns_in_part(robot) else own
+
+
+def ways(robot: Robot, start: Array, end: Array) -> Array:
+    """The velocities of all joints that lead from one position to another in a second, each joint by itself."""
+    found = np.empty((*start.shape[:-1], sum(joint.nv for joint in robot.moving_joints)))
+    position = velocity = 0
+    for joint in robot.moving_joints:
+        a, b = (q[..., position : position + joint.nq] for q in (start, end))
+        found[..., velocity : velocity + joint.nv] = joint.type.difference(a, b)
+        position, velocity = position + joint.nq, velocity + joint.nv
+    return found
+
+
+def turns_in_part(robot: Robot) -> bool:
+    """Whether only some velocities of a joint that turns by a quaternion are independent: loops decide the others."""
+    chosen, at = set(robot.mobility.choice.independent), 0
+    for joint in robot.moving_joints:
+        own = chosen.intersection(range(at, at + joint.nv))
+        if joint.type.quaternion is not None and 0 < len(own) < joint.nv:
+            return True
+        at += joint.nv
+    return False
+
+
+def _led(robot: Robot, start: Array, end: Array, guess: Array) -> Array:
+    """The velocities with which ``integrate`` leads from start to end.
+
+    Turns do not commute: those of a ball that loops decide change what its others seem to have turned. What is missed
+    is added until nothing is. Where a step is too long for ``integrate``, the guess is what is left, and that is told.
+    """
+    own = list(robot.mobility.choice.independent)
+    found, missed = guess.copy(), np.full(guess.shape[:-1], np.inf)
+    with np.errstate(all="ignore"):
+        for _ in range(_TRIES):
+            there = robot.integrate.ufunc(start, found, 1.0)
+            lacking = ways(robot, there, end)[..., own]
+            missed = np.abs(lacking).max(axis=-1, initial=0.0)
+            if not (missed > _EXACT).any():
+                break
+            found = np.where((missed > _EXACT)[..., None], found + lacking, found)
+    lost = ~(missed < _MISSED)
+    if lost.any():
+        where = listed(np.asarray(lost))
+        warnings.warn(
+            f"difference: robot {robot.name!r}: q1 is too far from q0 for one step of integrate{where}; "
+            "there the turns of each joint by itself are given",
+            RuntimeWarning,
+            stacklevel=caller(),
+        )
+    return np.where(lost[..., None], guess, found)
+
+
+_TRIES, _EXACT, _MISSED = 60, 1e-14, 1e-9
+"""How often, and by how much (rad, m) a way may be missed that is called found, or given up."""
 
 
 def positions(robot: Robot, verb: str, name: str, q: ArrayLike) -> Array:

@@ -27,6 +27,7 @@ from neuler.robot.motor import Motor, check_motors
 from neuler.robot.numbers import vector
 from neuler.robot.transform import Transform, Vec3
 from neuler.robot.value import Value, kept
+from neuler.robot.velocities import named_velocities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,8 +56,8 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
 
     ``loops`` join frames of the tree; ``couplings`` make joints follow others. ``reference`` is a position q at which
     the loops are closed, or nearly so: where several assemblies are possible it says which one is meant.
-    ``independent`` names the joints whose velocities are the robot's own, qd; by default the driven ones, as many as
-    it has freedoms.
+    ``independent`` names the joints whose velocities are the robot's own, qd (``ball.wx``: one of a ball's); by default
+    the driven ones, as many as it has freedoms.
 
     ``motors`` drive joints from any link, with rotors that count in every verb: see ``Motor``. Coordinates are those of
     the joints, then theta of the motors behind springs.
@@ -325,11 +326,11 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
         if not {"joints", "loops", "couplings", "motors"} & set(changes):
             return super().replace(**changes)
         bare = super().replace(**{**changes, "reference": None, "independent": None, "loops": ()})
-        names = set(bare.joint_names)
         more: dict[str, Any] = {"loops": changes.get("loops", self.loops)}
         more["reference"] = changes["reference"] if "reference" in changes else self._translated(bare)
         more["independent"] = changes.get("independent", self.independent)
-        if "independent" not in changes and not (more["loops"] and names.issuperset(self.independent or ())):
+        kept = all(named_velocities(bare.moving_joints, name) for name in self.independent or ())
+        if "independent" not in changes and not (more["loops"] and kept):
             more["independent"] = None
         if all(value is None or value == () for value in more.values()):
             return bare
@@ -381,7 +382,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
         return self.replace(frames=(*self.frames, Frame(name, link, placement or Transform())))
 
     def with_independent(self, *joints: str) -> Robot:
-        """The same robot with the velocities of other joints as its own."""
+        """The same robot with the velocities of other joints as its own; ``ball.wx`` names one of a joint's several."""
         return self.replace(independent=joints)
 
     def with_free_base(self, joint: str = "root_joint", world: str = "world") -> Robot:

@@ -263,10 +263,8 @@ def _position(section: Section, robot: Robot) -> Array:
         coordinates = Coordinates.of(robot)
         own, neutral = _own(coordinates)
         active = section.each("q0", own, neutral)
-        joints = [joint.name for joint in robot.moving_joints for _ in range(joint.nq)]
-        chosen = tuple(dict.fromkeys(joints[k] for k in coordinates.places))
         try:
-            return np.asarray(robot.assemble(active, independent=chosen).q)
+            return np.asarray(robot.assemble(active).q)
         except NeulerError as error:
             raise section.error("q0", str(error)) from None
     return section.each("q0", names, robot.neutral(), alike=False)

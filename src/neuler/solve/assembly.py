@@ -15,8 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, RobotError
 from neuler.kernels import Kernel
-from neuler.robot import Robot
-from neuler.robot.configuration import length_instead_of_one, listed, no_rotation, quaternions
+from neuler.robot import Joint, Robot
+from neuler.robot.configuration import length_instead_of_one, listed, no_rotation, quaternions, ways
+from neuler.robot.velocities import held
+from neuler.structure.mobility import velocity_numbers
 
 Array = NDArray[np.float64]
 
@@ -34,6 +36,10 @@ _NEAR = 0.1
 """Radians or metres that the independent joints go without a look at the branch."""
 _ROUGH = (1e-7, 12)
 """Gap and iterations of positions on the way."""
+_TURNS, _TURNED = 60, 1e-13
+"""How often a part of a ball is turned again, and by how much (rad) its turn may be off."""
+_PART = Joint("part", "prismatic", "", "")
+"""Stands for one position of a joint that has several."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +69,14 @@ def assemble(
 ) -> Assembly:
     """See ``Robot.assemble``."""
     solver = _Solver.of(robot, independent, tolerance, iterations)
-    given = _numbers("q_active", q_active, len(solver.picked), f" ({', '.join(solver.names)})")
+    given = _numbers("q_active", q_active, len(solver.order), f" ({', '.join(solver.names)})")
+    given = given[..., solver.order]
     given = _rotations(solver.joints, given)
+    if continuous and solver.turned:
+        raise InputError(
+            f"assemble: a path needs positions, and {', '.join(map(repr, solver.names))} has a part of a ball among "
+            "them, which counts its turn from the guess; go from point to point, each with the last as its guess"
+        )
     begin = _numbers("guess", solver.reference if guess is None else guess, robot.nq)
     if continuous and given.ndim < 2:
         raise InputError(f"assemble: a path needs a first axis of points, got q_active of shape {given.shape}")
@@ -82,7 +94,7 @@ def assemble(
     goals, begins = goals.reshape((*path, rows, given.shape[-1])), begins.reshape(rows, begin.shape[-1])
     with np.errstate(all="ignore"):  # on singular poses and rows of NaN, which are judged below
         begins = solver.unit(begins.copy())
-        found = solver.along(begins, goals) if continuous else solver.reach(begins, goals)
+        found = solver.along(begins, goals) if continuous else solver.found(begins, goals)
     parts = (getattr(found, name) for name in _FIELDS)
     shaped = Assembly(*(x.reshape((*shape, *x.shape[1 + len(path) :])) for x in parts))
     return _judged(robot, shaped, bool(np.isfinite(given).all() and np.isfinite(begin).all()))
@@ -123,8 +135,14 @@ class _Solver:
 
     robot: Robot
     step: Kernel
+    names: tuple[str, ...]
+    """Of what is independent."""
+    order: list[int]
+    """Of q_active: first the positions of joints, ``picked``, then the turns of parts of balls, ``turned``."""
     joints: tuple[Any, ...]
     picked: list[int]
+    turned: list[int]
+    """Numbers of velocities of which q_active has the turn from the guess."""
     followers: tuple[NDArray[np.int64], list[int]]
     """Independent rows of W, and the numbers of the velocities that follow."""
     reference: Array
@@ -151,23 +169,46 @@ class _Solver:
         step = robot.compile("assembly_step", **({} if chosen is None else {"independent": chosen}))
         facts = robot.mobility
         names = facts.independent if chosen is None else chosen
-        whole = sum(joint.nv for joint in robot.moving_joints if joint.name in names)
-        if chosen is None and whole > facts.freedoms:  # a joint of several velocities, some of which follow
-            return cls._made(robot, names)
-        places, at, velocities = {}, 0, []
-        for joint in robot.moving_joints:
-            places[joint.name] = joint, range(at, at + joint.nq)
-            at += joint.nq
-            velocities += [joint.name] * joint.nv
-        joints, numbers = tuple(places[name][0] for name in names), [k for name in names for k in places[name][1]]
+        joints: list[Joint] = []
+        picked: list[int] = []
+        turned: list[int] = []
+        positions: list[int] = []  # their numbers in q_active
+        turns: list[int] = []
+        size = 0
+        for name in names:
+            one = held(robot.moving_joints, name)
+            joints += [one.joint or _PART] if one.places else []
+            picked += one.places
+            turned += one.turned
+            (positions if one.places else turns).extend(range(size, size + len(one.places or one.turned)))
+            size += len(one.places or one.turned)
         rows = np.array(facts.rows, dtype=np.int64)[:, None]
-        columns = [k for k, name in enumerate(velocities) if name not in names]
-        return cls(robot, step, joints, numbers, (rows, columns), np.array(facts.reference))
+        own = {k for k, _ in velocity_numbers(robot, names)}
+        columns = [k for k in range(len(facts.motions)) if k not in own]
+        order, reference = [*positions, *turns], np.array(facts.reference)
+        return cls(robot, step, tuple(names), order, tuple(joints), picked, turned, (rows, columns), reference)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the independent joints."""
-        return tuple(joint.name for joint in self.joints)
+    def found(self, begin: Array, goal: Array) -> Assembly:
+        """Where parts of balls are independent, turned as given from the guess; see ``reach`` for all else.
+
+        The turn from the guess is a rotation vector (of a free joint a screw) of which q_active has some components.
+        Closing the loops changes the others, and with them these: they are set again until they stay.
+        """
+        goal, turns = goal[:, : len(self.picked)], goal[:, len(self.picked) :]
+        if not self.turned:
+            return self.reach(begin, goal)
+        moved = self.robot.replace(loops=(), reference=None, independent=None).integrate.ufunc
+        way = np.zeros((len(begin), len(self.robot.mobility.motions)))
+        count = np.zeros(len(begin), dtype=np.int64)
+        for _ in range(_TURNS):
+            way[:, self.turned] = turns
+            one = self.reach(moved(begin, way, 1.0), goal)
+            count += one.iterations
+            way = ways(self.robot, begin, one.q)
+            missed = np.abs(way[:, self.turned] - turns).max(axis=-1, initial=0.0)
+            if not (missed > _TURNED).any():  # nor where it is NaN
+                break
+        return Assembly(one.q, one.gap, count, one.closed & (missed <= max(self.tolerance, _TURNED)))
 
     # ---- one go -------------------------------------------------------------------------
 

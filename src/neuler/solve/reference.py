@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from neuler.robot import Robot
+from neuler.robot.velocities import held
 from neuler.solve.assembly import Array
 
 _ROUNDS = 12
@@ -26,10 +27,7 @@ def near_reference(robot: Robot, rng: np.random.Generator, count: int) -> Array:
     reach = max((float(np.linalg.norm(joint.placement.translation)) for joint in robot.joints), default=0.0) or 1.0
     turns = np.array([turn for joint in robot.moving_joints for turn in joint.type.turns])
     size = np.where(turns, _TURN, _SLIDE * reach)
-    places, at = [], 0
-    for joint in robot.moving_joints:
-        places += [*range(at, at + joint.nq)] if joint.name in facts.independent else []
-        at += joint.nq
+    own = [held(robot.moving_joints, name) for name in facts.independent]
     left = np.arange(count)
     for _ in range(_ROUNDS):
         step = np.zeros((len(left), len(turns)))
@@ -38,7 +36,9 @@ def near_reference(robot: Robot, rng: np.random.Generator, count: int) -> Array:
         here = found[left]
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            trial = robot.assemble(unlooped.integrate(here, step, 1.0)[:, places], here)
+            moved = unlooped.integrate(here, step, 1.0)
+            active = [moved[:, one.places] if one.places else step[:, one.turned] for one in own]
+            trial = robot.assemble(np.concatenate(active, axis=1), here)
             joints, motors = robot.singularity(trial.q)
         well = trial.closed & (joints > _REGULAR) & ((motors > _REGULAR) | (facts.driven < facts.freedoms))
         found[left[well]] = trial.q[well]

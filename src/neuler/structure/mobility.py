@@ -20,6 +20,7 @@ from neuler.passes.trees import fused_tree
 from neuler.recursions.positions import integrate
 from neuler.robot import Robot
 from neuler.robot.configuration import neutral_positions, random_positions
+from neuler.robot.velocities import named_velocities, names_of
 from neuler.structure.closed import Choice, Constraints
 
 Array = NDArray[np.float64]
@@ -47,7 +48,7 @@ class Mobility:
     rows: tuple[int, ...]
     """Independent rows of W."""
     independent: tuple[str, ...]
-    """Joints whose velocities are the robot's own and decide all others."""
+    """Joints whose velocities are the robot's own and decide all others; ``ball.wx``: only some of a joint's."""
     active: tuple[str, ...]
     """Of every number of tau, the joint whose force it is."""
     driven: int
@@ -142,8 +143,7 @@ def analysed(robot: Robot) -> Mobility:
         _found[key] = _analyse(robot)
     facts = _found[key][1]
     choice = choose(robot, facts)
-    names = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
-    return replace(facts, independent=tuple(dict.fromkeys(names[k] for k in choice.independent)), choice=choice)
+    return replace(facts, independent=names_of(robot.moving_joints, choice.independent), choice=choice)
 
 
 def nearby(robot: Robot, numbers: Numbers) -> list[Array]:
@@ -290,16 +290,18 @@ def refuse_forceless(robot: Robot, quantity: str) -> None:
 
 
 def velocity_numbers(robot: Robot, joints: Sequence[str]) -> list[tuple[int, str]]:
-    """(number of the velocity, joint) of all velocities of named joints, in the order of the names."""
+    """(number of the velocity, name) of all velocities of named joints, or of parts of them, in this order."""
+    found: list[tuple[int, str]] = []
     for name in joints:
-        if name not in robot.joint_names:
+        numbers = named_velocities(robot.moving_joints, name)
+        if not numbers:
             raise RobotError(
                 f"robot {robot.name!r} has no moving joint {name!r}; it has {listed(name, robot.joint_names)}"
             )
-    if len(set(joints)) != len(joints):
+        found += [(k, name) for k in numbers]
+    if len({k for k, _ in found}) != len(found):
         raise RobotError(f"robot {robot.name!r}: a joint is named twice in {', '.join(joints)}")
-    every = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
-    return [(k, name) for name in joints for k, other in enumerate(every) if other == name]
+    return found
 
 
 def _reference(robot: Robot, numbers: Numbers) -> Array:

@@ -56,7 +56,8 @@ def way(robot: Robot, motion: Motion) -> Markup:
     images = [("margin from singular poses", svg(margin_figure(motion.times, margins(robot, motion.q))))]
     rows = []
     for joint, q, _ in slots(robot):
-        role = "independent" if joint.name in robot.mobility.independent else "follows"
+        parts = [name for name in robot.mobility.independent if name.startswith(f"{joint.name}.")]
+        role = "independent" if joint.name in robot.mobility.independent else ", ".join(parts) or "follows"
         for name, path, unit in paths(robot, joint, motion.q[:, q : q + joint.nq]):
             rows.append([name, role, *map(_near_zero, (path[0], path[-1], path.min(), path.max())), unit])
     head = ("joint", "", "from", "to", "least", "most", "unit")
