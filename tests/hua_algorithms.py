@@ -35,8 +35,11 @@ class Hua:
         a, _, c = motor.moments
         return z, carrier[:3, :3] @ place + carrier[:3, 3], a * np.eye(3) + (c - a) * np.outer(z, z)
 
-    def inverse(self, q, qd, qdd, gravity=True):
-        """Algorithm 1: tau of every joint's motor, load side of every joint, reaction forces and moments."""
+    def inverse(self, q, qd, qdd, gravity=True, external=(0.0, 0.0, 0.0)):
+        """Algorithm 1: tau of every joint's motor, load side of every joint, reaction forces and moments.
+
+        ``external``: f_e in the base frame, with which (20) begins at the frame "tool" of the last link.
+        """
         robot, n = self.robot, len(self.robot.joints)
         theta = {name: n + k for k, name in enumerate(self.elastic)}
         g = np.array(robot.gravity) if gravity else np.zeros(3)
@@ -69,6 +72,10 @@ class Hua:
                     m = m + h * (qdd[at] * z + qd[at] * np.cross(w[i], z))  # (23)
                     if self.misprint == "21":
                         m = m - h * (qdd[at] * z + qd[at] * np.cross(w[i], z)) + h * qd[at] * z
+            if any(external) and i == robot.locate("tool")[0]:  # (20): f_b,n+1 = f_e
+                tool = poses[i] @ robot.locate("tool")[1].matrix
+                f = f + np.array(external)
+                m = m + np.cross(tool[:3, 3] - poses[i][:3, 3], external)
             for k, joint in enumerate(robot.joints):
                 if self.index[joint.parent] == i:
                     f = f + force[k + 1]
@@ -102,13 +109,14 @@ class Hua:
             sum(j + m * ((c - com) @ (c - com) * np.eye(3) - np.outer(c - com, c - com)) for m, c, j in parts),
         )
 
-    def direct(self, q, qd, tau):
+    def direct(self, q, qd, tau, external=(0.0, 0.0, 0.0)):
         """Algorithm 2: accelerations of joints and motors from the torques of the motors, (31)-(36)."""
         n, ne = len(self.robot.joints), len(self.elastic)
         number = {joint.name: k for k, joint in enumerate(self.robot.joints)}
 
         def column(qdd, rates, gravity):
-            t, load, _, _ = self.inverse(q, rates, qdd, gravity=gravity)
+            pull = external if gravity else (0.0, 0.0, 0.0)
+            t, load, _, _ = self.inverse(q, rates, qdd, gravity=gravity, external=pull)
             first = [load[k] if joint.name in self.elastic else t[k] for k, joint in enumerate(self.robot.joints)]
             return np.array([*first, *(t[number[name]] for name in self.elastic)])  # (32)-(35)
 

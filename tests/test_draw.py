@@ -9,6 +9,7 @@ import pytest
 import neuler
 from neuler import Joint, Link, Loop, Robot
 from neuler.view import draw
+from neuler.view.curves import run_figure, span
 from neuler.view.marks import symbols
 from neuler.view.motions import sample_motion
 from neuler.view.placed import Placed, surroundings
@@ -186,3 +187,27 @@ def test_drawing_refuses_what_it_cannot_draw():
     with pytest.raises(neuler.InputError, match="quaternion"), np.errstate(all="ignore"):
         draw(neuler.robots.eel(), np.zeros(18))
     assert draw(neuler.robots.eel()).texts[0].get_text() == "head"
+
+
+def test_a_panel_is_scaled_by_most_moments():
+    """A first torque far beyond all others is cut off, and told; curves without such a moment are shown whole."""
+    t = np.linspace(0.0, 10.0, 1001)
+    calm = np.stack([5.0 * np.sin(t), 8.0 + np.cos(t)], axis=1)
+    first = calm.copy()
+    first[0, 1] = 1244.0
+    names, units = ["tau_a", "tau_b"], ["N m", "N m"]
+    still = np.zeros(1001)
+    whole, cut = (run_figure(t, [("tau", tau, names, units)], None, still, still).axes[0] for tau in (calm, first))
+    assert [text.get_text() for text in whole.texts] == []
+    assert whole.get_ylim()[1] >= calm.max()
+    assert [text.get_text() for text in cut.texts] == ["cut off: 1244 at 0 s"]
+    low, high = cut.get_ylim()
+    assert low < calm.min() < calm.max() < high < 20.0
+    turned = run_figure(t, [("tau", -first, names, units)], None, still, still).axes[0]
+    assert [text.get_text() for text in turned.texts] == ["cut off: -1244 at 0 s"]
+
+
+def test_a_panel_of_few_or_constant_moments_is_shown_whole():
+    assert span(np.array([[0.0], [1.0], [500.0]])) is None
+    assert span(np.where(np.arange(1000)[:, None] == 3, 9.0, 0.0)) is None  # but for one moment there is nothing
+    assert span(np.full((1000, 2), np.nan)) is None

@@ -48,6 +48,25 @@ def test_hua_algorithm_2(state):
     close(whole[3, 3], 10.0**2 * 0.004, 1e-13)  # B = n^2 I
 
 
+@pytest.mark.parametrize("state", STATES)
+def test_hua_20(state):
+    """f_e begins the recursion as the force of the tool on what is beyond it: (0, 0, -3) is +3 N applied to the tool.
+
+    With (18) the force applied to the end-effector, which the text says that f_e is, would be -f_b,n+1.
+    """
+    robot = neuler.robots.hua_3r()
+    q, qd, qdd = state
+    pulled = robot.compile("inverse_dynamics", loads="tool")
+    tau = Hua(robot).inverse(q, qd, qdd, external=(0.0, 0.0, -3.0))[0]
+    close(split(robot, pulled(q, qd, qdd, [0.0, 0.0, 3.0, 0.0, 0.0, 0.0]))[0], tau, 1e-12)
+    down = split(robot, pulled(q, qd, qdd, [0.0, 0.0, -3.0, 0.0, 0.0, 0.0]))[0]
+    assert np.abs(down - tau).max() > 0.1
+    moved = robot.compile("forward_dynamics", loads="tool")
+    found, _ = Hua(robot).direct(q, qd, qdd[:3], external=(0.0, 0.0, -3.0))
+    torque = [qdd[0], qdd[1], 0.0, qdd[2]]
+    close(moved(q, qd, torque, [0.0, 0.0, 3.0, 0.0, 0.0, 0.0]), found, 1e-11)
+
+
 def off(misprint, state):
     """How far a misprint leads away."""
     robot = neuler.robots.hua_3r()

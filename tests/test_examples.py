@@ -39,6 +39,16 @@ def test_hua_tracks_as_printed(example, capsys):
         assert run.relative_drift < 1e-7
 
 
+def test_hua_payload_lowers_the_torques(example):
+    """At 3 s, the lowest position, as Hua says of figure 8; (0, 0, -3) applied to the tool would raise them."""
+    found = example("hua_3r").runs()
+    at = {name: run.tau[int(np.argmin(np.abs(run.t - 3.0)))] for name, run in found.items()}
+    for k in (1, 3):  # the motors that lift
+        assert 0.5 < at["hua_3r_payload"][k] / at["hua_3r"][k] < 0.9
+    for run in found.values():
+        assert run.q[0, 3] == run.q[0, 2]
+
+
 def test_balancing(example, capsys):
     """Small tilts are saved, large ones are not, and the rail's end is a reason."""
     module = example("balance", "--tilts", "9")
