@@ -1,5 +1,7 @@
 """Files and numbers that are damaged, lie or ask for too much: an error that says so, no traceback and no wait."""
 
+import cProfile
+import functools
 import io
 import struct
 import tracemalloc
@@ -17,6 +19,7 @@ from neuler.files.problems import Problem
 from neuler.plan.samples import Samples
 from neuler.robot.inertia_matrix import inertia_matrix
 from neuler.simulate.start import Clock
+from neuler.view import text
 
 # ---- NPZ ----------------------------------------------------------------------------------------------------------
 
@@ -280,18 +283,32 @@ def test_ratios_that_no_gear_has(ratio, more):
 # ---- long chains --------------------------------------------------------------------------------------------------
 
 
-def test_info_of_a_long_chain(capsys, tmp_path):
-    """Its inertia matrix takes as many operations as it has entries, times a constant: the doctor is done at once."""
+def chain(n):
     rows = [
         {"a": 0.1, "alpha": (-1) ** k * 1.57, "mass": 1.0, "com": (-0.05, 0, 0), "inertia": (0.01, 0.01, 0.01)}
-        for k in range(500)
+        for k in range(n)
     ]
-    chain = neuler.from_dh(rows)
-    assert [finding for finding in chain.check() if finding.severity == "error"] == []
-    neuler.formats.save(chain, tmp_path / "chain.par")
+    return neuler.from_dh(rows)
+
+
+def calls(function):
+    """How many functions of Python and NumPy it calls."""
+    profile = cProfile.Profile()
+    profile.runcall(function)
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_info_of_a_long_chain(capsys, tmp_path):
+    """What the doctor and the tables call grows with the number of joints, not with its square."""
+    long = chain(500)
+    assert [finding for finding in long.check() if finding.severity == "error"] == []
+    neuler.formats.save(long, tmp_path / "chain.par")
     code, out, _ = run(capsys, "info", tmp_path / "chain.par")
     assert code == 0
     assert "500 joints" in out
+    for look in (lambda robot: inertia_matrix(robot, robot.neutral()), text.joint_rows):
+        short, double = (calls(functools.partial(look, chain(n))) for n in (60, 120))
+        assert double < 2.5 * short
 
 
 @pytest.mark.parametrize("robot", [neuler.robots.puma560(), neuler.robots.eel(6), neuler.robots.stanford()], ids=str)
