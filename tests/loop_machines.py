@@ -294,11 +294,9 @@ MACHINES = {
     "random_free": lambda: random_loop("fixed", 1, "free"),
 }  # fmt: skip
 """What the dynamics are tested on."""
-SOME = [
-    pytest.param(name, marks=pytest.mark.slow if name.startswith("random_") or name == "hinged" else ())
-    for name in MACHINES
-]
-"""As parameters: the larger ones with the slow tests, they compile for long."""
+LATER = {"hinged", "five_bar", "slider_crank", "mirrored", *(name for name in MACHINES if name.startswith("random_"))}
+SOME = [pytest.param(name, marks=pytest.mark.slow if name in LATER else ()) for name in MACHINES]
+"""As parameters: large ones, and those whose like is among the others, with the slow tests."""
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from neuler import Coulomb, Motor, RobotError
 from neuler.quantities.catalogue import offered
 from neuler.structure.lift import Lift
 from neuler.trace.recipe import evaluate
-from random_robots import along, close, random_robot, random_states
+from random_robots import along, close, few, random_robot, random_states
 
 
 @functools.cache
@@ -226,7 +226,7 @@ def test_hessian_is_the_difference_of_sensitivities(name):
         close(found[..., k], along(lambda t, k=k: slope(k, t)), 1e-6, float(np.abs(found).max()) + 1)
 
 
-@each_tree
+@pytest.mark.parametrize("name", few(list(LAWS), 2))
 def test_every_quantity_compiled_is_that_on_plain_floats(name):
     robot = made(name)
     q, qd, qdd = states(name)

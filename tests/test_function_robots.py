@@ -47,14 +47,19 @@ VERBS = [
 ]  # fmt: skip
 
 
-LATER = ("rx90", "forward_dynamics_sensitivities")
-"""It compiles for long; of the other robots it is tested in every run."""
+EVERYDAY = ("inverse_dynamics", "forward_dynamics", "integrate")
+"""Of the robot on a free base, which compiles for long; of the others all verbs are tested in every run."""
+
+
+def later(name, quantity, options):
+    """Whether a verb waits for the slow tests."""
+    return ROBOTS[name].nq != ROBOTS[name].nv and not ROBOTS[name].loops and (quantity not in EVERYDAY or options)
 
 
 @pytest.mark.parametrize(
     ("name", "quantity", "options"),
     [
-        pytest.param(*verb, id="-".join([*verb[:2], *verb[2]]), marks=pytest.mark.slow if verb[:2] == LATER else ())
+        pytest.param(*verb, id="-".join([*verb[:2], *verb[2]]), marks=pytest.mark.slow if later(*verb) else ())
         for verb in VERBS
     ],
 )

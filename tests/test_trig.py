@@ -10,8 +10,9 @@ from neuler.compiler.build import compile_recipe
 from neuler.compiler.target import available_levels, host, level
 from neuler.trace.graph import cos, sin
 from neuler.trace.recipe import Operand, Recipe
+from random_robots import few
 
-LEVELS = [None, *available_levels()]
+LEVELS = few([None, *available_levels()], 2)
 
 
 def _sincos(name, dtype="float64"):
