@@ -276,7 +276,8 @@ forked.set()
 thread.join()
 print(code)
 """
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    command, environment = [sys.executable, "-W", "ignore", "-c", code], {**os.environ, "NEULER_CACHE_DIR": "off"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "7", done.stderr
 
 
