@@ -236,7 +236,7 @@ def test_arrays_of_a_bound_kernel_cannot_be_exchanged():
         bound.q.resize(10_000, refcheck=False)
     with pytest.raises(TypeError):
         neuler.kernels.Bound.__new__(neuler.kernels.Bound)
-    with pytest.raises(TypeError, match="cannot pickle or copy a bound kernel.*bind its kernel again"):
+    with pytest.raises(TypeError, match=r"cannot pickle or copy a bound kernel.*bind its kernel again"):
         copy.copy(bound)
     bound.qdd += x  # written into
     np.testing.assert_array_equal(bound(), ROBOT.inverse_dynamics(np.zeros(6), np.zeros(6), x))

@@ -236,3 +236,12 @@ def test_an_unstable_step_of_a_motor_is_said(drive):
     q = np.array([0.3, 0.2, 0.2])[: arm.nq]
     with pytest.warns(RuntimeWarning, match=r"'joint2(.motor)?'.*implicit"):
         arm.rollout(q, np.zeros(arm.nv), np.zeros((1, arm.nu)), 1e-2, steps=5)
+
+
+@pytest.mark.parametrize("stiffness", [1e80, 1e150, 1e300])
+@pytest.mark.parametrize("method", ["rk4", "euler"])
+def test_springs_beyond_all_measure_are_marked_not_raised(stiffness, method):
+    robot = neuler.robots.two_link().with_spring("joint2", stiffness, role="driven")
+    with pytest.warns(RuntimeWarning, match=r"joint 'joint2' are too stiff for it: take method='implicit'"):
+        found = robot.rollout([0.1, 0.1], [0.0, 0.0], np.zeros((1, 2)), 1e-3, steps=5, method=method)
+    assert found.status in (1, 2)

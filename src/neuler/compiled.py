@@ -163,8 +163,8 @@ class Compiled(Direct):  # type: ignore[misc]
     _is_ready = False
     _one_first = False
     """Whether the first call is one with one state: code for it is then made with that for batches."""
-    _one_waits = False
-    """Whether emitted code could take calls with one state, and its own is not made yet: no such call has come."""
+    _one_waits = -1
+    """Axes of the first array of one state, while its code waits for a call that emitted code could take; else -1."""
 
     _decided: frozenset[str] = frozenset(("recipe", "dtype"))
     """Attributes that decide the code: they are set once."""
@@ -231,9 +231,10 @@ class Compiled(Direct):  # type: ignore[misc]
         )
         self._limit()
         direct.ready(self, None, "call", self._compiled.code)
-        self.__dict__["_one_waits"] = self._takes_one_state
-        if self._one_waits and self._compiled.one_state is not None:
-            self._take_one_state()
+        if self._takes_one_state:
+            self.__dict__["_one_waits"] = len(self.inputs[0].shape)
+            if self._compiled.one_state is not None:
+                self._take_one_state()
         self.__dict__["_is_ready"] = True
 
     def _take_one_state(self) -> None:
@@ -242,20 +243,20 @@ class Compiled(Direct):  # type: ignore[misc]
         words = direct.frame(code.one, code.pool, shapes, self.outputs[0].shape)
         kept: Any = self.__dict__.setdefault("_frame", (*words, code))  # the first of two threads decides
         direct.ready(self, kept[0], "call", *kept[1:], self._compiled.code)
-        self.__dict__["_one_waits"] = False
+        self.__dict__["_one_waits"] = -1
 
     @property
     def _takes_one_state(self) -> bool:
         """Whether there are calls that emitted code takes."""
         single = len(self.outputs) == 1 and bool(self.outputs[0].shape)
-        return single and self.dtype == np.float64 and len(self.inputs) <= direct.MOST
+        return single and self.dtype == np.float64 and 0 < len(self.inputs) <= direct.MOST
 
     def _is_one_state(self, arrays: Sequence[Any]) -> bool:
         """Whether emitted code takes a call with these."""
         if len(arrays) != len(self.inputs) or not self._takes_one_state:
             return False
         sides = zip(arrays, self.inputs, strict=True)
-        return all(type(x) is np.ndarray and x.shape == o.shape and x.dtype == self.dtype for x, o in sides)
+        return all(type(x) is np.ndarray and x.shape == o.shape and x.dtype == np.float64 for x, o in sides)
 
     def bind(self) -> Any:
         """The kernel with arrays of its own for one state, for controllers: see :class:`Bound`."""
@@ -308,7 +309,8 @@ class Compiled(Direct):  # type: ignore[misc]
                 return self._inlined(arrays, out)
             self.__dict__["_one_first"] = quick and self._is_one_state(arrays)
             self._make_ready()
-        if self._one_waits and quick and self._is_one_state(arrays):
+        first = arrays[0] if quick and arrays else None
+        if type(first) is np.ndarray and first.ndim == self._one_waits and self._is_one_state(arrays):
             self._take_one_state()
         try:
             found = self._run(arrays, out)

@@ -44,9 +44,10 @@ def warn_if_unstable(robot: Robot, method: str, q: Array, qd: Array, dt: Array) 
             middle = 0.5 * (low + high)
             low, high = (low, middle) if _unstable(matrix, method, middle) is not None else (middle, high)
         name = robot.joint_names[joints_of(robot)["qd"][number]]
+        smaller = f"take dt = {0.9 * low:.2g} s or less, or " if low > 1e-9 * size else "take "
         warnings.warn(
             f"rollout: method {method!r} is unstable at dt = {size:g} s, spring and damping of joint {name!r} are too "
-            f"stiff for it: take dt = {0.9 * low:.2g} s or less, or method='implicit'",
+            f"stiff for it: {smaller}method='implicit'",
             RuntimeWarning,
             stacklevel=5,
         )
@@ -74,7 +75,10 @@ def _linear(robot: Robot, q: Array, qd: Array) -> tuple[Array, Array] | None:
         mass = robot.mass_matrix(q)
     if not all(np.isfinite(x).all() for x in (stiffness, damping, mass)):
         return None
-    both: Array = np.asarray(np.linalg.solve(mass, np.hstack([stiffness, damping])), dtype=np.float64)
+    try:
+        both: Array = np.asarray(np.linalg.solve(mass, np.hstack([stiffness, damping])), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None
     return both[:, : robot.nv], both[:, robot.nv :]
 
 
@@ -101,7 +105,11 @@ _GROWN: dict[str, Callable[[Array, Array, float], Array]] = {"euler": _euler, "r
 
 def _unstable(matrix: tuple[Array, Array], method: str, dt: float) -> int | None:
     """The velocity that grows most in a step, if one grows that ought not to; None otherwise."""
-    factors, shapes = np.linalg.eig(_GROWN[method](*matrix, dt))
+    with np.errstate(all="ignore"):
+        grown = _GROWN[method](*matrix, dt)
+    if not np.isfinite(grown).all():  # so stiff that its powers overflow
+        return int(np.argmax(np.abs(np.hstack(matrix)).max(axis=1)))
+    factors, shapes = np.linalg.eig(grown)
     most = int(np.argmax(np.abs(factors)))
     truth = float(np.exp(max(0.0, dt * float(np.linalg.eigvals(_rate(*matrix)).real.max()))))
     if abs(factors[most]) <= _GROWTH * truth:
