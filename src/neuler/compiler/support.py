@@ -45,7 +45,7 @@ class Part:
     @property
     def key(self) -> str:
         """Its name in the cache."""
-        return cache.key("support", self.name, self.lanes, self.dtype, self.target)
+        return cache.key("support", self.name, self.lanes, self.dtype, self.target, origin=__name__)
 
     @property
     def prefix(self) -> str:
