@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, caller
+from neuler.robot.value import kept
 from neuler.tolerances import OPEN, UNIT
 
 if TYPE_CHECKING:
@@ -19,14 +20,15 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-def quaternions(robot: Robot) -> list[tuple[str, int]]:
+@kept
+def quaternions(robot: Robot) -> tuple[tuple[str, int], ...]:
     """Of every joint that turns by a quaternion its name, and the number of the quaternion's first position."""
     found, position = [], 0
     for joint in robot.moving_joints:
         if joint.type.quaternion is not None:
             found.append((joint.name, position + joint.type.quaternion))
         position += joint.nq
-    return found
+    return tuple(found)
 
 
 def ranges(robot: Robot) -> tuple[Array, Array]:

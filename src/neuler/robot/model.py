@@ -177,6 +177,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
         return tuple(joint for joint in whole.joints if joint.moves and joint.name not in followers)
 
     @property
+    @kept
     def joint_names(self) -> tuple[str, ...]:
         """Their names."""
         return tuple(joint.name for joint in self.moving_joints)
@@ -257,16 +258,19 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
         return self.link_names + tuple(frame.name for frame in self.frames)
 
     @property
+    @kept
     def nq(self) -> int:
         """Length of q: the positions of all moving joints."""
         return sum(joint.nq for joint in self.moving_joints)
 
     @property
+    @kept
     def nv(self) -> int:
         """Length of qd and qdd: the velocities of all moving joints, in loops of the independent ones."""
         return self.mobility.freedoms if self.loops else sum(joint.nv for joint in self.moving_joints)
 
     @property
+    @kept
     def nu(self) -> int:
         """Length of tau: see ``active_names``."""
         return len(self.mobility.active) if self.loops else self.nv

@@ -58,7 +58,7 @@ class Slide:
         return next(iter(self.row)) if len(self.row) == 1 else None
 
     def rate(self, qd: Sequence[Scalar]) -> Scalar:
-        """U."""
+        """g . qd."""
         total: Scalar = 0.0
         for k, x in self.row.items():
             total = total + x * qd[k]
