@@ -2,6 +2,7 @@
 
 import dataclasses
 import signal
+import warnings
 
 import numpy as np
 import pytest
@@ -245,3 +246,11 @@ def test_springs_beyond_all_measure_are_marked_not_raised(stiffness, method):
     with pytest.warns(RuntimeWarning, match=r"joint 'joint2' are too stiff for it: take method='implicit'"):
         found = robot.rollout([0.1, 0.1], [0.0, 0.0], np.zeros((1, 2)), 1e-3, steps=5, method=method)
     assert found.status in (1, 2)
+
+
+def test_dry_friction_alone_is_not_too_stiff():
+    """It damps nothing: at a step that is far too long nobody blames a spring."""
+    robot = neuler.robots.two_link().with_friction("joint1", neuler.Coulomb(1.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        robot.rollout([0.0, 0.0], [1.0, 1.0], np.zeros((1, 2)), 10.0, steps=1)

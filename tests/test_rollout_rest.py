@@ -181,6 +181,24 @@ def test_one_joint_that_stops_is_right_to_rounding():
         assert found.q[-1, 0] == pytest.approx(inertia / (2 * 0.5), rel=1e-12)
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("level", [1e3, 1e5, 1e7, 1e12])
+def test_a_brake_of_any_strength_stops_and_makes_no_energy(level, method):
+    """Friction that stops a joint in a small part of a step acts as an impact: v minimises (v - v*)^T M (v - v*)."""
+    robot = neuler.robots.two_link()
+    joints = [dataclasses.replace(joint, coulomb=c) for joint, c in zip(robot.joints, (0.0, level), strict=True)]
+    robot = robot.replace(joints=joints)
+    q, qd = np.array([0.3, 0.8]), np.array([1.0, 2.0])
+    found = robot.rollout(q, qd, np.zeros((1, 2)), 1e-3, steps=5, method=method)
+    mass = robot.mass_matrix(q)
+    assert not found.status.any()
+    assert (found.qd[:, 1] == 0.0).all()
+    assert found.qd[0, 0] == pytest.approx(qd[0] + mass[0, 1] / mass[0, 0] * qd[1], rel=2e-3)
+    energy = robot.energy(found.q, found.qd).kinetic
+    assert energy[0] <= robot.energy(q, qd).kinetic
+    assert (np.diff(energy) <= 1e-12).all()
+
+
 # ---- friction that acts on several velocities ---------------------------------------------------------
 
 
@@ -220,6 +238,42 @@ def test_slides_of_several_velocities_come_to_rest(make, method):
     assert not found.status.any()
     rest_lasts(found)
     assert (np.diff(total(robot, found), axis=-1) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_a_differential_holds_does_not_creep(method):
+    """Two sliders whose difference is held, under constant forces: they go on together, as one body would."""
+    links = [
+        Link("base"),
+        *(Link.from_com(n, mass=m, inertia=(1, 1, 1)) for n, m in (("a", 1.0), ("b", 2.0), ("c", 0.5))),
+    ]
+    joints = [
+        Joint("x", "prismatic", "base", "a", axis=(1, 0, 0)),
+        Joint("y", "prismatic", "base", "b", axis=(0.6, 0.8, 0)),
+        Joint("z", "prismatic", "base", "c", axis=(0, 1, 0), coulomb=1.0),
+    ]
+    couplings = [Coupling("z", ["x", "y"], [1.0, -0.7])]
+    robot = Robot("sliders", links, joints, couplings=couplings, gravity=(0, 0, 0))
+    found = robot.rollout([0.0, 0.0], [0.0, 0.0], [[0.5, 0.3]], 1e-3, steps=1000, method=method)
+    along = np.array([0.7, 1.0])  # z stands still
+    pushed = along @ [0.5, 0.3] / (along @ robot.mass_matrix([0.0, 0.0]) @ along)
+    late = 1.001 if method == "euler" else 1.0
+    np.testing.assert_allclose(found.q[-1], 0.5 * late * pushed * along, rtol=1e-11)
+    assert np.abs(found.q @ [1.0, -0.7]).max() < 1e-12
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("make", [neuler.robots.delta, neuler.robots.puma560])
+def test_rows_do_not_depend_on_their_neighbours(make, method):
+    robot = rough(make(), 0.3)
+    rng = np.random.default_rng(1)
+    q, qd = np.stack([robot.neutral()] * 5), rng.uniform(-2, 2, (5, robot.nv))
+    qd[1] = 0.0
+    together = robot.rollout(q, qd, np.zeros((1, robot.nu)), 1e-3, steps=200, method=method)
+    for row in range(5):
+        alone = robot.rollout(q[row], qd[row], np.zeros((1, robot.nu)), 1e-3, steps=200, method=method)
+        np.testing.assert_array_equal(alone.q, together.q[row])
+        np.testing.assert_array_equal(alone.qd, together.qd[row])
 
 
 def test_a_motor_on_another_link_is_held_by_its_own_friction():

@@ -80,6 +80,33 @@ def test_joints_never_pass_their_stops_and_impacts_make_no_energy(method):
     assert (held.qd[:, -1] == 0.0).all()
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_an_impact_moves_the_others_from_its_moment_on(method):
+    """Two sliders in a row: when the first meets its stop, the second goes on."""
+    links = [Link("base"), *(Link.from_com(name, mass=1.0, inertia=(1, 1, 1)) for name in "ab")]
+    joints = [
+        Joint("one", "prismatic", "base", "a", axis=(1, 0, 0), limits=Limits(-10, 0.3337)),
+        Joint("two", "prismatic", "a", "b", axis=(1, 0, 0)),
+    ]
+    robot = Robot("sliders", links, joints, gravity=(0, 0, 0))
+    found = robot.rollout([0.0, 0.0], [1.0, 0.0], np.zeros((1, 2)), 1e-2, steps=100, method=method, limits="hold")
+    assert found.q[-1] == pytest.approx([0.3337, 1.0 - 0.3337], abs=1e-12 if method != "euler" else 1e-2)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_machine_with_a_loop_meets_its_stop(method):
+    crank = neuler.robots.four_bar()
+    joints = [dataclasses.replace(j, limits=Limits(1.0, 2.0)) if j.name == "crank" else j for j in crank.joints]
+    robot = crank.replace(joints=joints)
+    found = robot.rollout(
+        robot.assemble([1.5]).q, [20.0], np.zeros((1, 1)), 1e-3, steps=60, method=method, limits="hold"
+    )
+    assert not found.status.any()
+    assert found.q[-1, 0] == 2.0
+    assert found.qd[-1, 0] == 0.0
+    assert np.linalg.norm(robot.closure(found.q[-1]).open_by) < 1e-9
+
+
 def test_what_has_no_stops_says_so():
     crank = neuler.robots.four_bar()
     limited = bounded(crank, -3.0, 3.0)
@@ -89,6 +116,10 @@ def test_what_has_no_stops_says_so():
     assert not free.status.any()
     with pytest.raises(InputError, match=r"limits must be one of 'ignore', 'stop', 'hold'"):
         lift().rollout([0.0], [0.0], [[0.0]], 1e-3, steps=3, limits="bounce")
+    ball = Robot("ball", lift().links, [Joint("turn", "spherical", "base", "block", limits=Limits(-1, 1))])
+    with pytest.raises(InputError, match=r"cannot stop joint 'turn'"):
+        ball.rollout([0, 0, 0, 1.0], [1.0, 0, 0], np.zeros((1, 3)), 1e-3, steps=3, limits="hold")
+    assert not ball.rollout([0, 0, 0, 1.0], [1.0, 0, 0], np.zeros((1, 3)), 1e-3, steps=3, limits="stop").status
     with pytest.raises(InputError, match=r"no stops for joints"):
         neuler.simulate(lift(), None, None, 0.1, limits="hold", method="dop853")
     beyond = lift().rollout([2.0], [0.0], [[0.0]], 1e-3, steps=3, limits="hold")

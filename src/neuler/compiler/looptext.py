@@ -202,10 +202,25 @@ class LoopText:
                 add(f"  call void @phase{self.numbers[id(recipe)]}(ptr %wm)")
             extend("  br label %held", "held:")
         before = "held" if program.work.control else f"had{first_sample - 1}" if program.streams else "work"
+        targets = {k - phase.back for k, phase in enumerate(program.work.phases) if phase.back}
         for k, phase in enumerate(program.work.phases):
+            if k in targets:
+                extend(f"  br label %z{k}", f"z{k}:")
+                before = f"z{k}"
             call = f"  call void @phase{self.numbers[id(phase.recipe)]}(ptr %wm)"
             if not phase.unless:
                 add(call)
+                continue
+            if phase.back:
+                extend(
+                    *self._below_one(f"u{k}", phase.unless),
+                    f"  br i1 %u{k}, label %x{k}, label %y{k}, !prof !2",
+                    f"y{k}:",
+                    call,
+                    f"  br label %z{k - phase.back}",
+                    f"x{k}:",
+                )
+                before = f"x{k}"
                 continue
             extend(
                 f"  br label %r{k}",

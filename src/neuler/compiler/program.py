@@ -42,12 +42,13 @@ TIME = "t"
 class Phase:
     """A part of a step: a recipe; left out where a variable is below one in every row at hand.
 
-    Done again while it is not, up to so many ``times``.
+    Done again while it is not, up to so many ``times``; with ``back`` all phases from so many before it are.
     """
 
     recipe: Recipe
     unless: str = ""
     times: int = 1
+    back: int = 0
 
 
 @dataclass(frozen=True)

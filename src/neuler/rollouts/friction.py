@@ -23,11 +23,13 @@ from sys import float_info
 
 from neuler.algebra.linear import times
 from neuler.rollouts.model import Model, Values
-from neuler.rollouts.pivots import BOX, STATE, TOLERANCE, fresh, half
+from neuler.rollouts.pivots import BOX, STATE, TOLERANCE, fresh, full, half, held_at
 from neuler.rollouts.slides import STOP, braked, moves, rate, rows_of, slides, stops
 from neuler.trace.graph import Scalar, sign
 from neuler.trace.scalars import absolute, less, less_equal, mask, maximum, minimum, where
 
+STRONG = 10.0
+"""Of its speed: by so much friction may throw a slide the other way within a step, before the step is done again."""
 SLOW = 1e-12
 """Rad/s or m/s: a slide that moves no faster rests, if the friction holds it to within ``TOLERANCE``."""
 _STILL = 1e-9
@@ -37,8 +39,8 @@ _STILL = 1e-9
 def sizes(model: Model) -> dict[str, tuple[int, ...]]:
     """Of the variables that friction and stops need."""
     n, rows = model.robot.nv, braked(model)
-    each = dict.fromkeys(("dir", "push", *STATE, *BOX), (len(rows),))
-    one = dict.fromkeys(("rests", "cross", "changes", "turn", "left"), (1,))
+    each = dict.fromkeys(("dir", "told", "early", "push", *STATE, *BOX), (len(rows),))
+    one = dict.fromkeys(("rests", "cross", "strong", "changes", "turn", "left"), (1,))
     several = sum(len(row) for row in rows if len(row) > 1)
     mass = n * (n + 1) // 2 if rows else 0
     return {**each, **one, "rows": (several,), "met": (len(stops(model)),), "mass": (mass,), "right": (n,), "x": (n,)}
@@ -51,6 +53,8 @@ def begun(model: Model, values: Values, q: Sequence[Scalar], qd: Sequence[Scalar
     still = [slide.holds(direction) for slide, direction in zip(found, directions, strict=True)]
     return {
         "dir": directions,
+        "told": list(directions),
+        "early": [0.0] * len(found),
         "rows": [x for slide in found if slide.velocity is None for x in slide.row.values()],
         "push": [0.0] * len(found),
         "locked": [0.0] * len(found),
@@ -63,13 +67,38 @@ def begun(model: Model, values: Values, q: Sequence[Scalar], qd: Sequence[Scalar
 def crossed(model: Model, values: Values, after: Sequence[Scalar], way: Sequence[Scalar]) -> Scalar:
     """How many slides turn round in a step, or meet a stop; or move against the force that was to break them away."""
     total: Scalar = 0.0
-    each = zip(rows_of(model, values), values["dir"], values["push"], strict=True)
-    for row, direction, push in each:
+    each = zip(rows_of(model, values), values["dir"], values["told"], values["push"], strict=True)
+    for row, direction, told, push in each:
         u1 = moves(row, after)
         total = total + less((direction + push) * u1, 0.0) + less(absolute(u1), SLOW * absolute(direction))
+        total = total + absolute(direction - told)
     for below, above, _ in _passed(model, values, values["q"], way):
         total = total + below + above
     return total
+
+
+def thrown(model: Model, values: Values, qdd: Sequence[Scalar]) -> list[tuple[Scalar, Scalar]]:
+    """Of every slide: one where friction would throw it far the other way; and the part of the step before it turns.
+
+    By the accelerations at the step's beginning. Then a method's stages would lie where the robot never comes: they
+    are done again without this friction, all of which ``stopping`` adds.
+    """
+    (dt,) = values["dt"]
+    found = []
+    for row, told in zip(rows_of(model, values), values["told"], strict=True):
+        speed, change = told * rate(row, values["qd"]), dt * (told * rate(row, qdd))
+        found.append((less(speed + change, -STRONG * speed), -(speed / change)))
+    return found
+
+
+def spared(model: Model, values: Values, qdd: Sequence[Scalar]) -> dict[str, list[Scalar]]:
+    """Before stages are done again: friction that acts in them, without that of slides that it would throw."""
+    far = thrown(model, values, qdd)
+    return {
+        "told": [mask(1.0 - there, told) for (there, _), told in zip(far, values["told"], strict=True)],
+        "early": [where(there, when, old) for (there, when), old in zip(far, values["early"], strict=True)],
+        "push": [0.0] * len(far),
+    }
 
 
 def _passed(
@@ -133,16 +162,19 @@ def stopping(
     passed = _passed(model, values, q, way)
     first: Scalar = 1.0
     turned: list[Scalar] = []
-    for slide, row, direction, push in zip(found, rows, values["dir"], values["push"], strict=True):
+    each = zip(found, rows, values["dir"], values["told"], values["early"], values["push"], strict=True)
+    for slide, row, direction, told, early, push in each:
         u0, u1 = rate(row, before), moves(row, after)
         turns, wrong = less(direction * u1, 0.0), less(push * u1, 0.0)
+        spare = absolute(direction - told)
         if len(row) > 1:  # one that moves though its force was within the edges
             low, high = slide.edges(0.0)
             inside = less((dt * low) * (1.0 - TOLERANCE), push) * less(push, (dt * high) * (1.0 - TOLERANCE))
             wrong = maximum(wrong, inside * (1.0 - absolute(direction)) * less(0.0, absolute(u1)))
         slow = less(absolute(u1), SLOW * absolute(direction))
-        first = minimum(first, where(turns, u0 / (u0 - u1), 1.0 - maximum(wrong, slow)))
-        turned.append(maximum(turns, slow))
+        now = where(turns, u0 / (u0 - u1), 1.0 - maximum(wrong, slow))
+        first = minimum(first, where(spare, early, now))
+        turned.append(maximum(maximum(turns, slow), spare))
     for below, above, (down, up) in passed:
         first = minimum(first, mask(below, maximum(down, 0.0)) + mask(above, maximum(up, 0.0)) + (1.0 - below - above))
     left = 1.0 - first
@@ -152,10 +184,11 @@ def stopping(
     locked: list[Scalar] = []
     target: list[Scalar] = []
     for number, (slide, row) in enumerate(zip(found, rows, strict=True)):
-        direction, u1 = values["dir"][number], moves(row, after)
+        direction, told, u1 = values["dir"][number], values["told"][number], moves(row, after)
         low, high = slide.edges(rate(row, before), ends=False)
-        given = values["push"][number] + dt * (mask(less(0.0, direction), high) + mask(less(direction, 0.0), low))
-        down, up = left * (dt * low - given), left * (dt * high - given)
+        before_it = values["push"][number] + dt * (mask(less(0.0, direction), high) + mask(less(direction, 0.0), low))
+        missing = dt * (mask(less(0.0, direction - told), high) + mask(less(direction - told, 0.0), low))
+        down, up = left * (dt * low - before_it) + missing, left * (dt * high - before_it) + missing
         held = turned[number]
         if slide.ends:
             ((here, lower, upper),) = slide.ends
@@ -193,19 +226,61 @@ def stopped(model: Model, values: Values, before: Sequence[Scalar]) -> dict[str,
     (dt,), (left,) = values["dt"], values["left"]
     after = [a + b for a, b in zip(values["vn"], values["x"], strict=True)]
     after = _snapped(model, values, after, values["vn"])
-    way = [a + 0.5 * dt * left * b for a, b in zip(values["way"], values["x"], strict=True)]
+    half_left = 0.5 * dt * left  # velocities change little by little, but for those that jump
+    each = zip(values["way"], values["x"], _jump(model, values, before), strict=True)
+    way = [a + half_left * (b + c) for a, b, c in each]
+    several = _held_together(model, values)
+    if several:  # what several velocities hold does not move
+        way = [where(held, 0.5 * dt * (a + b), x) for held, a, b, x in zip(several, before, after, way, strict=True)]
     rest = [less_equal(absolute(a) + absolute(b), 0.0) for a, b in zip(before, after, strict=True)]
-    return {"vn": after, "way": [mask(1.0 - still, x) for still, x in zip(rest, way, strict=True)]}
+    way = [mask(1.0 - still, x) for still, x in zip(rest, way, strict=True)]
+    there = less_equal(1.0, values["cross"][0])  # other rows are as they were
+    found = {"vn": after, "way": way}
+    return {name: [where(there, a, b) for a, b in zip(x, values[name], strict=True)] for name, x in found.items()}
 
 
-def landed(model: Model, values: Values, q: list[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
-    """Positions, those that met a stop on it."""
-    found = list(q)
+def _jump(model: Model, values: Values, before: Sequence[Scalar]) -> list[Scalar]:
+    """What velocities change by at once, where a joint meets a stop or friction stops it in no time."""
+    (left,) = values["left"]
+    there = [a + (1.0 - left) * (b - a) for a, b in zip(before, values["vn"], strict=True)]
+    locks: dict[int, tuple[Scalar, Scalar]] = {}
+    met = dict(zip((k for _, _, k in stops(model)), values["met"], strict=True))
+    each = zip(braked(model), values["dir"], values["told"], values["locked"], strict=True)
+    for row, direction, told, locked in each:
+        if len(row) == 1:
+            (k,) = row
+            sudden = locked * maximum(absolute(direction - told), absolute(met.get(k, 0.0)))
+            locks[k] = sudden, mask(sudden, -there[k])
+    return held_at(full(values["mass"], len(before)), [0.0] * len(before), locks)
+
+
+def _held_together(model: Model, values: Values) -> list[Scalar]:
+    """One for every velocity, in a step through which a slide of several velocities rests."""
+    total: Scalar = 0.0
+    for row, locked, direction in zip(braked(model), values["locked"], values["dir"], strict=True):
+        if len(row) > 1:
+            total = maximum(total, locked * (1.0 - absolute(direction)))
+    return [total] * len(values["vn"]) if any(len(row) > 1 for row in braked(model)) else []
+
+
+def aimed(model: Model, values: Values, way: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
+    """The way of the step, of joints that met a stop right to it, and of none beyond."""
+    found = list(way)
     for place, (number, k, velocity) in enumerate(stops(model)):
-        lower, upper, met = values["lower"][number], values["upper"][number], values["met"][place]
-        still = less_equal(absolute(qd[velocity]), 0.0)
-        x = where(less(met, 0.0) * still, lower, where(less(0.0, met) * still, upper, q[k]))
-        found[k] = where(less(x, lower), lower, where(less(upper, x), upper, x))
+        down, up = values["lower"][number] - values["q"][k], values["upper"][number] - values["q"][k]
+        met, still = values["met"][place], less_equal(absolute(qd[velocity]), 0.0)
+        x = where(less(met, 0.0) * still, down, where(less(0.0, met) * still, up, way[velocity]))
+        found[velocity] = where(less(x, down), down, where(less(up, x), up, x))
+    return found
+
+
+def landed(model: Model, values: Values, way: Sequence[Scalar], q: Sequence[Scalar]) -> list[Scalar]:
+    """Positions after it, those on a stop exactly there."""
+    found = list(q)
+    for number, k, velocity in stops(model):
+        lower, upper = values["lower"][number], values["upper"][number]
+        down, up = lower - values["q"][k], upper - values["q"][k]
+        found[k] = where(less_equal(way[velocity], down), lower, where(less_equal(up, way[velocity]), upper, q[k]))
     return found
 
 

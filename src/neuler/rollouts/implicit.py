@@ -16,17 +16,16 @@ The order does not hang on A (commutators of rotations are left out of it), the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from neuler.algebra.linear import Eliminated, times
 from neuler.compiler.program import Phase
 from neuler.rollouts.events import alarm
-from neuler.rollouts.friction import landed, lost
+from neuler.rollouts.friction import lost, spared
 from neuler.rollouts.model import Model, Values
 from neuler.rollouts.phases import Found, Phases, time_of, unique
-from neuler.rollouts.pivots import without
+from neuler.rollouts.pivots import grips_of, without
 from neuler.rollouts.schemes import Scheme
-from neuler.rollouts.slides import signs_of, tell_directions
+from neuler.rollouts.slides import rows_of, signs_of, tell_directions
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar
 from neuler.trace.scalars import less, mask, where
@@ -52,22 +51,30 @@ def slopes(model: Model, values: Values, t: Scalar) -> tuple[Matrix, Matrix]:
 
 
 def advanced(
-    model: Model, values: Values, stiffness: Matrix, damping: Matrix, held: Mapping[int, Scalar] | None = None
+    model: Model, values: Values, stiffness: Matrix, damping: Matrix, *, held: bool = False
 ) -> tuple[list[Scalar], list[Scalar]]:
     """The way of the step and the velocity after it, from the accelerations at its beginning and their slopes.
 
-    ``held``: one for each velocity that friction or a stop holds; it stays zero, the others go on without it.
+    With ``held`` slides that are locked stay where they are, the others go on without them.
     """
     (dt,) = values["dt"]
     t, q, qd = time_of(values), values["q"], values["qd"]
     mass = model.mass_matrix(values, q)
     g = GAMMA * dt
     rows = range(model.robot.nv)
-    moves: list[Scalar] = [1.0 - held[k] if held and k in held else 1.0 for k in rows]
     whole = [[mass[i][j] + g * (damping[i][j] + g * stiffness[i][j]) for j in rows] for i in rows]
+    moves: list[Scalar] = [1.0] * len(whole)
+    if held:
+        slides = rows_of(model, values)
+        for row, grip, lock in zip(slides, grips_of(slides, mass), values["locked"], strict=True):
+            for i, a in row.items():
+                if len(row) == 1:
+                    moves[i] = 1.0 - lock
+                for k, b in row.items() if len(row) > 1 else ():
+                    whole[i][k] = whole[i][k] + a * (mask(lock, grip) * b)
     table = [[moves[i] * moves[j] * whole[i][j] for j in rows] for i in rows]
-    for k, lock in (held or {}).items():
-        table[k][k] = table[k][k] + lock
+    for k in rows:
+        table[k][k] = table[k][k] + (1.0 - moves[k])
     matrix = Eliminated(table)
 
     def solved(way: list[Scalar], speed: list[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
@@ -80,12 +87,12 @@ def advanced(
     way = [dt * x for x in ku1]
     speed = [v + dt * x for v, x in zip(qd, kv1, strict=True)]
     there = model.moved(q, way)
-    if values["dir"]:
+    if values["told"]:
         signs = signs_of(model, values, there, speed, model.accelerations(values, there, speed, t + dt))
-        tell_directions(model, values, there, speed, signs, values["dir"])
+        tell_directions(model, values, there, speed, signs, values["told"])
     qdd = model.accelerations(values, there, speed, t + dt)
     if held:
-        qdd = without(model.mass_matrix(values, there), qdd, held)
+        qdd = without(model.mass_matrix(values, there), qdd, model, values)
     rates = model.way_rates(way, speed)
     ku2, kv2 = solved(
         [a - 2.0 * b for a, b in zip(rates, ku1, strict=True)],
@@ -103,26 +110,35 @@ def implicit(model: Model) -> Scheme:
 
     def middle(values: Values) -> Found:
         way, after = advanced(model, values, *slopes(model, values, time_of(values)))
-        return {"way": way, "vn": after, **phases.crossing(values, after, way)}
+        return {"way": way, "vn": after, **phases.crossing(values, after, way, values["qdd"])}
 
     def resting(values: Values) -> Found:
-        locks = {row[0]: lock for row, lock in zip(held, values["locked"], strict=True) if len(row) == 1}
-        released = [a + b - c for a, b, c in zip(values["dir"], values["high"], values["low"], strict=True)]
-        given = {**values, "dir": released}
-        way, after = advanced(model, given, *slopes(model, values, time_of(values)), locks)
+        released = [a + b - c for a, b, c in zip(values["told"], values["high"], values["low"], strict=True)]
+        given = {**values, "told": released}
+        way, after = advanced(model, given, *slopes(model, values, time_of(values)), held=True)
         (count,) = values["rests"]
         moving = less(count, 1.0)
         way = [where(moving, a, b) for a, b in zip(values["way"], way, strict=True)]
         nan = lost(values["qdd"])
         after = [where(moving, a, b) + nan for a, b in zip(values["vn"], after, strict=True)]
-        (cross,) = phases.crossing(values, after, way)["cross"]
+        found = dict(phases.crossing(values, after, way, values["qdd"]))
         if any(len(row) > 1 for row in held):  # what several velocities hold together is made right afterwards
-            cross = cross + count
-        return {"way": way, "vn": after, "cross": [cross]}
+            found["cross"] = [found["cross"][0] + count]
+        return {"way": way, "vn": after, **found}
+
+    def begin(values: Values) -> Found:
+        values, found = phases.sampled(values)
+        return {**phases.resting(values, values["q"], values["qd"]), **found}
+
+    def slope(values: Values) -> Found:
+        q, qd, t = values["q"], values["qd"], time_of(values)
+        signs = signs_of(model, values, q, qd, model.accelerations(values, q, qd, t))
+        tell_directions(model, values, q, qd, signs, values["told"])
+        return {"qdd": model.accelerations(values, q, qd, t)}
 
     def end(values: Values) -> Found:
         qd = values["vn"]
-        q = landed(model, values, model.moved(values["q"], values["way"]), qd)
+        q = phases.moved(values, values["way"], qd)
         return {"q": q, "qd": qd, "alarm": [alarm(model, values, q, qd)]}
 
     def whole(values: Values) -> Found:
@@ -134,10 +150,15 @@ def implicit(model: Model) -> Scheme:
         first = phases.make(reads, ["qdd", *left], phases.begin)
         second = phases.make(unique("q", "qd", "qdd", *phases.outside, *phases.ends), ["q", "qd", "alarm"], whole)
         return Scheme((Phase(first), Phase(second)))
-    first = phases.make(unique(*reads, *phases.ends), ["qdd", *phases.BEGUN, *left], phases.begin)
-    reads, writes = unique("q", "qd", "qdd", *phases.outside, *phases.crosses), ["vn", "way", "cross"]
+    first = phases.make(unique(*reads, *phases.ends), [*phases.BEGUN, *left], begin)
+    known = phases.make(unique("q", "qd", "told", *phases.outside), ["qdd"], slope)
+    reads, writes = unique("q", "qd", "qdd", *phases.outside, *phases.crosses), ["vn", "way", "cross", "strong"]
     second = phases.make(reads, writes, middle)
     third = phases.make(unique(*reads, "locked", "high", "low", "rests", "vn", "way"), writes, resting)
     last = phases.make(unique("q", "vn", "way", "met", *phases.ends), ["q", "qd", "alarm"], end)
     rest = phases.rest("q", lambda values: values)
-    return Scheme((Phase(first), *rest, Phase(second), Phase(third, "rests"), *phases.stopping(), Phase(last)))
+    reads = unique("qd", "qdd", "dt", "told", "early", "rows")
+    spare = phases.make(reads, ["told", "early", "push"], lambda values: dict(spared(model, values, values["qdd"])))
+    steps = (Phase(known), *rest, Phase(second), Phase(third, "rests"))
+    redo = Phase(spare, "strong", back=len(steps))
+    return Scheme((Phase(first), *steps, redo, *phases.stopping(), Phase(last)))

@@ -80,7 +80,7 @@ class Phases:
             tell_directions(model, values, q, qd, signs, begun["dir"])
         return {"qdd": model.accelerations(values, q, qd, t), **begun, **found}
 
-    BEGUN = ("dir", "rows", "push", "locked", "met", "rests", "changes")
+    BEGUN = ("dir", "told", "early", "rows", "push", "locked", "met", "rests", "changes")
     """What it writes."""
     ROUNDS = ("mass", "right", "rows", *pivots.BOX, *pivots.STATE)
     """What rounds read, beside their number."""
@@ -114,16 +114,34 @@ class Phases:
             return dict(pivots.one_round(self.model, values))
 
         writes = [*pivots.STATE, "x", "changes", "turn"]
-        return Phase(self._once("round", [*self.ROUNDS, "turn"], writes, trace), "changes", pivots.ROUNDS)
+        more = ["x", "changes"] if any(len(row) > 1 for row in self.braked) else []
+        return Phase(self._once("round", [*self.ROUNDS, "turn", *more], writes, trace), "changes", pivots.ROUNDS)
 
-    def crossing(self, values: Values, after: Sequence[Scalar], way: Sequence[Scalar]) -> Found:
-        """At its end: how many slides stop or turn round."""
-        return {"cross": [friction.crossed(self.model, values, after, way)]} if self.braked else {}
+    def crossing(
+        self, values: Values, after: Sequence[Scalar], way: Sequence[Scalar], qdd: Sequence[Scalar] | None = None
+    ) -> Found:
+        """At its end: how many slides stop or turn round; with accelerations at its beginning, how many are thrown."""
+        if not self.braked:
+            return {}
+        strong: Scalar = 0.0
+        if qdd is not None:
+            strong = sum((far for far, _ in friction.thrown(self.model, values, qdd)), 0.0)
+        return {"cross": [friction.crossed(self.model, values, after, way)], "strong": [strong]}
+
+    def moved(self, values: Values, way: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
+        """Positions after the way of a step that ends with these velocities."""
+        model = self.model
+        if not model.holds:
+            return model.moved(values["q"], way)
+        way = friction.aimed(model, values, way, qd)
+        return friction.landed(model, values, way, model.moved(values["q"], way))
 
     @property
     def crosses(self) -> list[str]:
         """What that reads beside the step's velocities and way."""
-        return ["dir", "push", "rows", *(["q", *self.ends] if self.model.holds else [])] if self.braked else []
+        if not self.braked:
+            return []
+        return ["qd", "dir", "told", "push", "rows", "dt", *(["q", *self.ends] if self.model.holds else [])]
 
     def stopping(self) -> list[Phase]:
         """Velocities and way of a step in which slides stop or turn round."""
@@ -135,10 +153,11 @@ class Phases:
         def end(values: Values) -> Found:
             return dict(friction.stopped(model, values, values["qd"]))
 
-        reads = unique("q", "qd", "vn", "way", "dir", "push", "rows", *self.outside, *self.ends)
+        reads = unique("q", "qd", "vn", "way", "dir", "told", "early", "push", "rows", *self.outside, *self.ends)
         writes = [name for name in self.ROUNDS if name != "rows"]
         first = self.make(reads, [*writes, "left", "met", "changes", "turn"], begin)
-        last = self.make(["qd", "vn", "way", "x", "left", "locked", "dt"], ["vn", "way"], end)
+        reads = ["qd", "vn", "way", "x", "cross", "left", "mass", "locked", "dir", "told", "met", "dt"]
+        last = self.make(reads, ["vn", "way"], end)
         return [Phase(first, "cross"), self._rounds(), Phase(last, "cross")]
 
     def sampled(self, values: Values) -> tuple[Values, Found]:

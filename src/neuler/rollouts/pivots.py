@@ -17,7 +17,7 @@ from neuler.recursions.factor import Factor
 from neuler.rollouts.model import Model, Values
 from neuler.rollouts.slides import STOP, rate, rows_of
 from neuler.trace.graph import Scalar
-from neuler.trace.scalars import absolute, less, mask, where
+from neuler.trace.scalars import absolute, less, less_equal, mask, where
 
 TOGETHER, ROUNDS = 8, 200
 """Rounds in which all slides may change between held and moving; then one does at a time, which always comes to an
@@ -43,9 +43,9 @@ def fresh(locked: Sequence[Scalar]) -> dict[str, list[Scalar]]:
 def one_round(model: Model, values: Values) -> dict[str, list[Scalar]]:
     """x of M x = right - sum g f with those that are locked at their target, and who changes."""
     rows = rows_of(model, values)
-    mass, right = _full(values["mass"], model.robot.nv), values["right"]
+    mass, right = full(values["mass"], model.robot.nv), values["right"]
     locked, target, force = values["locked"], values["target"], values["force"]
-    grips = [0.0 if len(row) == 1 else _grip(row, mass) for row in rows]
+    grips = grips_of(rows, mass)
     x = _solved(rows, grips, mass, right, force, target, locked)
     pull = times(mass, x)
     needed = _needed(rows, grips, right, pull, x, values)
@@ -73,7 +73,14 @@ def one_round(model: Model, values: Values) -> dict[str, list[Scalar]]:
             size = absolute(force_) + absolute(low) + absolute(high)
             changes = changes + stays * less(TOLERANCE * size, absolute(force_ - force[number]))
         free = free * (1.0 - change * less(float(TOGETHER), turn))
-    return {**found, "x": x, "changes": [changes], "turn": [turn + 1.0]}
+    found["x"] = x
+    if any(len(row) > 1 for row in rows):  # rows that are done wait for others: no bit of theirs may change
+        going = less_equal(1.0, values["changes"][0])
+        found = {
+            name: [where(going, a, b) for a, b in zip(new, values[name], strict=True)] for name, new in found.items()
+        }
+        changes = mask(going, changes)
+    return {**found, "changes": [changes], "turn": [turn + 1.0]}
 
 
 def _size(edge: Scalar) -> Scalar:
@@ -128,7 +135,7 @@ def half(matrix: Sequence[Sequence[Scalar]]) -> list[Scalar]:
     return [matrix[i][j] for i in range(len(matrix)) for j in range(i + 1)]
 
 
-def _full(flat: Sequence[Scalar], n: int) -> list[list[Scalar]]:
+def full(flat: Sequence[Scalar], n: int) -> list[list[Scalar]]:
     """A symmetric matrix from its lower triangle."""
     return [[flat[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(n)] for i in range(n)]
 
@@ -159,15 +166,22 @@ def _solved(
             side[i] = side[i] - a * (f - stiff * goal)
             for j, b in row.items():
                 matrix[i][j] = matrix[i][j] + a * (stiff * b)
-    return _locked(matrix, side, locks)
+    return held_at(matrix, side, locks)
 
 
-def without(mass: Sequence[Sequence[Scalar]], qdd: Sequence[Scalar], locks: Mapping[int, Scalar]) -> list[Scalar]:
-    """Accelerations under the same forces, of a robot some of whose velocities are held."""
-    return _locked(mass, times(mass, qdd), {k: (lock, 0.0) for k, lock in locks.items()})
+def without(mass: Sequence[Sequence[Scalar]], qdd: Sequence[Scalar], model: Model, values: Values) -> list[Scalar]:
+    """Accelerations under the same forces, of a robot some of whose slides are locked."""
+    rows = rows_of(model, values)
+    none: list[Scalar] = [0.0] * len(rows)
+    return _solved(rows, grips_of(rows, mass), mass, times(mass, qdd), none, none, values["locked"])
 
 
-def _locked(
+def grips_of(rows: Sequence[Mapping[int, Scalar]], mass: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    """The stiffness by which each is held in a round; none of those that are velocities themselves."""
+    return [0.0 if len(row) == 1 else _grip(row, mass) for row in rows]
+
+
+def held_at(
     matrix: Sequence[Sequence[Scalar]], side: Sequence[Scalar], locks: Mapping[int, tuple[Scalar, Scalar]]
 ) -> list[Scalar]:
     """x with x_k given where k is locked (one), and matrix x = side for the others."""

@@ -154,7 +154,7 @@ def checked(
         bounds = [robot.coordinate_limits[number] for _, number in limited(model)]
         arrays["lower"] = np.array([each.lower for each in bounds])
         arrays["upper"] = np.array([each.upper for each in bounds])
-        _refuse_stops(called, model, arrays)
+        _refuse_stops(called, model)
     kernel = Kernel(model, method).shared()
     model = kernel.model
     batch = _batch(kernel, arrays)
@@ -164,19 +164,20 @@ def checked(
     return Call(kernel, batch, steps, every, held, start, arrays)
 
 
-def _refuse_stops(called: str, model: Model, arrays: Mapping[str, Array]) -> None:
+def _refuse_stops(called: str, model: Model) -> None:
     """Limits that are no stops: of joints that loops move, and of joints with several positions."""
     if not model.holds:
         return
     served = {number for number, _, _ in stops(model)}
-    for number, (_, joint) in enumerate(limited(model)):
-        ends = arrays["lower"][number], arrays["upper"][number]
-        if number not in served and np.isfinite(ends).any():
-            name = model.robot.joint_names[joint]
+    refused = [joint for number, (_, joint) in enumerate(limited(model)) if number not in served]
+    refused += [k for k, joint in enumerate(model.robot.moving_joints) if joint.type.quaternion is not None]
+    for k in refused:
+        ends = model.robot.coordinate_limits[k]
+        if np.isfinite([ends.lower, ends.upper]).any():
             raise InputError(
-                f"{called}: limits='hold' cannot stop joint {name!r}: it has several positions, or a loop moves it; "
-                "name it among the independent joints (robot.with_independent), take its limits away, or use "
-                "limits='stop'"
+                f"{called}: limits='hold' cannot stop joint {model.robot.joint_names[k]!r}: it has several positions, "
+                "or a loop moves it; name it among the independent joints (robot.with_independent), take its limits "
+                "away, or use limits='stop'"
             )
 
 
@@ -265,7 +266,7 @@ def _begin(model: Model, arrays: Mapping[str, Array], batch: tuple[int, ...]) ->
         bad = no_rotation(arrays["q"][..., first : first + 4]) & (event[..., 0] == 0)
         number = model.robot.joint_names.index(joint)
         event[..., 0], event[..., 2] = np.where(bad, NOT_FINITE, event[..., 0]), np.where(bad, number, event[..., 2])
-    if model.bounded:
+    if model.bounded and limited(model):
         places = limited(model)
         q = arrays["q"][..., [k for k, _ in places]]
         beyond = (q < arrays["lower"]) | (q > arrays["upper"])

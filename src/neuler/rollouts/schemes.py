@@ -16,7 +16,7 @@ from math import prod
 from neuler.compiler.program import Phase
 from neuler.rollouts.angles import Angle, angles_of, both, further, reach, tell
 from neuler.rollouts.events import alarm
-from neuler.rollouts.friction import landed
+from neuler.rollouts.friction import spared
 from neuler.rollouts.model import Model, Values
 from neuler.rollouts.phases import Found, Phases, time_of, unique
 from neuler.rollouts.slides import Signs, signs_of, tell_directions
@@ -48,7 +48,7 @@ def euler(model: Model) -> Scheme:
     def end(values: Values) -> Found:
         (dt,) = values["dt"]
         qd = values["vn"]
-        q = landed(model, values, model.moved(values["q"], qd, dt), qd)
+        q = phases.moved(values, times(dt, qd), qd) if model.holds else model.moved(values["q"], qd, dt)
         return {"q": q, "qd": qd, "alarm": [alarm(model, values, q, qd)]}
 
     def whole(values: Values) -> Found:
@@ -89,8 +89,8 @@ def rk4(model: Model) -> Scheme:
     def known(values: Values) -> Values:
         graph = _graph(values["qs"])
         tell(graph, angles, values["qs"], values["s"], values["c"])
-        if values["dir"]:
-            tell_directions(model, values, values["qs"], values["vs"], signs, values["dir"])
+        if values["told"]:
+            tell_directions(model, values, values["qs"], values["vs"], signs, values["told"])
         return values
 
     def sines(values: Values) -> Found:
@@ -103,12 +103,16 @@ def rk4(model: Model) -> Scheme:
         return {name: [where(near, x, y) for x, y in zip(values[name], full[name], strict=True)] for name in ("s", "c")}
 
     def begin(values: Values) -> Found:
-        _, found = phases.sampled({**known({**values, "dir": []}), "q": values["qs"]} if more else values)
+        _, found = phases.sampled({**known({**values, "told": []}), "q": values["qs"]} if more else values)
         return {"ts": values["t"], **phases.resting(_joined(values, found), values["qs"], values["qd"]), **found}
+
+    def again(values: Values) -> Found:
+        start: Found = {"qs": values["q"], "vs": values["qd"], "s": values["s0"], "c": values["c0"], "ts": values["t"]}
+        return {**start, **spared(model, values, values["k1"])}
 
     def commit(values: Values) -> Found:
         qd = values["vn"]
-        q = landed(model, values, model.moved(values["q"], values["way"]), qd)
+        q = phases.moved(values, values["way"], qd)
         return {"q": q, "qd": qd, "qs": q, "vs": qd, "alarm": [alarm(model, values, q, qd)]}
 
     def update(number: int) -> Recipe:
@@ -119,7 +123,7 @@ def rk4(model: Model) -> Scheme:
             (dt,) = values["dt"]
             found = change(model, values, values["qdd"])
             if number == 3:
-                found |= phases.crossing(values, found["vn"], found["way"])
+                found |= phases.crossing(values, found["vn"], found["way"], values["k1"])
                 return found if held else found | commit(_joined(values, found))
             base = ("s", "c") if number == 0 else ("s0", "c0")
             way, rates, lasting = _ways(model, found, values)
@@ -132,17 +136,17 @@ def rk4(model: Model) -> Scheme:
         trig = [["s", "c"], ["s0", "c0"], ["s0", "c0"], []][number]
         made = [["s", "c", "s0", "c0"], ["s", "c"], ["s", "c"], []][number]
         ends = [] if number < 3 else phases.crosses if held else phases.ends
-        writes = ["vn", "way", "cross"] if number == 3 and held else writes
+        writes = ["vn", "way", "cross", "strong"] if number == 3 and held else writes
         state = [*clock, *(["reach"] if angles else [])] if number < 3 else []
         return phases.make(unique("qdd", "dt", *reads, *trig, *ahead, *ends), [*writes, *made, *state], trace)
 
     slope = phases.make(
-        ["qs", "vs", *clock, *inside, "s", "c", "dir"], ["qdd"], lambda values: {"qdd": accelerations(known(values))}
+        ["qs", "vs", *clock, *inside, "s", "c", "told"], ["qdd"], lambda values: {"qdd": accelerations(known(values))}
     )
 
     def still(number: int) -> list[Phase]:
         weight = (1 / 6, 1 / 3, 1 / 3, 1 / 6)[number]
-        return phases.rest("qs", lambda values: known({**values, "dir": []}), weight) if held else []
+        return phases.rest("qs", lambda values: known({**values, "told": []}), weight) if held else []
 
     start = phases.make(["q", "qd"], ["qs", "vs"], lambda values: {"qs": values["q"], "vs": values["qd"]})
     found: list[Phase] = []
@@ -154,12 +158,16 @@ def rk4(model: Model) -> Scheme:
         if held:
             reads = unique(*reads, "qs", "tau", *phases.ends, *(operand.name for operand in model.held))
         found.append(Phase(phases.make(reads, [*clock, *left, *(phases.BEGUN if held else [])], begin)))
+    first = len(found)
     for number in range(4):
         found.append(Phase(slope))
         found += [*still(number), Phase(update(number))]
         if angles and number < 3:
             found.append(Phase(repair, unless="reach"))
     if held:
+        reads = unique("q", "qd", "k1", "dt", "told", "early", "rows", "s0", "c0", *(["t"] if timed else []))
+        writes = ["told", "early", "push", "qs", "vs", "s", "c", *clock]
+        found.append(Phase(phases.make(reads, writes, again), "strong", back=len(found) - first))
         found += phases.stopping()
         after = unique("q", "vn", "way", "met", *phases.ends)
         found.append(Phase(phases.make(after, ["q", "qd", "qs", "vs", "alarm"], commit)))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.robot import Joint, Motor, Robot
+from neuler.robot import Friction, Joint, Motor, Robot
 from neuler.rollouts.events import joints_of
 
 Array = NDArray[np.float64]
@@ -57,8 +57,13 @@ def warn_if_unstable(robot: Robot, method: str, q: Array, qd: Array, dt: Array) 
 def _stiff(robot: Robot) -> bool:
     """Whether there are springs or dampers at all, also those of motors."""
     drives: list[Joint | Motor] = [*robot.joints, *robot.motors]
-    damped = any(drive.viscous or drive.friction is not None for drive in drives)
+    damped = any(drive.viscous or _damps(drive.friction) for drive in drives)
     return damped or any(joint.stiffness for joint in robot.joints) or any(motor.elastic for motor in robot.motors)
+
+
+def _damps(law: Friction | None) -> bool:
+    """Whether a friction law grows with the speed, or has a slope in the place of its jump."""
+    return law is not None and bool(law.width or getattr(law, "viscous", 0.0))
 
 
 def _linear(robot: Robot, q: Array, qd: Array) -> tuple[Array, Array] | None:
