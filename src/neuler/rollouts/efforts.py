@@ -46,7 +46,7 @@ class Clipped:
         self.reference = getattr(controller, "reference", None)
 
     def __call__(self, t: Any, q: Any, qd: Any, memory: Any, reference: Any) -> Any:
-        """(tau, memory)."""
+        """The controller's (tau, memory), tau within its limits; also of traced values."""
         n = len(self.most)
         own = memory[: len(memory) - 2 * n] if self.asked else memory
         given = {"t": t, "q": q, "qd": qd, "memory": own, "reference": reference}

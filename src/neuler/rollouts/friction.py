@@ -37,7 +37,15 @@ _STILL = 1e-9
 
 
 def sizes(model: Model) -> dict[str, tuple[int, ...]]:
-    """Of the variables that friction and stops need."""
+    """Of the variables that friction and stops need in a step.
+
+    Of every slide: ``dir`` the sign of its velocity at the beginning, 0 at rest; ``told`` the same, 0 also where the
+    stages leave its friction out, and ``early`` the part of the step after which it then stops; ``push`` the impulse of
+    friction while it rests. ``rows`` are the entries of g of slides of several velocities, ``met`` says which stop a
+    joint meets (-1 lower, 1 upper). Counts of slides: ``rests``, ``cross`` (stop, turn or meet a stop), ``strong``
+    (whose friction would throw them), ``changes`` in the last round. ``left`` is the part of the step after the first
+    of them has stopped; ``mass``, ``right`` and ``x`` are those of the convex problem.
+    """
     n, rows = model.robot.nv, braked(model)
     each = dict.fromkeys(("dir", "told", "early", "push", *STATE, *BOX), (len(rows),))
     one = dict.fromkeys(("rests", "cross", "strong", "changes", "turn", "left"), (1,))

@@ -36,7 +36,7 @@ SECONDS_PER_CALL = 0.12
 operations. An interruption is heard between two calls."""
 
 _guard = threading.Lock()
-"""Of all stores."""
+"""Held while a store of any robot changes."""
 
 
 def _renew_guard() -> None:

@@ -58,7 +58,7 @@ class Slide:
         return next(iter(self.row)) if len(self.row) == 1 else None
 
     def rate(self, qd: Sequence[Scalar]) -> Scalar:
-        """g . qd."""
+        """The velocity u = g . qd along the slide."""
         total: Scalar = 0.0
         for k, x in self.row.items():
             total = total + x * qd[k]
@@ -279,7 +279,7 @@ def rows_of(model: Model, values: Values) -> list[dict[int, Scalar]]:
 
 
 def rate(row: Mapping[int, Scalar], x: Sequence[Scalar]) -> Scalar:
-    """g . x."""
+    """g . x: velocities, accelerations or impulses of the robot, along a slide."""
     return Slide(row).rate(x)
 
 

@@ -32,8 +32,7 @@ class Peaks:
         size = np.abs(tau).reshape(-1, *tau.shape[-2:])
         if not size.size:
             return
-        with np.errstate(all="ignore"):
-            worst = np.nanmax(np.where(np.isnan(size), 0.0, size), axis=0)
+        worst = np.where(np.isnan(size), 0.0, size).max(axis=0)
         self.seen(worst, np.broadcast_to(times[:, None], worst.shape))
 
     def seen(self, size: Array, when: Array) -> None:
