@@ -90,7 +90,7 @@ def test_arrays_that_are_not_plain_go_the_general_way():
     for bad in ((q[:5], qd, qdd), (q, qd), (q, qd, qdd, qdd), (q + 1j, qd, qdd), ("q", qd, qdd), ()):
         with pytest.raises(neuler.InputError):
             kernel(*bad)
-    with pytest.raises(neuler.InputError, match="there is no input 'outt'"):
+    with pytest.raises(neuler.InputError, match="no input or option 'outt'; did you mean 'out'"):
         kernel(q, qd, qdd, outt=q)
     with pytest.raises(neuler.InputError, match="masked"):
         kernel(np.ma.masked_array(q, mask=True), qd, qdd, out=np.zeros(6))

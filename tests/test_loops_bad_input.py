@@ -248,7 +248,7 @@ def test_assembly_refuses(arguments, options, message):
     ("quantity", "options", "message"),
     [
         ("jacobean", {}, "there is no quantity 'jacobean'; did you mean 'jacobian'"),
-        ("inverse_dynamics", {"frame": "tool"}, "unknown option 'frame'; it takes external, loads, reactions"),
+        ("inverse_dynamics", {"frame": "tool"}, "unknown option 'frame'; its options are external, loads, reactions"),
         ("inverse_dynamics", {"independent": "left_arm"}, r"Independent joints are the robot's"),
         ("forward_dynamics", {"method": "nasser"}, "method 'nasser' is for trees; robot 'five_bar' has loops"),
         ("hybrid_dynamics", {"reactions": True}, "with loops or couplings it has no reactions"),

@@ -327,7 +327,7 @@ class Compiled(Direct):  # type: ignore[misc]
         names = [operand.name for operand in self.inputs]
         for name in named:
             if name not in names:
-                raise InputError(f"{self._called}: there is no input {name!r}; {hint(name, names)}")
+                raise InputError(f"{self._called}: {self._unknown(name)}")
             if name in names[: len(arrays)]:
                 raise InputError(f"{self._called}: input {name!r} is given twice, by its place and by its name")
         rest = names[len(arrays) :]
@@ -335,6 +335,10 @@ class Compiled(Direct):  # type: ignore[misc]
             if name not in named:
                 raise InputError(f"{self._called}: input {name!r} is not given; it takes {', '.join(names)}")
         return (*arrays, *(named[name] for name in rest))
+
+    def _unknown(self, name: str) -> str:
+        """What to say of a name that no input has."""
+        return f"there is no input {name!r}; {hint(name, [operand.name for operand in self.inputs])}"
 
     @property
     def _listing(self) -> Listing:

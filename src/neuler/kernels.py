@@ -12,9 +12,11 @@ from neuler.compiled import Compiled, apart, precision, threads
 from neuler.compiler import direct
 from neuler.diagnose.watch import LoopWatch, Watch
 from neuler.errors import InputError
+from neuler.passes.parameters import stacked
 from neuler.quantities.catalogue import find
+from neuler.quantities.declare import DTYPE
 from neuler.quantities.identity import identity
-from neuler.quantities.setup import RobotRecipe
+from neuler.quantities.setup import PARAMETERS, WRENCHES, RobotRecipe
 from neuler.robot import Robot
 from neuler.trace.recipe import Operand
 
@@ -60,6 +62,14 @@ class Kernel(Compiled):
     >>> kernel.ufunc.signature
     '(2),(2),(2)->(2)'
 
+    Options may be given at the call: the variant of the kernel that has them is made once, and found again.
+    Where an option names frames or parameters, a mapping gives their values at the same time.
+
+    >>> robot.jacobian([0.1, 0.2], frame="link1", reference="world").shape
+    (6, 2)
+    >>> kernel([0.1, 0.2], [0.0, 0.0], [1.0, 0.0], loads={"link2": [0.0, -5.0, 0.0, 0.0, 0.0, 0.0]}).shape
+    (2,)
+
     A quaternion that is no rotation (its length is not one) is an error in one state; in a batch its state gives NaN,
     and a warning says which. Robots with loops give NaN at singular poses and at positions where their loops are open,
     with a warning that says why.
@@ -73,6 +83,9 @@ class Kernel(Compiled):
         if self.dtype != np.float64:  # and so are numbers that single precision cannot hold, which code alone shows
             self._make_ready()
 
+    _variants: dict[tuple[tuple[str, Any], ...], Kernel]
+    """By options as they were given at calls: the kernels that have them."""
+
     def _declare(self, robot: Robot, quantity: str, dtype: str, options: Mapping[str, Any]) -> None:
         declared = find(quantity)
         declared.check(options)
@@ -80,6 +93,7 @@ class Kernel(Compiled):
         self.quantity = self._called = quantity
         self.options = plain_options(quantity, options)
         self.dtype = precision(quantity, dtype)
+        self._variants = {}
         self.__doc__ = declared.text
         self.__signature__ = declared.signature
 
@@ -108,6 +122,62 @@ class Kernel(Compiled):
     def parameter_values(self) -> np.ndarray:
         """The robot's own values of them."""
         return np.array([each.value for each in self.recipe.parameters])
+
+    def _general(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
+        """As of every compiled function; with options it is a call of the variant that has them."""
+        if not named:
+            return super()._general(*arrays, out=out)
+        more = {} if out is None else {"out": out}
+        try:
+            variant = self._variants.get((*named.items(),))
+        except TypeError:  # arrays by name, lists of names
+            variant = None
+        if variant is not None:  # nothing but options, as in an earlier call
+            return variant(*arrays, **more)
+        known = find(self.quantity).options
+        given = {name: named.pop(name) for name in (*named,) if name == DTYPE or name in known}
+        if PARAMETERS in given and self.options.get(PARAMETERS):  # here it is an input, and its values are given
+            named[PARAMETERS] = given.pop(PARAMETERS)
+        if not given:
+            return super()._general(*arrays, out=out, **named)
+        return self._variant(self._without_values(given, named))(*arrays, **named, **more)
+
+    def _without_values(self, given: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:
+        """Options without values: those that a mapping gives join the arguments by name."""
+        options: dict[str, Any] = {}
+        for option, value in given.items():
+            options[option] = tuple(value) if isinstance(value, Mapping) else value
+            if not isinstance(value, Mapping):
+                continue
+            if option == PARAMETERS:
+                values = {PARAMETERS: stacked(self.quantity, self.robot.mechanism, value)} if value else {}
+            elif option in WRENCHES:
+                values = {f"{WRENCHES[option]}_{frame}": wrench for frame, wrench in value.items()}
+            else:
+                raise InputError(f"{self.quantity}: option {option!r} is no table of values, got {value!r:.60}")
+            for name in values:
+                if name in named:
+                    raise InputError(f"{self.quantity}: {name} is given twice, by its name and in {option}=")
+            named.update(values)
+        return options
+
+    def _variant(self, options: Mapping[str, Any]) -> Kernel:
+        """The kernel with other options, made when it is first asked for."""
+        plain = {name: tuple(x) if isinstance(x, list) else x for name, x in options.items()}
+        key = (*plain.items(),)
+        try:
+            found = self._variants.get(key)
+        except TypeError:  # not the value of an option; the kernel says so
+            found = None
+        if found is None:
+            found = Kernel(self.robot, self.quantity, **{DTYPE: self.dtype, **self.options, **plain})
+            found.threads = self.threads
+            found = self._variants.setdefault(key, found)
+        return found
+
+    def _unknown(self, name: str) -> str:
+        others = [*(operand.name for operand in self.inputs), "out"]
+        return f"there is no input or option {name!r}; {find(self.quantity).remedy(name, others)}"
 
     def _build(self, *, one: bool = False) -> Built:
         from neuler.compiler.build import compile_recipe  # where nothing is compiled the compiler is not needed

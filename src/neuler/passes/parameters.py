@@ -10,6 +10,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from neuler.algebra import vector as vec
 from neuler.algebra.pose import Pose
@@ -69,6 +72,30 @@ def parse(robot: Robot, names: str | Iterable[str]) -> tuple[Parameter, ...]:
     if not found:
         raise InputError("parameters: names none; leave the option out")
     return tuple(found)
+
+
+def stacked(called: str, robot: Robot, given: Mapping[str, Any]) -> np.ndarray:
+    """Values by name side by side, as the input ``parameters`` takes them: batch axes lead and broadcast."""
+    parts = []
+    for name, value in given.items():
+        size = len(parse(robot, name))
+        try:
+            part = np.asarray(value)
+        except ValueError:
+            raise InputError(f"{called}: parameters[{name!r}] is not a regular array of numbers") from None
+        if size == 1 and part.shape[-1:] != (1,):
+            part = part[..., None]
+        if part.shape[-1:] != (size,):
+            raise InputError(
+                f"{called}: expected parameters[{name!r}] with last axis {size}, got shape {np.shape(value)}"
+            )
+        parts.append(part)
+    try:
+        batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+    except ValueError:
+        shapes = ", ".join(str(part.shape) for part in parts)
+        raise InputError(f"{called}: the batch axes of parameters do not broadcast: {shapes}") from None
+    return np.concatenate([np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts], axis=-1)
 
 
 def _group(robot: Robot, name: str) -> list[Parameter]:

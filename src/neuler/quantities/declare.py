@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from neuler.errors import InputError, RobotError
 from neuler.naming import closest
@@ -18,6 +19,8 @@ from neuler.robot import Robot
 
 Names = str | Iterable[str]
 """An option that names frames."""
+DTYPE = "dtype"
+"""The option that every quantity has, whatever its recipe: the precision."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +39,20 @@ class Quantity:
         """What it is: equation, shapes, units, an example."""
         return inspect.getdoc(self.make) or ""
 
-    @property
-    def options(self) -> dict[str, object]:
-        """Names and defaults."""
+    @cached_property
+    def options(self) -> Mapping[str, object]:
+        """Names and defaults, without the precision."""
         own = {name: each.default for name, each in list(inspect.signature(self.make).parameters.items())[1:]}
         return {**own, PARAMETERS: ()}
 
-    @property
+    @cached_property
     def signature(self) -> inspect.Signature:
-        """Of its verb: the arguments, what options add, and where results go."""
+        """Signature of its verb: the arguments, more of them where an option adds some, the options, and ``out``."""
         kinds = inspect.Parameter
         own = [kinds(name, kinds.POSITIONAL_OR_KEYWORD, annotation="ArrayLike") for name in self.arguments]
         more = kinds("more", kinds.VAR_POSITIONAL, annotation="ArrayLike")
-        return inspect.Signature([*own, more, kinds("out", kinds.KEYWORD_ONLY, default=None)])
+        options = {**self.options, DTYPE: "float64", "out": None}
+        return inspect.Signature([*own, more, *(kinds(x, kinds.KEYWORD_ONLY, default=y) for x, y in options.items())])
 
     def of(self, robot: Robot) -> bool:
         """Whether the robot has it."""
@@ -65,15 +69,21 @@ class Quantity:
         known = self.options
         for name, value in options.items():
             if name not in known:
-                takes = f"it takes {', '.join(known)}" if known else "it takes none"
-                elsewhere = f". {_OF_THE_ROBOT[name]}" if name in _OF_THE_ROBOT else ""
-                raise InputError(f"{self.name}: unknown option {name!r}; {takes} (and dtype){elsewhere}")
+                raise InputError(f"{self.name}: unknown option {name!r}; {self.remedy(name)}")
             if isinstance(known[name], bool) and not isinstance(value, bool):
                 raise InputError(f"{self.name}: option {name!r} must be True or False, got {value!r}")
             if isinstance(known[name], str) and not isinstance(value, str):
                 raise InputError(f"{self.name}: option {name!r} must be a name, got {value!r}")
             if isinstance(known[name], tuple) and not isinstance(value, str | tuple | list):
                 raise InputError(f"{self.name}: option {name!r} must be a name or a list of names, got {value!r}")
+
+    def remedy(self, name: str, inputs: Iterable[str] = ()) -> str:
+        """What to do about a name that is no option: the likely one among options and inputs, and all options."""
+        listed = f"its options are {', '.join((*self.options, DTYPE))}"
+        if name in _OF_THE_ROBOT:
+            return f"{listed}. {_OF_THE_ROBOT[name]}"
+        likely = closest(name, (*inputs, *self.options, DTYPE))
+        return f"did you mean {likely!r}? {listed.capitalize()}" if likely else listed
 
     def recipe(self, robot: Robot, **options: object) -> RobotRecipe:
         """For one robot; what it cannot have is refused by name."""

@@ -63,6 +63,8 @@ def named(robot: Robot, option: str, names: str | Iterable[str]) -> tuple[str, .
     return chosen
 
 
+WRENCHES = {"external": "wrench", "loads": "load"}
+"""By option, how the names of its inputs begin: wrench_tool, load_tool."""
 PARAMETERS = "parameters"
 """Name of the input that holds a robot's parameters."""
 
@@ -123,7 +125,8 @@ class External:
     @property
     def names(self) -> tuple[str, ...]:
         """Of the inputs: wrench_tool, load_tool."""
-        return (*(f"wrench_{name}" for name in self.wrenches), *(f"load_{name}" for name in self.loads))
+        options = (("external", self.wrenches), ("loads", self.loads))
+        return tuple(f"{WRENCHES[option]}_{frame}" for option, frames in options for frame in frames)
 
     def inputs(self, suffix: str = "") -> tuple[Operand, ...]:
         """An operand a name."""

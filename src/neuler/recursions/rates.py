@@ -31,7 +31,7 @@ from neuler.recursions.kinematics import (
     velocities,
 )
 from neuler.robot import Transform
-from neuler.trace.graph import Scalar
+from neuler.trace.graph import Node, Scalar
 
 Loads = Mapping[int, Sequence[Wrench]]
 
@@ -180,7 +180,8 @@ def link_motion(
     changing = motion_rates(tree, places, moving, qd, qdd, qddd)
     found = []
     for body, (v, w), motion, change in zip(tree.bodies, velocities(tree, places, qd), moving, changing, strict=True):
-        centre = vec.scale(1.0 / body.mass, body.first_moment) if body.mass else vec.ZERO
+        massless = not isinstance(body.mass, Node) and body.mass == 0.0
+        centre = vec.ZERO if massless else vec.scale(1.0 / body.mass, body.first_moment)
         origin, mass_centre = (
             _point(w, vec.add(v, vec.cross(w, p)), _at(motion, p), _at(change, p)) for p in (vec.ZERO, centre)
         )

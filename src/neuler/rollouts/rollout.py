@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.passes.parameters import parse
+from neuler.passes.parameters import stacked
 from neuler.robot import Robot
 from neuler.robot.configuration import no_rotation, quaternions
 from neuler.rollouts import arguments
@@ -205,20 +205,8 @@ def _parameters(robot: Robot, arrays: dict[str, Array], given: Any) -> tuple[str
     found = arguments.named(CALLED, "parameters", given)
     if not found:
         return ()
-    parts = []
-    for name, value in found.items():
-        size = len(parse(robot.mechanism, name))
-        value = np.asarray(value)
-        if size == 1 and (value.ndim == 0 or value.shape[-1] != 1):
-            value = value[..., None]
-        parts.append(arguments.numbers(CALLED, f"parameters[{name!r}]", value, (size,)))
-    try:
-        shape = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
-    except ValueError:
-        raise InputError(
-            f"{CALLED}: the batch axes of parameters do not broadcast: {', '.join(str(part.shape) for part in parts)}"
-        ) from None
-    arrays["parameters"] = np.concatenate([np.broadcast_to(x, (*shape, x.shape[-1])) for x in parts], axis=-1)
+    values = stacked(CALLED, robot.mechanism, found)
+    arrays["parameters"] = arguments.numbers(CALLED, "parameters", values, values.shape[-1:])
     return tuple(found)
 
 
