@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @direct.vectorcalled
-class Bound(Direct):  # type: ignore[misc]
+class Bound(Direct):
     """A kernel for one state with arrays of its own, allocated once: write into them, call it, read the result.
 
     Its arrays are attributes named like the kernel's inputs and outputs, and stand in ``inputs`` and ``outputs``. A
@@ -39,6 +39,14 @@ class Bound(Direct):  # type: ignore[misc]
     address: int
     pool: int
     _attributes: Mapping[str, Any] = MappingProxyType({})
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> np.ndarray:
+            """The arrays, by the names of the kernel's inputs and outputs."""
+
+        def __call__(self) -> Any:
+            """Compute, and return the result."""
 
     def __new__(cls, kernel: Compiled) -> Self:
         """Arrays of zeros, and a frame with their addresses."""

@@ -1,6 +1,7 @@
 """Types of the verbs of a robot. Written by neuler.quantities.stubs from the declarations; do not edit."""
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,6 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 from neuler.kernels import Kernel
 
 Array = NDArray[np.float64]
+Names = str | Iterable[str]
+Values = Names | Mapping[str, ArrayLike]
+
+class InverseDynamicsMore(tuple[Array, ...]):
+    @property
+    def tau(self) -> Array: ...
+    @property
+    def reactions(self) -> Array: ...
+    @property
+    def cuts(self) -> Array: ...
 
 class InverseDynamics(Kernel):
     """Forces for a motion: tau = M(q) qdd + h(q, qd) - J^T wrench, Khalil (12); in loops (55)-(57), (66).
@@ -21,7 +32,20 @@ class InverseDynamics(Kernel):
     (2,)
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., reactions: Literal[True], parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> InverseDynamicsMore: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., reactions: Literal[False] = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., reactions: bool = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
+
+class ForwardDynamicsMore(tuple[Array, ...]):
+    @property
+    def qdd(self) -> Array: ...
+    @property
+    def reactions(self) -> Array: ...
+    @property
+    def cuts(self) -> Array: ...
 
 class ForwardDynamics(Kernel):
     """The motion that forces make: qdd = M(q)^-1 (tau + J^T wrench - h(q, qd)).
@@ -31,7 +55,20 @@ class ForwardDynamics(Kernel):
     wrenches.
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *more: ArrayLike, method: str = ..., external: Values = ..., loads: Values = ..., reactions: Literal[True], parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> ForwardDynamicsMore: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *more: ArrayLike, method: str = ..., external: Values = ..., loads: Values = ..., reactions: Literal[False] = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *more: ArrayLike, method: str = ..., external: Values = ..., loads: Values = ..., reactions: bool = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
+
+class HybridDynamicsMore(tuple[Array, ...]):
+    @property
+    def found(self) -> Array: ...
+    @property
+    def reactions(self) -> Array: ...
+    @property
+    def cuts(self) -> Array: ...
 
 class HybridDynamics(Kernel):
     """Joints named in ``motion`` are given accelerations, the others forces; the rest is found.
@@ -41,12 +78,20 @@ class HybridDynamics(Kernel):
     for every one of tau; in loops the joints given their motion must be independent of each other.
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, given: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, given: ArrayLike, *more: ArrayLike, motion: Names | None = ..., external: Values = ..., loads: Values = ..., reactions: Literal[True], parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> HybridDynamicsMore: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, given: ArrayLike, *more: ArrayLike, motion: Names | None = ..., external: Values = ..., loads: Values = ..., reactions: Literal[False] = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, given: ArrayLike, *more: ArrayLike, motion: Names | None = ..., external: Values = ..., loads: Values = ..., reactions: bool = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class MassMatrix(Kernel):
     """M(q), (nv, nv), rotor inertia included: A of Khalil (7), by composite links; A_c = G^T A G of (58) in loops."""
 
-    def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class BiasForce(Kernel):
     """h(q, qd), (nv): Coriolis, centrifugal, gravity, friction and spring forces; H of Khalil (7), H_c of (58).
@@ -54,12 +99,18 @@ class BiasForce(Kernel):
     Load-dependent friction is no part of it: it acts on tau, which ``inverse_dynamics`` gives with it.
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class GravityForce(Kernel):
     """The force that holds the robot still, (nv): the gradient of the potential energy."""
 
-    def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CoriolisMatrix(Kernel):
     """C(q, qd), (nv, nv): C qd are the Coriolis and centrifugal forces, and dM/dt - 2 C is skew-symmetric.
@@ -67,14 +118,20 @@ class CoriolisMatrix(Kernel):
     By composite links (Echeandia and Wensing 2021); with couplings or loops G^T (C G + A dG/dt).
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class GeneralizedForce(Kernel):
     """M(q) qdd + h(q, qd) - J^T wrench along the robot's own velocities, (nv): of a parallel robot the bracket of
     Khalil (66). Of a tree it is ``inverse_dynamics``; of others G_a^T tau; both without load-dependent friction.
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class ActuationMatrix(Kernel):
     """Velocities of the joints in tau by the robot's own, (nu, nv): mass_matrix qdd + bias = actuation_matrix^T tau.
@@ -82,7 +139,10 @@ class ActuationMatrix(Kernel):
     Of a tree the unit matrix; of a parallel robot the inverse of the platform's Jacobian.
     """
 
-    def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class ReactionWrenches(Kernel):
     """Of the antecedent on each link, of the ground on the base (row 0), (links, 6): Khalil (26)-(30).
@@ -91,7 +151,10 @@ class ReactionWrenches(Kernel):
     constraints (those across the plane of a planar loop), is taken as zero.
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class LoopWrenches(Kernel):
     """Of the first frame of each cut joint on the second, (loops, 6): (force; moment) in the second frame.
@@ -99,7 +162,10 @@ class LoopWrenches(Kernel):
     Forces of redundant constraints are taken as zero.
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class LinkPoses(Kernel):
     """Homogeneous matrices in the base frame, of all links (links, 4, 4) or of one named ``frame`` (4, 4).
@@ -109,12 +175,18 @@ class LinkPoses(Kernel):
     (3, 4, 4)
     """
 
-    def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, frame: str | None = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, frame: str | None = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class LinkVelocities(Kernel):
     """Screws (linear; angular) in the frame's own axes at its own origin, of all links (links, 6) or one ``frame``."""
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, frame: str | None = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, frame: str | None = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class LinkMotionsResult(NamedTuple):
     velocities: Array
@@ -127,7 +199,10 @@ class LinkMotions(Kernel):
     (linear; angular) each, inertial derivatives at the frame's origin in its own axes, gravity not included.
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, qddd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> LinkMotionsResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, qddd: ArrayLike, *more: ArrayLike, frame: str | None = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> LinkMotionsResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, qddd: ArrayLike, *more: ArrayLike, frame: str | None = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class Jacobian(Kernel):
     """Of ``frame`` (default: ``robot.tip``), (6, nv): its screw (linear; angular) at its origin by qd.
@@ -135,7 +210,10 @@ class Jacobian(Kernel):
     In its own axes (``reference="link"``) or in the base's ("world").
     """
 
-    def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, frame: str | None = ..., reference: str = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, frame: str | None = ..., reference: str = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class Integrate(Kernel):
     """Where q is after the velocity qd has lasted dt (s), qd constant in each link's own frame.
@@ -151,7 +229,10 @@ class Integrate(Kernel):
     [0.0, 0.637, 0.0, 0.0, 0.0, 1.0, 0.0]
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, dt: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, dt: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, dt: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class EnergyResult(NamedTuple):
     kinetic: Array
@@ -160,12 +241,18 @@ class EnergyResult(NamedTuple):
 class Energy(Kernel):
     """Kinetic energy (rotors included) and potential energy (springs included), in joule."""
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> EnergyResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> EnergyResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class Momentum(Kernel):
     """(linear; angular) momentum of all links in the base frame, about its origin, (6)."""
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CenterOfMass(Kernel):
     """Mass centre of all links in the base frame (m): sum m x / sum m, the base's own mass included.
@@ -175,7 +262,10 @@ class CenterOfMass(Kernel):
     (3,)
     """
 
-    def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CenterOfMassJacobian(Kernel):
     """J(q) with J qd the velocity of the mass centre in the base frame (m/s). (q) -> (3, nv).
@@ -185,7 +275,10 @@ class CenterOfMassJacobian(Kernel):
     (3, 2)
     """
 
-    def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CentroidalMomentum(Kernel):
     """(linear; angular) momentum of all links about the mass centre, in the base's axes (kg m/s, kg m^2/s).
@@ -195,7 +288,10 @@ class CentroidalMomentum(Kernel):
     [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CentroidalMomentumRate(Kernel):
     """Time derivative of ``centroidal_momentum`` along the motion (N, N m): all outer forces, weight and ground's.
@@ -205,7 +301,10 @@ class CentroidalMomentumRate(Kernel):
     (6,)
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CentroidalMatrix(Kernel):
     """A(q) with A qd = ``centroidal_momentum`` (Orin, Goswami, Lee 2013). (q) -> (6, nv).
@@ -216,11 +315,22 @@ class CentroidalMatrix(Kernel):
     True
     """
 
-    def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class InverseDynamicsRateResult(NamedTuple):
     tau: Array
     tau_rate: Array
+
+class InverseDynamicsRateMore(tuple[Array, ...]):
+    @property
+    def tau(self) -> Array: ...
+    @property
+    def tau_rate(self) -> Array: ...
+    @property
+    def tau_rate2(self) -> Array: ...
 
 class InverseDynamicsRate(Kernel):
     """tau and d(tau)/dt, Guarino (3)-(21); with ``order=2`` snap too, and the second derivative.
@@ -230,7 +340,12 @@ class InverseDynamicsRate(Kernel):
     Coulomb friction adds nothing to a rate: it jumps at rest, and is constant elsewhere (a smooth law has a rate).
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, qddd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> InverseDynamicsRateResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, qddd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., order: Literal[2], parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> InverseDynamicsRateMore: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, qddd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., order: Literal[1] = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> InverseDynamicsRateResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, qddd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., order: int = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class ElasticInverseDynamicsResult(NamedTuple):
     theta: Array
@@ -254,7 +369,10 @@ class ElasticInverseDynamics(Kernel):
     0.0
     """
 
-    def __call__(self, q_link: ArrayLike, qd_link: ArrayLike, qdd_link: ArrayLike, qddd_link: ArrayLike, qdddd_link: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> ElasticInverseDynamicsResult: ...
+    @overload
+    def __call__(self, q_link: ArrayLike, qd_link: ArrayLike, qdd_link: ArrayLike, qddd_link: ArrayLike, qdddd_link: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> ElasticInverseDynamicsResult: ...
+    @overload
+    def __call__(self, q_link: ArrayLike, qd_link: ArrayLike, qdd_link: ArrayLike, qddd_link: ArrayLike, qdddd_link: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class InverseDynamicsSensitivitiesResult(NamedTuple):
     dtau_dq: Array
@@ -268,7 +386,10 @@ class InverseDynamicsSensitivities(Kernel):
     belong. External wrenches are fixed to their frames; loads are constant in the base frame.
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> InverseDynamicsSensitivitiesResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., sparse: bool = ..., method: str = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> InverseDynamicsSensitivitiesResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., sparse: bool = ..., method: str = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class ForwardDynamicsSensitivitiesResult(NamedTuple):
     dqdd_dq: Array
@@ -282,7 +403,10 @@ class ForwardDynamicsSensitivities(Kernel):
     the articulated-body recursion does, and every column goes through that elimination.
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> ForwardDynamicsSensitivitiesResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> ForwardDynamicsSensitivitiesResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class InverseDynamicsHessian(Kernel):
     """Second derivatives of weights . tau to (q, qd, qdd), (3 nv, 3 nv), symmetric: for optimisers.
@@ -290,7 +414,10 @@ class InverseDynamicsHessian(Kernel):
     By the differentiation pass: the weighted sum is pulled back to its gradient, then differentiated again.
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weights: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weights: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weights: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class ReactionSensitivitiesResult(NamedTuple):
     dreaction_dq: Array
@@ -305,7 +432,10 @@ class ReactionSensitivities(Kernel):
     (by composite links), "barman" (his recursion, without free joints) or the cheaper one of both.
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> ReactionSensitivitiesResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., sparse: bool = ..., method: str = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> ReactionSensitivitiesResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., sparse: bool = ..., method: str = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class ClosureResult(NamedTuple):
     open_by: Array
@@ -317,12 +447,18 @@ class Closure(Kernel):
     W has a row a constraint and a column for every velocity of the joints with coordinates.
     """
 
-    def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> ClosureResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> ClosureResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class Upright(Kernel):
     """Of every loop: negative where it is closed with its axes opposite, the wrong way round."""
 
-    def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class AssemblyStepResult(NamedTuple):
     gap: Array
@@ -336,12 +472,18 @@ class AssemblyStep(Kernel):
     rad), a short one not at all. ``independent`` names other joints that stay as they are.
     """
 
-    def __call__(self, q: ArrayLike, share: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> AssemblyStepResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, share: ArrayLike, *more: ArrayLike, independent: Names | None = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> AssemblyStepResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, share: ArrayLike, *more: ArrayLike, independent: Names | None = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CouplingMatrix(Kernel):
     """G = d(q)/d(q_i), Khalil (56): velocities of all joints of the tree by the robot's own, (tree.nv, nv)."""
 
-    def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class SingularityResult(NamedTuple):
     joints: Array
@@ -354,7 +496,10 @@ class Singularity(Kernel):
     ``motors`` where the forces in tau do not hold some motion (its platform gains a freedom).
     """
 
-    def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> SingularityResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> SingularityResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class TreeMotionResult(NamedTuple):
     qd_tree: Array
@@ -363,7 +508,10 @@ class TreeMotionResult(NamedTuple):
 class TreeMotion(Kernel):
     """Velocities and accelerations of all joints of the tree, (tree.nv) each, from Khalil (4) and its derivative."""
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> TreeMotionResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> TreeMotionResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class PlatformJacobian(Kernel):
     """The robot's own velocities by those of the joints in tau, (nv, nu): J_p of Khalil (60) for a parallel robot.
@@ -371,7 +519,10 @@ class PlatformJacobian(Kernel):
     With more motors than freedoms it takes any velocities of theirs, and gives the nearest motion that goes.
     """
 
-    def __call__(self, q: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class ConstrainedDynamicsResult(NamedTuple):
     qdd: Array
@@ -387,7 +538,10 @@ class ConstrainedDynamics(Kernel):
     where branches of the assembly meet, the results are NaN. All joints need inertia of their own.
     """
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, damping: ArrayLike, *more: ArrayLike, out: Any = None, **named: ArrayLike) -> ConstrainedDynamicsResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, damping: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> ConstrainedDynamicsResult: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, damping: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class Verbs:
     """Every quantity of a robot as a kernel."""
@@ -429,3 +583,80 @@ class Verbs:
     tree_motion: TreeMotion
     platform_jacobian: PlatformJacobian
     constrained_dynamics: ConstrainedDynamics
+
+    @overload
+    def compile(self, quantity: Literal["inverse_dynamics"], *, external: Names = ..., loads: Names = ..., parameters: Names = ...) -> InverseDynamics: ...
+    @overload
+    def compile(self, quantity: Literal["forward_dynamics"], *, method: str = ..., external: Names = ..., loads: Names = ..., parameters: Names = ...) -> ForwardDynamics: ...
+    @overload
+    def compile(self, quantity: Literal["hybrid_dynamics"], *, motion: Names | None = ..., external: Names = ..., loads: Names = ..., parameters: Names = ...) -> HybridDynamics: ...
+    @overload
+    def compile(self, quantity: Literal["mass_matrix"], *, parameters: Names = ...) -> MassMatrix: ...
+    @overload
+    def compile(self, quantity: Literal["bias_force"], *, external: Names = ..., loads: Names = ..., parameters: Names = ...) -> BiasForce: ...
+    @overload
+    def compile(self, quantity: Literal["gravity_force"], *, parameters: Names = ...) -> GravityForce: ...
+    @overload
+    def compile(self, quantity: Literal["coriolis_matrix"], *, parameters: Names = ...) -> CoriolisMatrix: ...
+    @overload
+    def compile(self, quantity: Literal["generalized_force"], *, external: Names = ..., loads: Names = ..., parameters: Names = ...) -> GeneralizedForce: ...
+    @overload
+    def compile(self, quantity: Literal["actuation_matrix"], *, parameters: Names = ...) -> ActuationMatrix: ...
+    @overload
+    def compile(self, quantity: Literal["reaction_wrenches"], *, external: Names = ..., loads: Names = ..., parameters: Names = ...) -> ReactionWrenches: ...
+    @overload
+    def compile(self, quantity: Literal["loop_wrenches"], *, external: Names = ..., loads: Names = ..., parameters: Names = ...) -> LoopWrenches: ...
+    @overload
+    def compile(self, quantity: Literal["link_poses"], *, frame: str | None = ..., parameters: Names = ...) -> LinkPoses: ...
+    @overload
+    def compile(self, quantity: Literal["link_velocities"], *, frame: str | None = ..., parameters: Names = ...) -> LinkVelocities: ...
+    @overload
+    def compile(self, quantity: Literal["link_motions"], *, frame: str | None = ..., parameters: Names = ...) -> LinkMotions: ...
+    @overload
+    def compile(self, quantity: Literal["jacobian"], *, frame: str | None = ..., reference: str = ..., parameters: Names = ...) -> Jacobian: ...
+    @overload
+    def compile(self, quantity: Literal["integrate"], *, parameters: Names = ...) -> Integrate: ...
+    @overload
+    def compile(self, quantity: Literal["energy"], *, parameters: Names = ...) -> Energy: ...
+    @overload
+    def compile(self, quantity: Literal["momentum"], *, parameters: Names = ...) -> Momentum: ...
+    @overload
+    def compile(self, quantity: Literal["center_of_mass"], *, parameters: Names = ...) -> CenterOfMass: ...
+    @overload
+    def compile(self, quantity: Literal["center_of_mass_jacobian"], *, parameters: Names = ...) -> CenterOfMassJacobian: ...
+    @overload
+    def compile(self, quantity: Literal["centroidal_momentum"], *, parameters: Names = ...) -> CentroidalMomentum: ...
+    @overload
+    def compile(self, quantity: Literal["centroidal_momentum_rate"], *, parameters: Names = ...) -> CentroidalMomentumRate: ...
+    @overload
+    def compile(self, quantity: Literal["centroidal_matrix"], *, parameters: Names = ...) -> CentroidalMatrix: ...
+    @overload
+    def compile(self, quantity: Literal["inverse_dynamics_rate"], *, external: Names = ..., loads: Names = ..., parameters: Names = ...) -> InverseDynamicsRate: ...
+    @overload
+    def compile(self, quantity: Literal["elastic_inverse_dynamics"], *, external: Names = ..., loads: Names = ..., parameters: Names = ...) -> ElasticInverseDynamics: ...
+    @overload
+    def compile(self, quantity: Literal["inverse_dynamics_sensitivities"], *, external: Names = ..., loads: Names = ..., sparse: bool = ..., method: str = ..., parameters: Names = ...) -> InverseDynamicsSensitivities: ...
+    @overload
+    def compile(self, quantity: Literal["forward_dynamics_sensitivities"], *, external: Names = ..., loads: Names = ..., parameters: Names = ...) -> ForwardDynamicsSensitivities: ...
+    @overload
+    def compile(self, quantity: Literal["inverse_dynamics_hessian"], *, external: Names = ..., loads: Names = ..., parameters: Names = ...) -> InverseDynamicsHessian: ...
+    @overload
+    def compile(self, quantity: Literal["reaction_sensitivities"], *, external: Names = ..., loads: Names = ..., sparse: bool = ..., method: str = ..., parameters: Names = ...) -> ReactionSensitivities: ...
+    @overload
+    def compile(self, quantity: Literal["closure"], *, parameters: Names = ...) -> Closure: ...
+    @overload
+    def compile(self, quantity: Literal["upright"], *, parameters: Names = ...) -> Upright: ...
+    @overload
+    def compile(self, quantity: Literal["assembly_step"], *, independent: Names | None = ..., parameters: Names = ...) -> AssemblyStep: ...
+    @overload
+    def compile(self, quantity: Literal["coupling_matrix"], *, parameters: Names = ...) -> CouplingMatrix: ...
+    @overload
+    def compile(self, quantity: Literal["singularity"], *, parameters: Names = ...) -> Singularity: ...
+    @overload
+    def compile(self, quantity: Literal["tree_motion"], *, parameters: Names = ...) -> TreeMotion: ...
+    @overload
+    def compile(self, quantity: Literal["platform_jacobian"], *, parameters: Names = ...) -> PlatformJacobian: ...
+    @overload
+    def compile(self, quantity: Literal["constrained_dynamics"], *, parameters: Names = ...) -> ConstrainedDynamics: ...
+    @overload
+    def compile(self, quantity: str, **options: Any) -> Kernel: ...

@@ -13,7 +13,7 @@ import ctypes
 import functools
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -376,13 +376,22 @@ def _made_type(name: str, doc: str) -> Any:
     return make(ctypes.addressof(spec))
 
 
-Direct: Any = _made_type(
-    "neuler.compiler.direct.Direct", "Base of objects that are called through @call or @bound; see the module."
-)
-"""A subclass has a method ``_general`` for all that the emitted code does not take."""
+_MEANT = "Base of objects that are called through @call or @bound; see the module."
+
+if TYPE_CHECKING:
+
+    class Direct:
+        """Base of objects that are called through ``@call`` or ``@bound``.
+
+        A subclass has a method ``_general`` for all that the emitted code does not take.
+        """
+else:
+    Direct = _made_type("neuler.compiler.direct.Direct", _MEANT)
+
+Kind = TypeVar("Kind", bound=type)
 
 
-def vectorcalled(kind: Any) -> Any:
+def vectorcalled(kind: Kind) -> Kind:
     """Let a class derived from ``Direct`` be called as quickly as the type itself, once its instances are ``ready``.
 
     Python does not hand the flag down to a class with a ``__call__`` of its own. That one takes the calls of instances
