@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from neuler.files.problems import Problem
-from neuler.simulate import Run
-from neuler.simulate.problem import read_simulation
+from neuler.simulation import Run
+from neuler.simulation.problem import read_simulation
 
 HERE = Path(__file__).resolve().parent
 PRINTED = {"hua_3r": (0.0026819, 0.003619, 0.052678), "hua_3r_payload": (0.0026903, 0.0061066, 0.052422)}

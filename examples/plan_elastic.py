@@ -19,7 +19,7 @@ from neuler import plan, simulate
 from neuler.files.problems import Problem
 from neuler.plan.problem import read_plan
 from neuler.plan.replay import mean_torques
-from neuler.simulate import Run
+from neuler.simulation import Run
 
 HERE = Path(__file__).resolve().parent
 AFTER, STEPS = 1.0, 8000

@@ -71,7 +71,7 @@ def turned(q: np.ndarray) -> float:
     return float(2.0 * np.arctan2(np.linalg.norm(q[3:6]), abs(q[6])))
 
 
-def straight(machine: Robot, found: plan.Planned) -> neuler.simulate.Run:
+def straight(machine: Robot, found: plan.Planned) -> neuler.simulation.Run:
     """The arm led to the same position of its joints straight, by a quintic, the satellite left to itself."""
     first, last = found.at(0.0).q, found.at(found.duration).q
     goal = neuler.control.quintic(first[7:], last[7:], found.duration)

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from neuler import Joint, Link, Motor, Robot, Transform
-from neuler.files.columns import slots
+from neuler.robot.columns import slots
 from random_robots import _unit, random_link, random_transform
 
 SEEDS = range(8)

@@ -7,9 +7,9 @@ import neuler
 from cli_runs import evaluate, refused, run
 from motor_robots import motor_robot
 from neuler import Motor, measure
-from neuler.files.columns import column_names, turns
 from neuler.formats import save
 from neuler.quantities.catalogue import QUANTITIES, offered
+from neuler.robot.columns import column_names, turns
 from neuler.view.motions import sample_motion
 from neuler.view.moving import forces_along, paths
 

@@ -6,8 +6,8 @@ import pytest
 import neuler
 from cli_runs import evaluate, read, refused, run, write_csv
 from neuler.files import tables
-from neuler.files.columns import column_names
 from neuler.quantities.catalogue import offered
+from neuler.robot.columns import column_names
 from random_robots import few
 from shown_robots import afloat, all_kinds, geared
 

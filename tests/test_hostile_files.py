@@ -18,7 +18,7 @@ from neuler.files import tables
 from neuler.files.problems import Problem
 from neuler.plan.samples import Samples
 from neuler.robot.inertia_matrix import inertia_matrix
-from neuler.simulate.start import Clock
+from neuler.simulation.start import Clock
 from neuler.view import text
 
 # ---- NPZ ----------------------------------------------------------------------------------------------------------

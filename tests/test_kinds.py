@@ -5,9 +5,9 @@ import pytest
 
 from kind_robots import KINDS, SEEDS, hinged, kind_robot, kind_states, plain_losses
 from neuler import InputError, Joint, Link, Robot, RobotError, Transform
-from neuler.files.columns import slots
 from neuler.peers.mujoco import mujoco_model
 from neuler.peers.pinocchio import pinocchio_model
+from neuler.robot.columns import slots
 from neuler.robot.kinds import KINDS as ALL
 from neuler.robot.kinds.kind import InARow
 from random_robots import along, close, few, random_link, random_transform

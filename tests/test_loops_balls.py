@@ -7,7 +7,7 @@ from cli_runs import write_csv
 from neuler import Frame, InputError, Joint, Link, Loop, Robot, RobotError, Transform
 from neuler.control.coordinates import Coordinates
 from neuler.files import tables
-from neuler.files.columns import column_names
+from neuler.robot.columns import column_names
 from neuler.robot.configuration import ways
 from neuler.robot.velocities import velocity_names
 from neuler.trace.recipe import Operand

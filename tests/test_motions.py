@@ -8,7 +8,7 @@ import pytest
 
 import neuler
 from neuler import Limits
-from neuler.files.columns import slots
+from neuler.robot.columns import slots
 from neuler.view.motions import margins, sample_motion, travel
 from neuler.view.moving import forces_along, paths, sensitivity
 from shown_robots import LOOPS, PARALLEL, afloat, all_kinds, at, geared, under_actuated

@@ -278,7 +278,7 @@ def test_the_other_reading_is_the_robot_without_an_offset():
         ("[objective]\ntime = 1.0", "time: unknown key"),
         ("[objective]\neffort = -1.0", "0 or more"),
         ('[[limit]]\nmeasure = "torqe"\nbound = 1.0', "did you mean 'torque'"),
-        ('[[limit]]\nmeasure = "torque"', "[limit] 1: limit of torque: give a lower bound"),
+        ('[[limit]]\nmeasure = "jerk"', "[limit] 1: within: robots have no limits of jerk"),
         ('[[limit]]\nmeasure = "torque"\nbound = 1.0\nupper = 2.0', "stands for both sides"),
         ('[[limit]]\nmeasure = "torque"\nlower = 2.0\nupper = 1.0', "is above the upper bound"),
         ('[[limit]]\nmeasure = "torque"\nbound = 1.0\njoints = ["joint9"]', "there is no 'joint9'"),

@@ -9,10 +9,10 @@ from neuler.robot.kinds import KINDS
 
 SOURCE = Path(neuler.__file__).parent
 ORDER = (
-    "version", "errors", "naming", "plain", "tolerances", "trace", "algebra", "robot", "formats", "robots", "passes",
-    "recursions", "structure", "quantities", "compiler", "diagnose", "bound", "compiled", "functions", "math",
-    "kernels", "solve", "rollouts", "files", "verbs", "layouts", "peers", "measure", "bench", "view", "control",
-    "simulate", "plan", "cli",
+    "version", "errors", "naming", "elsewhere", "inputs", "plain", "tolerances", "trace", "algebra", "robot", "formats",
+    "robots", "passes", "recursions", "structure", "quantities", "compiler", "diagnose", "bound", "compiled",
+    "functions", "math", "kernels", "solve", "rollouts", "files", "verbs", "layouts", "peers", "measure", "bench",
+    "view", "control", "simulation", "plan", "cli",
 )  # fmt: skip
 """From the ground up: none imports from a room above it."""
 LAZY = {("verbs.py", "view")}
@@ -125,7 +125,7 @@ LOOPS = {
     "peers": "no other library computes them",
     "measure": "states to measure with are closed ones",
     "view": "drawn and told",
-    "simulate": "starts are closed ones, gaps are audited",
+    "simulation": "starts are closed ones, gaps are audited",
     "plan": "profiles are of independent joints, the others are closed",
     "control": "forces of loops are shared among motors; references are of independent joints",
 }  # fmt: skip

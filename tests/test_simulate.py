@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 import neuler
 from neuler import Joint, Limits, Link, Robot, control
-from neuler.simulate import Interrupted, simulate
+from neuler.simulation import Interrupted, simulate
 from random_robots import few
 from shown_robots import elastic
 from simulated_robots import Integrating, pendulum, smooth_puma, top, weight

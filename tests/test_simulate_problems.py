@@ -12,7 +12,7 @@ import neuler
 from cli_runs import read, refused, run
 from neuler import FormatError, control, simulate
 from neuler.files.problems import Problem
-from neuler.simulate.problem import CONTROLLERS, read_simulation
+from neuler.simulation.problem import CONTROLLERS, read_simulation
 
 PUMA = """
 title = "a puma follows sines"

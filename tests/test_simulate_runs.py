@@ -1,5 +1,6 @@
 """What a run can do, and what simulate refuses."""
 
+import inspect
 import math
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 import neuler
 from neuler import InputError, Limits, Link, Robot, control
-from neuler.simulate import Run, simulate
+from neuler.simulation import Run, simulate
 from simulated_robots import Integrating, pendulum, top
 
 # ---- a run ---------------------------------------------------------------------------------------
@@ -200,11 +201,14 @@ def test_times_may_start_later_and_be_given():
     np.testing.assert_allclose(uneven.q, even.q[[0, 10, 15, 40]], atol=1e-9)
 
 
-def test_the_room_is_called():
-    import neuler.simulate.run
+def test_it_is_a_function_with_a_signature_and_a_text():
+    """Also where the package has been imported: they do not share a name."""
+    import neuler.simulation.run
 
-    assert neuler.simulate(pendulum(), None, None, 0.01).t[-1] == pytest.approx(0.01)
-    assert neuler.simulate.Run is Run
+    assert inspect.isfunction(neuler.simulate)
+    assert list(inspect.signature(neuler.simulate).parameters)[:4] == ["robot", "controller", "x0", "t"]
+    assert "duration (s)" in (inspect.getdoc(neuler.simulate) or "")
+    assert neuler.simulation.Run is Run
 
 
 def test_wide_batches_keep_fewer_states():

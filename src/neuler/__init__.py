@@ -38,16 +38,18 @@ __all__ = [
 
 if TYPE_CHECKING:
     from neuler import control, layouts, math, plan, robots
+    from neuler import simulation as simulation
     from neuler import view as view
     from neuler.formats import load
     from neuler.formats.dh import from_dh
     from neuler.functions.function import Function, function
     from neuler.plan import Plan
-    from neuler.simulate import simulate
+    from neuler.simulation import simulate
 else:
     _LATER = {
         "control": "neuler.control", "layouts": "neuler.layouts", "math": "neuler.math", "robots": "neuler.robots",
-        "plan": "neuler.plan", "simulate": "neuler.simulate", "view": "neuler.view", "Plan": "neuler.plan:Plan",
+        "plan": "neuler.plan", "simulation": "neuler.simulation", "simulate": "neuler.simulation:simulate",
+        "view": "neuler.view", "Plan": "neuler.plan:Plan",
         "load": "neuler.formats:load", "from_dh": "neuler.formats.dh:from_dh",
         "Function": "neuler.functions.function:Function", "function": "neuler.functions.function:function",
     }  # fmt: skip
@@ -55,11 +57,21 @@ else:
 
     def __getattr__(name: str) -> object:
         if name not in _LATER:
-            raise AttributeError(f"module 'neuler' has no attribute {name!r}")
+            raise AttributeError(_told(name))
         module, _, attribute = _LATER[name].partition(":")
         found = importlib.import_module(module)
         globals()[name] = getattr(found, attribute) if attribute else found
         return globals()[name]
+
+    def _told(name: str) -> str:
+        """What to say of a name that neuler does not have."""
+        from neuler import elsewhere
+        from neuler.naming import closest
+
+        here = elsewhere.method(name)
+        likely = None if here or name.startswith("_") else closest(name, __all__)
+        meant = f"; use {here}" if here else f"; did you mean {likely!r}?" if likely else ""
+        return f"module 'neuler' has no attribute {name!r}{meant}"
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *_LATER})

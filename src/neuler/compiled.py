@@ -18,6 +18,7 @@ from neuler.bound import Bound
 from neuler.compiler import direct
 from neuler.compiler.direct import Direct
 from neuler.errors import InputError
+from neuler.inputs import in_order, is_table
 from neuler.naming import hint
 from neuler.trace.inlining import inlined, scalars
 from neuler.trace.listing import Listing
@@ -142,7 +143,7 @@ def _results_again(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) 
 
 
 @direct.vectorcalled
-class Compiled(Direct):  # type: ignore[misc]
+class Compiled(Direct):
     """A recipe and its machine code. It knows nothing of what it computes: who derives says so.
 
     Call it on arrays whose last axes are ``inputs``' shapes; all leading axes broadcast.
@@ -258,7 +259,7 @@ class Compiled(Direct):  # type: ignore[misc]
         sides = zip(arrays, self.inputs, strict=True)
         return all(type(x) is np.ndarray and x.shape == o.shape and x.dtype == np.float64 for x, o in sides)
 
-    def bind(self) -> Any:
+    def bind(self) -> Bound:
         """The kernel with arrays of its own for one state, for controllers: see :class:`Bound`."""
         return Bound(self)
 
@@ -302,6 +303,7 @@ class Compiled(Direct):  # type: ignore[misc]
     def _general(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """A call that is not one state in plain arrays: the first, any batch, any numbers, results not finite."""
         quick = not named
+        out = tuple(out) if isinstance(out, tuple) else out  # the named tuple of an earlier call is one, too
         if named:
             arrays = self._ordered(arrays, named)
         if not self._is_ready:
@@ -427,6 +429,8 @@ class Compiled(Direct):  # type: ignore[misc]
 
     def _looked_at(self, x: Any, operand: Operand, *, traced: bool = False) -> np.ndarray:
         """An argument as an array of real numbers, or (``traced``) of objects with traced values among them."""
+        if is_table(x):
+            x = in_order(self._called, operand.name, x, operand.name, self._entries(operand))
         if isinstance(x, np.ma.MaskedArray):
             raise InputError(f"{self._called}: {operand.name} is a masked array; fill or drop what is masked first")
         try:
@@ -451,6 +455,10 @@ class Compiled(Direct):  # type: ignore[misc]
     def _shape_message(self, operand: Operand, value: np.ndarray) -> str:
         axes = f"last axis {operand.shape[0]}" if len(operand.shape) == 1 else f"last axes {operand.shape}"
         return f"{self._called}: expected {operand.name} with {axes}{self._hint(operand)}, got shape {value.shape}"
+
+    def _entries(self, operand: Operand) -> list[str]:
+        """Names of an argument's numbers, by which the columns of a table are known; none where they have none."""
+        return []
 
     def _hint(self, operand: Operand) -> str:
         """What an argument's numbers stand for, for messages."""

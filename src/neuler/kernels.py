@@ -18,6 +18,7 @@ from neuler.quantities.declare import DTYPE
 from neuler.quantities.identity import identity
 from neuler.quantities.setup import PARAMETERS, WRENCHES, RobotRecipe
 from neuler.robot import Robot
+from neuler.robot.columns import entry_names
 from neuler.trace.recipe import Operand
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ class Kernel(Compiled):
         if self.dtype != np.float64:  # and so are numbers that single precision cannot hold, which code alone shows
             self._make_ready()
 
+    _watch: Watch | LoopWatch | None
+    """Who says why a result is NaN, once the code is made."""
     _variants: dict[tuple[tuple[str, Any], ...], Kernel]
     """By options as they were given at calls: the kernels that have them."""
 
@@ -226,6 +229,9 @@ class Kernel(Compiled):
         kept = arrays if out is None or apart(arrays, out) else watch.kept(arrays, out)
         found = self._checked(kept, out)
         return found if nans.value == before else watch.named(found, kept)
+
+    def _entries(self, operand: Operand) -> list[str]:
+        return entry_names(self.robot, operand) or []
 
     def _hint(self, operand: Operand) -> str:
         robot = self.robot

@@ -57,3 +57,15 @@ def hint(given: object, known: Iterable[str]) -> str:
     names = list(known)
     likely = closest(given, names)
     return f"did you mean {likely!r}?" if likely else f"there are {listed(given, names)}"
+
+
+def fresh(name: str, taken: Iterable[str]) -> str:
+    """The name, with underscores behind it where it is taken.
+
+    >>> fresh("world", ["base", "world"])
+    'world_'
+    """
+    known = set(taken)
+    while name in known:
+        name += "_"
+    return name

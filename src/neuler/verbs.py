@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuler import elsewhere
 from neuler.diagnose.doctor import examine
 from neuler.diagnose.finding import Finding
 from neuler.errors import InputError, RobotError
 from neuler.kernels import Kernel
+from neuler.naming import closest
 from neuler.quantities.catalogue import QUANTITIES
 from neuler.quantities.elastic import needed_derivatives
 from neuler.robot import Robot
@@ -111,7 +113,7 @@ class Methods:
         self,
         q0: ArrayLike,
         qd0: ArrayLike,
-        tau: ArrayLike | Callable[..., Any],
+        tau: ArrayLike | Callable[..., Any] | None,
         dt: ArrayLike,
         steps: int | None = None,
         method: str = "rk4",
@@ -131,9 +133,10 @@ class Methods:
     ) -> Rollout | ControlledRollout:
         """Simulate: states after every ``every``-th of ``steps`` steps of dt (s), all in one call of machine code.
 
-        ``q0`` (..., nq), ``qd0`` (..., nv), ``dt`` (...): batch axes lead and broadcast. ``tau`` (..., steps, nu), or
-        (..., 1, nu) for forces that are held; or a controller, a function ``(t, q, qd, memory, reference) -> (tau,
-        memory)`` that becomes part of the loop (then ``steps`` must be given). ``method``: "rk4", fourth order;
+        ``q0`` (..., nq), ``qd0`` (..., nv), ``dt`` (...): batch axes lead and broadcast. ``tau``: forces (..., steps,
+        nu); (nu,) or (..., 1, nu) that are held; None for no forces; or a controller, a function ``(t, q, qd) -> tau``
+        or ``(t, q, qd, memory, reference) -> (tau, memory)`` that becomes part of the loop. ``steps`` must be given
+        where tau does not have a row for each. ``method``: "rk4", fourth order;
         "euler", semi-implicit, first order; "implicit", second order, for stiff springs and dampers.
 
         Of a controller ``memory`` (..., nm) is its memory at the beginning (default: its ``memory0``), ``reference``
@@ -152,9 +155,12 @@ class Methods:
 
         >>> import neuler
         >>> arm = neuler.robots.two_link()
-        >>> found = arm.rollout([0.3, 0.2], [1.0, 0.0], [[0.0, 0.0]], 1e-3, steps=1000, every=100)
+        >>> found = arm.rollout([0.3, 0.2], [1.0, 0.0], None, 1e-3, steps=1000, every=100)
         >>> found.q.shape, int(found.status), int(found.step)
         ((10, 2), 0, 1000)
+        >>> damped = arm.rollout([0.3, 0.2], [1.0, 0.0], lambda t, q, qd: -5.0 * qd, 1e-3, steps=1000)
+        >>> damped.tau.shape
+        (1000, 2)
         """
         from neuler.rollouts.rollout import rollout
 
@@ -168,7 +174,7 @@ class Methods:
         self,
         q0: ArrayLike,
         qd0: ArrayLike,
-        tau: ArrayLike,
+        tau: ArrayLike | None,
         dt: ArrayLike,
         steps: int | None = None,
         method: str = "rk4",
@@ -203,7 +209,7 @@ class Methods:
         self,
         q0: ArrayLike,
         qd0: ArrayLike,
-        tau: ArrayLike,
+        tau: ArrayLike | None,
         dt: ArrayLike,
         steps: int | None = None,
         method: str = "rk4",
@@ -321,6 +327,30 @@ class Methods:
         return self.assemble(q_active, guess, independent=motors(robot), **options)
 
 
+_OF_LOOPS = ("assemble",)
+_OF_PLATFORMS = ("forward_kinematics", "platform_jacobian")
+"""Verbs of robots with loops alone, and of parallel robots."""
+
+
+def _names(robot: Robot) -> list[str]:
+    """``dir(robot)``: public names, and of the verbs those that this robot has."""
+    absent = {name for name, quantity in QUANTITIES.items() if not quantity.of(robot)}
+    absent |= set() if robot.loops else {*_OF_LOOPS}
+    absent |= set() if is_parallel(robot) else {*_OF_PLATFORMS}
+    every = object.__dir__(robot)
+    return sorted(name for name in every if name.isidentifier() and not name.startswith("_") and name not in absent)
+
+
+def _no_attribute(robot: Robot, name: str) -> Any:
+    """Python asks for an attribute that there is not: say what was meant."""
+    called = f"robot {robot.__dict__.get('name', '')!r} has no attribute {name!r}"
+    if name.startswith("_") or "links" not in robot.__dict__:  # protocols of Python and of notebooks; a pickle
+        raise AttributeError(called, name=name, obj=robot)
+    here, likely = elsewhere.method(name), closest(name, _names(robot))
+    told = f"use {here}" if here else f"did you mean {likely!r}?" if likely else "dir(robot) lists what it has"
+    raise AttributeError(f"{called}; {told}")
+
+
 def _robot_html(robot: Robot) -> str:
     """For notebooks."""
     from neuler.view.notebook import robot_html
@@ -340,6 +370,8 @@ for _name, _quantity in QUANTITIES.items():
 for _name in vars(Methods):
     if not _name.startswith("__"):
         setattr(Robot, _name, vars(Methods)[_name])
-Robot.draw_closed = staticmethod(near_reference)
+Robot._draw_closed = staticmethod(near_reference)
 for _kind, _html in ((Robot, _robot_html), (Kernel, _kernel_html)):
     type.__setattr__(_kind, "_repr_html_", _html)
+for _name, _method in (("__dir__", _names), ("__getattr__", _no_attribute)):  # type checkers know the names anyway
+    type.__setattr__(Robot, _name, _method)

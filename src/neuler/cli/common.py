@@ -80,7 +80,7 @@ def load_robot(chosen: Any) -> Robot:
         options["values"] = values
     found = _named(chosen.robot, options)
     if chosen.floating == "base":
-        found = _freed(found)
+        found = found.with_free_base()
     return found if chosen.independent is None else found.with_independent(*_names(chosen.independent))
 
 
@@ -103,16 +103,6 @@ def _named(name: str, options: dict[str, Any]) -> Robot:
         option = {"values": "value or --values"}.get(next(iter(options)), next(iter(options)))
         raise InputError(f"--{option} is for robot files; {name!r} is a robot of the catalogue")
     return robots.get(name)
-
-
-def _freed(robot: Robot) -> Robot:
-    """With its base free to move, under names that are not taken."""
-    joint, world = "root_joint", "world"
-    while joint in {each.name for each in robot.joints}:
-        joint += "_"
-    while world in robot.frame_names:
-        world += "_"
-    return robot.with_free_base(joint, world)
 
 
 def _value(text: str) -> tuple[str, float]:

@@ -22,8 +22,8 @@ from neuler.plain import columns, number, safe, shown
 
 if TYPE_CHECKING:
     from neuler.files.problems import Problem
-    from neuler.simulate.problem import Simulation
-    from neuler.simulate.run import Run
+    from neuler.simulation.problem import Simulation
+    from neuler.simulation.run import Run
 
 SUFFIX = ".toml"
 JOINTS = 40
@@ -71,8 +71,8 @@ def add(commands: Any) -> None:
 
 def run(chosen: Any) -> int:
     """Read, simulate, write, tell."""
-    from neuler.simulate.problem import read_simulation
-    from neuler.simulate.simulation import Interrupted
+    from neuler.simulation.problem import read_simulation
+    from neuler.simulation.simulator import Interrupted
 
     problem = _problem(chosen)
     task = read_simulation(problem, None if chosen.robot.endswith(SUFFIX) else load_robot(chosen))

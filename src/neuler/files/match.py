@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from neuler.errors import FormatError
-from neuler.files.columns import column_names, spellings
 from neuler.files.states import Closing
 from neuler.kernels import Kernel
 from neuler.naming import closest
+from neuler.robot.columns import column_names, spellings
 
 Note = Callable[[str], Any]
 """Told what is worth knowing."""

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from neuler.errors import FormatError
 from neuler.files.archives import Archive
 from neuler.files.cells import bare
-from neuler.files.columns import spellings
 from neuler.files.ends import STANDARD, as_text, name_of, source
 from neuler.files.match import Chosen, first, match, signature
 from neuler.files.states import Closing, Where, ready
 from neuler.kernels import Kernel
+from neuler.robot.columns import spellings
 
 Array = NDArray[np.float64]
 Report = Callable[[int], Any]

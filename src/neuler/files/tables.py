@@ -5,7 +5,7 @@ with the joints ``shoulder`` and ``elbow`` is spelled ``q_shoulder, q_elbow`` or
 ``q[0], q[1]``; the same goes for ``qd``, ``qdd``, ``tau``. Results are named likewise:
 ``tau_shoulder``; a matrix is flattened to ``mass_matrix[0,0], mass_matrix[0,1]``. An NPZ file holds
 one array for each input under the input's name, batch axes first. What is no input, such as the time, is kept beside
-the results. :mod:`neuler.files.columns` has all names, :mod:`neuler.files.match` finds them in a header,
+the results. :mod:`neuler.robot.columns` has all names, :mod:`neuler.files.match` finds them in a header,
 :mod:`neuler.files.states` has what is asked of states of machines with loops.
 """
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from neuler.errors import FormatError
 from neuler.files.cells import write_row
-from neuler.files.columns import column_names
 from neuler.files.match import refuse_clash
 from neuler.kernels import Kernel
+from neuler.robot.columns import column_names
 
 Array = NDArray[np.float64]
 Results = tuple[tuple[Array, ...], dict[str, NDArray[Any]]]

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from neuler.errors import FormatError, RobotError
+from neuler.errors import FormatError
 from neuler.formats import par
 from neuler.formats.dh import DHRow, KhalilRow, from_dh
 from neuler.formats.registry import FORMATS, checked, format_of, suffixes
@@ -47,7 +47,7 @@ def load(source: Source, *, floating_base: bool = False, strict: bool = False, *
     found = form.read(source, **checked(form, options))
     if strict:
         refuse_errors(found)
-    return _freed(found) if floating_base else found
+    return found.with_free_base() if floating_base else found
 
 
 def save(robot: Robot, path: str | os.PathLike[str]) -> None:
@@ -72,12 +72,3 @@ def save(robot: Robot, path: str | os.PathLike[str]) -> None:
             return
     known = ", ".join(f"{form.name} ({', '.join(form.suffixes)})" for form in FORMATS if form.write is not None)
     raise FormatError(f"{os.fsdecode(path)!r}: robots are written as {known}; give the file such a suffix")
-
-
-def _freed(robot: Robot) -> Robot:
-    try:
-        return robot.with_free_base()
-    except RobotError as error:
-        raise FormatError(
-            f"floating_base=True: {error}; load it as it is and choose names: with_free_base(joint=..., world=...)"
-        ) from None

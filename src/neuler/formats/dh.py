@@ -20,7 +20,6 @@ from neuler.robot.link import inertia6
 from neuler.robot.numbers import told
 from neuler.robot.transform import Transform
 
-CONVENTIONS = ("standard", "khalil")
 KINDS = ("revolute", "prismatic", "fixed")
 """By Khalil's sigma."""
 COLUMNS = {"standard": ("theta", "d", "a", "alpha"), "khalil": ("alpha", "d", "theta", "r")}
@@ -159,6 +158,8 @@ class KhalilRow(_Row):
 
 
 Row = Mapping[str, Any] | DHRow | KhalilRow
+ROWS: dict[str, type[DHRow | KhalilRow]] = {"standard": DHRow, "khalil": KhalilRow}
+"""By convention."""
 
 _ALIASES = {"Ia": "rotor_inertia", "Fs": "coulomb", "Fv": "viscous"}
 _ALIASES |= {alias.upper(): key for alias, key in _ALIASES.items()}
@@ -204,10 +205,10 @@ def from_dh(
     >>> from_dh(np.array([[0, 0, 0.4, 0], [0, 0, 0.3, 0]])).joint_names
     ('joint1', 'joint2')
     """
-    if convention not in CONVENTIONS:
+    if not isinstance(convention, str) or convention not in ROWS:
         hint = '; Craig\'s modified table is convention="khalil" with other letters' if convention else ""
-        raise FormatError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}{hint}")
-    row_type = DHRow if convention == "standard" else KhalilRow
+        raise FormatError(f"convention must be one of {', '.join(ROWS)}, got {convention!r}{hint}")
+    row_type = ROWS[convention]
     if isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
         raise FormatError(f"rows must be a sequence of rows, or an array (N, 4), got {type(rows).__name__}")
     numbers = COLUMNS[convention]
@@ -309,6 +310,9 @@ def _row(k: int, row: Any, row_type: type[DHRow | KhalilRow], columns: Sequence[
         if len(row) != len(columns):
             raise FormatError(f"row {k}: expected four numbers, {', '.join(columns)}; got {len(row)}")
         row = dict(zip(columns, row, strict=True))
+    other = next((name for name, kind in ROWS.items() if isinstance(row, kind)), None)
+    if other is not None:
+        raise FormatError(f'row {k}: is a {type(row).__name__}; for a table of these write convention="{other}"')
     if not isinstance(row, Mapping):
         raise FormatError(
             f"row {k}: expected a mapping, a {row_type.__name__} or four numbers, got {type(row).__name__}"

@@ -90,7 +90,9 @@ def format_of(source: Source) -> Format:
         if not known:
             what = f"the suffix {suffix!r}" if suffix else "no suffix"
             there = ", ".join(map(str, FORMATS))
-            raise FormatError(f"{_shown(source)}: a file with {what} is not supported; supported: {there}")
+            name = os.fsdecode(source)
+            ready = f"; for a robot of the catalogue write neuler.robots.get({name!r})" if name.isidentifier() else ""
+            raise FormatError(f"{_shown(source)}: a file with {what} is not supported; supported: {there}{ready}")
     if len(known) == 1:
         return known[0]
     head = _head(source)

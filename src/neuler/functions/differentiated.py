@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from neuler.errors import InputError
-from neuler.functions.tracing import fresh
+from neuler.naming import fresh
 from neuler.trace.differentiate import Sparse, dense, hessian, jacobian, pull_back, tangents
 from neuler.trace.graph import Graph, Node, Scalar, count
 from neuler.trace.listing import Listing, run, written

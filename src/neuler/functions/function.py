@@ -9,8 +9,8 @@ from neuler.compiled import Compiled, precision
 from neuler.compiler import direct
 from neuler.errors import InputError
 from neuler.functions import differentiated, stored
-from neuler.functions.tracing import check_name, fresh, listing_of
-from neuler.naming import hint
+from neuler.functions.tracing import check_name, listing_of
+from neuler.naming import fresh, hint
 from neuler.trace import listing as listings
 from neuler.trace.listing import Listing
 from neuler.trace.recipe import Operand, Operations

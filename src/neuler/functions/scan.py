@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from neuler.compiled import share, threads
 from neuler.compiler.program import ALARM, Phase, Program, Work, counts
 from neuler.errors import InputError
-from neuler.functions.tracing import fresh, listing_of, operands
-from neuler.naming import hint
+from neuler.functions.tracing import listing_of, operands
+from neuler.naming import fresh, hint
 from neuler.trace.graph import Scalar
 from neuler.trace.listing import Listing, run
 from neuler.trace.recipe import Operand, Operations, Recipe

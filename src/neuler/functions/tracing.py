@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import keyword
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from neuler.errors import InputError
+from neuler.naming import fresh
 from neuler.trace.graph import Node, Scalar
 from neuler.trace.listing import Listing, written
 from neuler.trace.recipe import Operand
@@ -62,14 +63,6 @@ def operands(called: str, inputs: Any) -> tuple[Operand, ...]:
     if total > MOST:
         raise InputError(f"{called}: the inputs have {total} numbers together, at most {MOST} can be traced")
     return tuple(found)
-
-
-def fresh(name: str, taken: Iterable[str]) -> str:
-    """The name, with underscores behind it where it is taken."""
-    known = set(taken)
-    while name in known:
-        name += "_"
-    return name
 
 
 def listing_of(called: str, f: Callable[..., Any], inputs: Any, outputs: Any) -> Listing:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -268,6 +268,21 @@ class Limit:
     when: tuple[float, float] = (0.0, 1.0)
     lazy: bool = False
     """Left out until a check finds it violated."""
+    own: bool = False
+    """Bounds are those of the robot's joints, which :meth:`of` looks up."""
+
+    def of(self, model: Model) -> Limit:
+        """The limit with its bounds as numbers."""
+        if not self.own:
+            return self
+        assert self.measure.of_robot is not None
+        low, high = self.measure.of_robot(model)
+        if not (np.isfinite(low).any() or np.isfinite(high).any()):
+            raise InputError(
+                f"within: robot {model.robot.name!r} has no limits of {self.measure.name}; give a bound: "
+                f"within({self.measure.name}, 10.0)"
+            )
+        return replace(self, lower=low, upper=high, own=False)
 
     def covers(self, labels: Sequence[str]) -> tuple[Any, Any]:
         """Rows whose lower, and whose upper bounds are given, be they infinite."""
@@ -378,12 +393,25 @@ def below_half_a_turn() -> Limit:
     return Limit(turned, None, WIDEST**2)
 
 
-def within(measure: Measure, bound: Any, **options: Any) -> Limit:
-    """-bound <= measure <= bound.
+def within(measure: Measure, bound: Any = None, **options: Any) -> Limit:
+    """-bound <= measure <= bound; without a bound, the limits that the robot's own joints have.
+
+    The latter exist of position, velocity and torque. A plan keeps them anyway, unless it is told
+    ``robot_limits=False``.
 
     >>> within(torque, 10.0).upper
     10.0
+    >>> within(torque).own
+    True
     """
+    if bound is None and isinstance(measure, Measure):
+        if measure.of_robot is None:
+            having = ", ".join(each.name for each in OF_ROBOT if each.name in MEASURES)
+            raise InputError(
+                f"within: robots have no limits of {measure.name} (they have of {having}); give a bound: "
+                f"within({measure.name}, 10.0)"
+            )
+        return replace(limit(measure, 0.0, **options), lower=None, own=True)
     if isinstance(bound, Mapping):
         below = {name: -number(f"bound of {name}", value, finite=False) for name, value in bound.items()}
         return limit(measure, below, dict(bound), **options)

@@ -15,9 +15,9 @@ import numpy as np
 
 from neuler.control.coordinates import Coordinates, undriven
 from neuler.errors import InputError
-from neuler.files.columns import column_names
 from neuler.plan.nlp import Array
 from neuler.robot import Joint, Link, Robot
+from neuler.robot.columns import column_names
 from neuler.trace.recipe import Operand
 
 HIGHEST = 5

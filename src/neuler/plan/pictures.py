@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.files.columns import slots
 from neuler.plan.replay import driven
 from neuler.plan.samples import Samples, units_of
+from neuler.robot.columns import slots
 from neuler.view.html import Markup, join, pictures, tag
 from neuler.view.plans import Panel, curves_figure, overview_figure, stroboscope, verdict
 from neuler.view.player import FPS, play

@@ -25,7 +25,7 @@ from neuler.robot import Robot
 
 if TYPE_CHECKING:
     from neuler.control import Reference
-    from neuler.simulate.run import Run
+    from neuler.simulation.run import Run
 
 Array = NDArray[np.float64]
 

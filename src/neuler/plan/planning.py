@@ -150,7 +150,7 @@ class Plan:
         found = []
         for k, phase in enumerate(phases):
             what = "" if len(phases) == 1 else f"phase {phase.name or k + 1}: "
-            every = [*limits, *limits_of(phase.limits)]
+            every = [limit.of(self.model) for limit in (*limits, *limits_of(phase.limits))]
             if own:
                 every += [limit for measure in OF_ROBOT if (limit := own_limit(self.model, measure, every))]
             check_limits(self.model, every, what)

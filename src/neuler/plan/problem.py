@@ -29,7 +29,7 @@ from neuler.plan.relations import Relation
 from neuler.plan.solvers.choice import SOLVERS
 from neuler.plan.starting import MOST_STARTS
 from neuler.robot import Robot, Transform
-from neuler.simulate.problem import Output
+from neuler.simulation.problem import Output
 
 Array = NDArray[np.float64]
 TABLES = ("csv", "npz", "json")
@@ -286,7 +286,9 @@ def _phase(part: Section, robot: Robot) -> Phase:
 
 
 def _limits(section: Section, robot: Robot) -> list[Limit]:
-    """[[limit]]: measure, lower and upper or bound, joints, when (two shares), lazy; frame of frame_position."""
+    """[[limit]]: measure, lower and upper or bound (none of them: the robot's own), joints, when (two shares), lazy;
+    frame of frame_position.
+    """
     return [_limit(part, robot) for part in section.sections("limit")]
 
 
@@ -300,7 +302,7 @@ def _limit(part: Section, robot: Robot) -> Limit:
     lower, upper, bound = (_side(part, key) for key in ("lower", "upper", "bound"))
     if bound is not None and (lower is not None or upper is not None):
         raise part.error("bound", "stands for both sides; leave out 'lower' and 'upper'")
-    if bound is not None:
+    if bound is not None or (lower is None and upper is None):
         return _told(part, lambda: within(what, bound, **options))
     return _told(part, lambda: limit(what, lower, upper, **options))
 

@@ -20,15 +20,15 @@ from neuler import math as nm
 from neuler.control import Controller, Reference
 from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
-from neuler.files.columns import slots
 from neuler.functions.function import function
 from neuler.naming import hint
 from neuler.plan.pieces import Pieces
 from neuler.robot import Robot
-from neuler.simulate.adaptive import METHODS as ADAPTIVE
-from neuler.simulate.problem import CONTROLLERS
-from neuler.simulate.run import Run
-from neuler.simulate.simulation import simulate
+from neuler.robot.columns import slots
+from neuler.simulation.adaptive import METHODS as ADAPTIVE
+from neuler.simulation.problem import CONTROLLERS
+from neuler.simulation.run import Run
+from neuler.simulation.simulator import simulate
 
 if TYPE_CHECKING:
     from neuler.plan.planned import Planned

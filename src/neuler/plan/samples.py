@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from neuler.errors import FormatError, InputError
 from neuler.files.archives import Archive
 from neuler.files.cells import numbers_below
-from neuler.files.columns import column_names, slots, units
 from neuler.files.ends import written
 from neuler.files.series import KINDS, save_series
 from neuler.naming import hint
 from neuler.robot import Robot
+from neuler.robot.columns import column_names, slots, units
 from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from neuler import elsewhere
 from neuler.errors import InputError, RobotError
 from neuler.naming import closest
 from neuler.passes.parameters import parse
@@ -134,6 +135,6 @@ _OF_THE_ROBOT = {
 
 def unknown(quantity: object, offered: Mapping[str, Quantity]) -> InputError:
     """The error for a quantity that does not exist."""
-    likely = closest(quantity, offered)
+    likely = elsewhere.quantity(quantity) or closest(quantity, offered)
     meant = f"did you mean {likely!r}? " if likely else ""
     return InputError(f"there is no quantity {quantity!r}; {meant}there are: {', '.join(offered)}")

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from neuler.robot import Joint, Robot
+from neuler.robot.joint import Joint
 from neuler.trace.recipe import Operand
+
+if TYPE_CHECKING:
+    from neuler.robot.model import Robot
 
 _POSITIONS = frozenset({"q", "next"})
 _VELOCITIES = frozenset({"qd", "qdd", "qddd", "qdddd", "qd_tree", "qdd_tree", "weights"})
@@ -93,11 +96,22 @@ def column_names(robot: Robot, operand: Operand, options: Mapping[str, Any] | No
     """
     if operand.shape == ():
         return [operand.name]
-    found = _entries(robot, operand) if len(operand.shape) == 1 else None
-    if found is not None and len(found) == operand.size and len(set(found)) == len(found):
+    found = entry_names(robot, operand)
+    if found is not None:
         return [f"{operand.name}_{name}" for name in found]
     spots = itertools.product(*map(range, operand.shape))
     return [f"{operand.name}[{','.join(map(str, spot))}]" for spot in spots]
+
+
+def entry_names(robot: Robot, operand: Operand) -> list[str] | None:
+    """Names of the numbers of a vector over joints, each of them once; None where they have none.
+
+    >>> import neuler
+    >>> entry_names(neuler.robots.two_link(), Operand("tau", (2,)))
+    ['joint1', 'joint2']
+    """
+    found = _entries(robot, operand) if len(operand.shape) == 1 else None
+    return found if found is not None and len(found) == operand.size and len(set(found)) == len(found) else None
 
 
 def _entries(robot: Robot, operand: Operand) -> list[str] | None:

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, caller
+from neuler.inputs import in_order
+from neuler.robot.columns import entries, position_parts
 from neuler.robot.value import kept
 from neuler.tolerances import OPEN, UNIT
 
@@ -123,7 +125,7 @@ class Configurations:
             rows = np.empty((*batch, robot.nq)).reshape(-1, robot.nq)
         except (TypeError, ValueError) as error:
             raise InputError(f"random_configuration: {error}") from None
-        return type(robot).draw_closed(robot, rng, len(rows)).reshape(*batch, robot.nq)
+        return type(robot)._draw_closed(robot, rng, len(rows)).reshape(*batch, robot.nq)
 
     def normalize(self, q: ArrayLike) -> Array:
         """The same positions with every quaternion of length one; a zero quaternion is an error.
@@ -237,6 +239,7 @@ _TRIES, _EXACT, _MISSED = 60, 1e-14, 1e-9
 
 def positions(robot: Robot, verb: str, name: str, q: ArrayLike) -> Array:
     """Finite positions with the robot's last axis; errors name the argument and the rows."""
+    q = in_order(verb, name, q, "q", entries(robot.moving_joints, position_parts))
     try:
         found = np.asarray(q)
     except ValueError:

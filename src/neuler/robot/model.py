@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import RobotError, caller
-from neuler.naming import listed
+from neuler.naming import fresh, listed
 from neuler.robot.checks import check_couplings, check_independent, check_loops, outward, sequence, warn_of_negative
 from neuler.robot.configuration import Configurations
 from neuler.robot.coupling import Coupling, in_order
@@ -73,7 +73,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
     array([-9.81])
     """
 
-    called = "robot"
+    _called = "robot"
 
     name: str
     links: tuple[Link, ...]
@@ -87,9 +87,9 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
     independent: tuple[str, ...] | None = None
     motors: tuple[Motor, ...] = ()
 
-    analyse: ClassVar[Callable[[Any], Mobility]]
+    _analyse: ClassVar[Callable[[Any], Mobility]]
     """How the freedoms of closed loops are found; the room that knows it says so."""
-    draw_closed: ClassVar[Callable[[Any, Any, int], NDArray[np.float64]]]
+    _draw_closed: ClassVar[Callable[[Any, Any, int], NDArray[np.float64]]]
     """How random positions with closed loops are found: (robot, generator, count); likewise."""
 
     def __init__(
@@ -250,7 +250,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
     @kept
     def mobility(self) -> Mobility:
         """Freedoms, rank and redundant constraints of the loops, and a position at which they are closed."""
-        return self.mechanism.mobility if self.motors else Robot.analyse(self)
+        return self.mechanism.mobility if self.motors else Robot._analyse(self)
 
     @property
     def frame_names(self) -> tuple[str, ...]:
@@ -389,11 +389,25 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
         """The same robot with the velocities of other joints as its own; ``ball.wx`` names one of a joint's several."""
         return self.replace(independent=joints)
 
-    def with_free_base(self, joint: str = "root_joint", world: str = "world") -> Robot:
-        """The same robot with its base free to move: a new base ``world``, and a free joint to the old one."""
-        ground = Link(world)
-        free = Joint(joint, "free", world, self.links[0].name)
-        return self._on((ground,), (free,))
+    def with_free_base(self, joint: str | None = None, world: str | None = None) -> Robot:
+        """The same robot with its base free to move: a new base ``world``, and a free joint to the old one.
+
+        They are called "world" and "root_joint" unless names are given, with underscores behind where a link, a frame
+        or a joint of the robot is called so already.
+
+        >>> import neuler
+        >>> arm = neuler.load("<robot name='arm'><link name='world'/></robot>")
+        >>> arm.with_free_base().link_names
+        ('world_', 'world')
+        """
+        world, (joint,) = self._unused(world, (("root_joint", joint),))
+        return self._on((Link(world),), (Joint(joint, "free", world, self.links[0].name),))
+
+    def _unused(self, world: str | None, joints: Sequence[tuple[str, str | None]]) -> tuple[str, list[str]]:
+        """Names of a new base and its joints: those given, else the usual ones as far as they are not taken."""
+        taken = [joint.name for joint in self.joints]
+        found = [fresh(usual, taken) if given is None else given for usual, given in joints]
+        return fresh("world", self.frame_names) if world is None else world, found
 
     def _on(self, links: tuple[Link, ...], joints: tuple[Joint, ...]) -> Robot:
         """On a new base with new joints below the old one."""
@@ -405,13 +419,19 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
             independent=self.independent and (*(joint.name for joint in joints), *self.independent),
         )
 
-    def with_planar_base(self, names: Sequence[str] = ("base_x", "base_y", "base_turn"), world: str = "world") -> Robot:
-        """The same robot on a mobile base: two slides along x and y of ``world`` and a turn about its z."""
-        x, y, turn = names
-        links = (Link(world), Link(x + "_slide"), Link(y + "_slide"))
+    def with_planar_base(self, names: Sequence[str] | None = None, world: str | None = None) -> Robot:
+        """The same robot on a mobile base: two slides along x and y of ``world`` and a turn about its z.
+
+        The joints are called "base_x", "base_y" and "base_turn" unless ``names`` are given; names that are taken get
+        underscores behind them, as of :meth:`with_free_base`.
+        """
+        usual = ("base_x", "base_y", "base_turn")
+        given = names if names is not None else (None, None, None)
+        world, (x, y, turn) = self._unused(world, list(zip(usual, given, strict=True)))
+        slides = [fresh(f"{name}_slide", self.frame_names) for name in (x, y)]
         joints = (
-            Joint(x, "prismatic", world, links[1].name, axis=(1, 0, 0)),
-            Joint(y, "prismatic", links[1].name, links[2].name, axis=(0, 1, 0)),
-            Joint(turn, "revolute", links[2].name, self.links[0].name),
+            Joint(x, "prismatic", world, slides[0], axis=(1, 0, 0)),
+            Joint(y, "prismatic", slides[0], slides[1], axis=(0, 1, 0)),
+            Joint(turn, "revolute", slides[1], self.links[0].name),
         )
-        return self._on(links, joints)
+        return self._on((Link(world), *map(Link, slides)), joints)

@@ -14,7 +14,7 @@ from neuler.naming import listed
 class Value:
     """Mixed into frozen dataclasses whose fields are the arguments of their constructor."""
 
-    called: ClassVar[str] = "value"
+    _called: ClassVar[str] = "value"
     """What it is called in messages."""
 
     def _fields(self) -> dict[str, object]:
@@ -26,7 +26,7 @@ class Value:
         unknown = set(changes) - set(fields)
         if unknown:
             name = sorted(unknown)[0]
-            raise RobotError(f"a {self.called} has no field {name!r}; its fields are {listed(name, fields)}")
+            raise RobotError(f"a {self._called} has no field {name!r}; its fields are {listed(name, fields)}")
         return type(self)(**{**fields, **changes})
 
     def __getstate__(self) -> dict[str, object]:

@@ -33,12 +33,14 @@ def numbers(called: str, name: str, given: Any, shape: tuple[int, ...], meaning:
 
 
 def series(called: str, name: str, given: Any, size: int, steps: int | None, meaning: str = "") -> tuple[Array, int]:
-    """Rows a step, or one for all of them: (..., steps or 1, size); and how many steps there are."""
-    found = np.asarray(given)
-    axes = f"(..., steps, {size}), or (..., 1, {size}) for one that is held"
-    if found.ndim < 2 or found.shape[-1] != size:
+    """Rows a step, or one for all of them: (..., steps or 1, size) or (size,); and how many steps there are."""
+    found = numbers(called, name, given, ())
+    axes = f"(..., steps, {size}), or ({size},) or (..., 1, {size}) for one that is held"
+    if found.ndim < 1 or found.shape[-1] != size:
         raise InputError(f"{called}: expected {name} with axes {axes}{meaning}, got shape {found.shape}")
-    found = numbers(called, name, found, found.shape[-2:])
+    if found.ndim == 1 and steps is None:
+        raise InputError(f"{called}: {name} is held throughout, so the number of steps must be given: steps=1000")
+    found = found[None] if found.ndim == 1 else found
     rows = found.shape[-2]
     if not rows:
         raise InputError(f"{called}: {name} has no steps: its shape is {found.shape}, expected {axes}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,50 @@ from neuler.trace.graph import Node
 from neuler.trace.listing import Listing
 
 _EMPTY = np.empty(0, object)
+FORMS = "(t, q, qd) -> tau, or (t, q, qd, memory, reference) -> (tau, memory)"
+"""What controllers look like."""
+
+
+@dataclass(frozen=True)
+class Short:
+    """A controller without memory and reference, a function (t, q, qd) -> tau, in the form that all others have."""
+
+    function: Callable[..., Any]
+    called: str
+
+    @property
+    def period(self) -> Any:
+        """Seconds from sample to sample, where the function has such an attribute."""
+        return getattr(self.function, "period", None)
+
+    def __call__(self, t: Any, q: Any, qd: Any, memory: Any, reference: Any) -> tuple[Any, Any]:
+        """(tau, memory); the memory is what it was."""
+        tau = self.function(t, q, qd)
+        if isinstance(tau, tuple) and len(tau) == 2 and (tau[1] is None or tau[1] is memory or not np.size(tau[1])):
+            raise InputError(
+                f"{self.called}: a controller of (t, q, qd) returns tau alone, this one gave (tau, memory)"
+            )
+        return tau, memory
+
+
+def in_full(called: str, controller: Callable[..., Any]) -> Callable[..., Any]:
+    """A controller that takes (t, q, qd, memory, reference): itself, or the short form of three arguments wrapped."""
+    if isinstance(controller, Compiled):  # its inputs go by name
+        return controller
+    try:
+        parameters = inspect.signature(controller).parameters.values()
+    except (TypeError, ValueError):  # of callables that Python cannot look into
+        return controller
+    places = [x for x in parameters if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
+    least = sum(x.default is x.empty for x in places)
+    most = math.inf if any(x.kind is x.VAR_POSITIONAL for x in parameters) else len(places)
+    if least <= 5 <= most:
+        return controller
+    if least <= 3 <= most:
+        return Short(controller, called)
+    raise InputError(
+        f"{called}: a controller is {FORMS}; this one takes {', '.join(x.name for x in places) or 'nothing'}"
+    )
 
 
 def traced_control(called: str, robot: Robot, controller: Callable[..., Any], memory: int, reference: int) -> Control:
@@ -45,11 +92,9 @@ def traced_control(called: str, robot: Robot, controller: Callable[..., Any], me
             goal = _flat(called, "the controller's reference(t)", own(t))
         found = controller(t, q, qd, kept, goal)
         if not isinstance(found, tuple | list) or len(found) != 2:
-            raise InputError(
-                f"{called}: a controller returns (tau, memory), this one gave {_told(found)}; "
-                "one without memory returns (tau, memory) with the memory it was given"
-            )
-        tau = _flat(called, "the controller's tau", found[0])
+            raise InputError(f"{called}: {not_a_pair(found)}")
+        one = isinstance(found[0], Node | Real)  # for all of them
+        tau = _flat(called, "the controller's tau", np.full(robot.nu, found[0], object) if one else found[0])
         after = _flat(called, "the controller's memory", found[1])
         _check(called, "tau", tau, robot.nu, f"one number for each of {', '.join(robot.active_names[:6])}")
         _check(called, "memory", after, memory, "as many numbers as the memory it was given")
@@ -109,5 +154,10 @@ def _check(called: str, what: str, found: np.ndarray, size: int, meaning: str) -
         raise InputError(f"{called}: the controller's {what} must have {size} numbers ({meaning}), got {len(found)}")
 
 
-def _told(x: object) -> str:
-    return f"{len(x)} results" if isinstance(x, tuple | list) else type(x).__name__
+def not_a_pair(x: object) -> str:
+    """What to say of the result of a controller of five arguments that is not (tau, memory)."""
+    came = f"{len(x)} results" if isinstance(x, tuple | list) else type(x).__name__
+    return (
+        f"a controller of (t, q, qd, memory, reference) returns (tau, memory), this one gave {came}; one that needs "
+        "neither memory nor reference takes (t, q, qd) and returns tau alone"
+    )

@@ -20,9 +20,9 @@ from neuler.robot import Robot
 from neuler.robot.configuration import quaternions
 from neuler.rollouts.model import Model
 from neuler.rollouts.slides import rough
-from neuler.simulate.audit import Audit
-from neuler.simulate.peaks import Peaks
-from neuler.simulate.policy import Policy
+from neuler.simulation.audit import Audit
+from neuler.simulation.peaks import Peaks
+from neuler.simulation.policy import Policy
 
 Array = NDArray[np.float64]
 

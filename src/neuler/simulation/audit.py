@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.robot import Robot
-from neuler.simulate.outside import Outside
+from neuler.simulation.outside import Outside
 
 Array = NDArray[np.float64]
 

@@ -21,11 +21,11 @@ from neuler.robot import Robot
 from neuler.rollouts.arguments import samples
 from neuler.rollouts.efforts import Clipped
 from neuler.rollouts.events import CONTROLLER
-from neuler.simulate.audit import Audit
-from neuler.simulate.outside import Outside
-from neuler.simulate.peaks import Peaks
-from neuler.simulate.policy import Policy
-from neuler.simulate.start import Clock
+from neuler.simulation.audit import Audit
+from neuler.simulation.outside import Outside
+from neuler.simulation.peaks import Peaks
+from neuler.simulation.policy import Policy
+from neuler.simulation.start import Clock
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.files.columns import column_names, units
 from neuler.robot import Robot
+from neuler.robot.columns import column_names, units
 from neuler.rollouts.efforts import efforts
 from neuler.trace.recipe import Operand
 

@@ -14,6 +14,7 @@ from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
 from neuler.functions.function import Function, function
 from neuler.robot import Robot
+from neuler.rollouts.controllers import in_full, not_a_pair
 
 Array = NDArray[np.float64]
 Control = Callable[..., Any]
@@ -41,6 +42,7 @@ class Policy:
         """From what a user gives; None are no forces at all."""
         if not callable(controller):
             return cls(robot, _forces(robot, controller), None, False, np.empty(0), None)
+        controller = in_full("simulate", controller)
         memory = np.asarray(getattr(controller, "memory0", ()), dtype=float)
         if memory.ndim != 1:
             raise InputError(f"simulate: the controller's memory0 must be a flat array, got shape {memory.shape}")
@@ -116,7 +118,7 @@ class Policy:
             goal = np.asarray(reference(t), dtype=object) if callable(reference) else np.empty(0, object)
             found = control(t, q, qd, memory, goal)
             if not isinstance(found, tuple | list) or len(found) != 2:
-                raise InputError(_NO_PAIR)
+                raise InputError(f"simulate: {not_a_pair(found)}")
             return {"tau": found[0], "after": found[1]} if size else {"tau": found[0]}
 
         takes: dict[str, Any] = {"t": (), "q": self.robot.nq, "qd": self.robot.nv}
@@ -128,22 +130,19 @@ class Policy:
     def _checked(self, found: Any, batch: tuple[int, ...], kept: tuple[int, ...]) -> tuple[Array, Array]:
         """What a callable returned."""
         if not isinstance(found, tuple | list) or len(found) != 2:
-            raise InputError(_NO_PAIR)
+            raise InputError(f"simulate: {not_a_pair(found)}")
         results = []
         for value, shape, what in ((found[0], (*batch, self.robot.nu), "tau"), (found[1], kept, "memory")):
             try:
-                array = np.asarray(value, dtype=float)
+                array = np.asarray(() if value is None else value, dtype=float)
                 results.append(np.array(np.broadcast_to(array, shape)))
             except (TypeError, ValueError):
-                got = f"shape {np.shape(value)}" if np.shape(value) != shape else type(value).__name__
+                got = f"shape {value.shape}" if getattr(value, "shape", shape) != shape else f"{value!r:.60}"
                 names = f" ({', '.join(self.robot.active_names[:6])})" if what == "tau" else ""
                 raise InputError(
                     f"simulate: the controller's {what} must be numbers of shape {shape}{names}, got {got}"
                 ) from None
         return results[0], results[1]
-
-
-_NO_PAIR = "simulate: a controller returns (tau, memory); one without memory returns the empty memory it was given"
 
 
 def _forces(robot: Robot, given: Any) -> Array:

@@ -17,18 +17,18 @@ from neuler.control import Controller, Reference
 from neuler.control.coordinates import Coordinates
 from neuler.errors import FormatError, NeulerError
 from neuler.files.cells import numbers_below
-from neuler.files.columns import column_names, entries, position_parts
 from neuler.files.problem_robots import changed, read_robot
 from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
 from neuler.naming import hint
 from neuler.robot import Robot
+from neuler.robot.columns import column_names, entries, position_parts
 from neuler.rollouts.efforts import EFFORTS
 from neuler.rollouts.kernel import METHODS
 from neuler.rollouts.rollout import LIMITS
-from neuler.simulate.adaptive import METHODS as ADAPTIVE
-from neuler.simulate.run import Run
-from neuler.simulate.simulation import simulate
+from neuler.simulation.adaptive import METHODS as ADAPTIVE
+from neuler.simulation.run import Run
+from neuler.simulation.simulator import simulate
 from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
-from neuler.files.columns import column_names, entries, position_parts, units, velocity_parts
 from neuler.files.series import save_series
 from neuler.plain import count, number, shown
 from neuler.robot import Robot
+from neuler.robot.columns import column_names, entries, position_parts, units, velocity_parts
 from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]

@@ -17,15 +17,15 @@ from neuler.rollouts.arguments import choice
 from neuler.rollouts.efforts import EFFORTS
 from neuler.rollouts.kernel import METHODS
 from neuler.rollouts.rollout import LIMITS
-from neuler.simulate.adaptive import METHODS as ADAPTIVE
-from neuler.simulate.adaptive import Adaptive, Motion
-from neuler.simulate.audit import Audit
-from neuler.simulate.fixed import Fixed
-from neuler.simulate.outside import Outside
-from neuler.simulate.peaks import Peaks
-from neuler.simulate.policy import Policy
-from neuler.simulate.run import INTERRUPTED, Run
-from neuler.simulate.start import Clock, moments, states
+from neuler.simulation.adaptive import METHODS as ADAPTIVE
+from neuler.simulation.adaptive import Adaptive, Motion
+from neuler.simulation.audit import Audit
+from neuler.simulation.fixed import Fixed
+from neuler.simulation.outside import Outside
+from neuler.simulation.peaks import Peaks
+from neuler.simulation.policy import Policy
+from neuler.simulation.run import INTERRUPTED, Run
+from neuler.simulation.start import Clock, moments, states
 
 Array = NDArray[np.float64]
 
@@ -60,10 +60,10 @@ def simulate(
     """Simulate a robot: from the state ``x0`` for a time ``t``, under a controller.
 
     ``controller``: a controller of :mod:`neuler.control`, which is compiled into the time loop; any other callable
-    ``(t, q, qd, memory, reference) -> (tau, memory)``, which is called from Python at its samples with states of shape
-    (nq,), of a batch (rows, nq), unless ``compile=True`` says that it may be traced; an array of forces (nu,) that
-    are held, or (..., steps, nu); None for no forces. Forces are held between samples: ``controller.period`` (s), by
-    default every step. ``controller.memory0`` is the memory to start with.
+    ``(t, q, qd) -> tau`` or ``(t, q, qd, memory, reference) -> (tau, memory)``, which is called from Python at its
+    samples with states of shape (nq,), of a batch (rows, nq), unless ``compile=True`` says that it may be traced; an
+    array of forces (nu,) that are held, or (..., steps, nu); None for no forces. Forces are held between samples:
+    ``controller.period`` (s), by default every step. ``controller.memory0`` is the memory to start with.
 
     ``x0``: (q0, qd0), batch axes leading; None stands for the neutral position, and for rest. ``t``: a duration (s),
     or times with the first that of x0. ``step``: of the integrator (s); every k-th state is kept, by default as many
@@ -85,6 +85,9 @@ def simulate(
     >>> run = neuler.simulate(robot, None, ([0.3, 0.2], [0.0, 0.0]), 1.0)
     >>> run.q.shape, run.status, float(run.relative_drift) < 1e-9
     ((1001, 2), array(0), True)
+    >>> held = neuler.simulate(robot, lambda t, q, qd: robot.gravity_force(q) - 10.0 * q - 2.0 * qd, None, 1.0)
+    >>> float(abs(held.q[-1]).max()) < 1e-9
+    True
     """
     begun = time.perf_counter()
     if not isinstance(robot, Robot):

@@ -3,4 +3,4 @@
 from neuler.robot import Robot
 from neuler.structure.mobility import analysed
 
-Robot.analyse = staticmethod(analysed)
+Robot._analyse = staticmethod(analysed)

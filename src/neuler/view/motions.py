@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuler.files.columns import slots
 from neuler.robot import Joint, Robot
+from neuler.robot.columns import slots
 from neuler.robot.value import kept
 from neuler.view.placed import Placed
 

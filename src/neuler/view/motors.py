@@ -6,9 +6,9 @@ import dataclasses
 import math
 from typing import Any
 
-from neuler.files.columns import slots
 from neuler.plain import number, vector
 from neuler.robot import Joint, Motor, Robot
+from neuler.robot.columns import slots
 from neuler.robot.friction import Friction
 from neuler.robot.motor import seat
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.files.columns import entries, force_parts, slots, turns, velocity_parts
 from neuler.plain import number, shown
 from neuler.robot import Joint, Robot
+from neuler.robot.columns import entries, force_parts, slots, turns, velocity_parts
 from neuler.solve.equilibrium import derivative, equilibrium, settling
 from neuler.solve.modes import modes
 from neuler.view.charts import LIMIT, NEAR, force_figure, margin_figure, matrix_figure, near_limit, shows

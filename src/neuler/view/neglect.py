@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.files.columns import entries, force_parts
 from neuler.plain import number
 from neuler.robot import Link, Robot
+from neuler.robot.columns import entries, force_parts
 from neuler.robot.motor import seat
 from neuler.view.charts import share_figure
 from neuler.view.html import Markup, join, pictures, table, tag

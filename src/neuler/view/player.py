@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
-from neuler.files.columns import entries, position_parts, units
 from neuler.plain import count, number, shown
 from neuler.robot import Robot
+from neuler.robot.columns import entries, position_parts, units
 from neuler.view.html import Markup, join, page, tag
 from neuler.view.marks import mark_size
 from neuler.view.placed import Placed, floats, link_poses

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from neuler.diagnose.finding import Finding
-from neuler.files.columns import slots
 from neuler.plain import columns, count, number, safe, shown, vector
 from neuler.robot import Coupling, Joint, Loop, Robot
+from neuler.robot.columns import slots
 from neuler.view import motors
 
 FANCY = ("├─ ", "└─ ", "│  ")

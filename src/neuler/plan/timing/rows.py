@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from neuler import math as nm
 from neuler.control.coordinates import refuse_undriven, springs
 from neuler.errors import InputError
-from neuler.files.columns import column_names
 from neuler.functions.function import Function, function
 from neuler.plan.timing.passes import FAR
 from neuler.plan.timing.paths import Path
 from neuler.robot import Joint, Motor, Robot
+from neuler.robot.columns import column_names
 from neuler.robot.friction import Coulomb
 from neuler.rollouts.events import joints_of
 from neuler.trace.recipe import Operand

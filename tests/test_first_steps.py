@@ -1,0 +1,294 @@
+"""What a new user types, with the names and habits of other libraries; and what comes back."""
+
+import copy
+import dataclasses
+import inspect
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import neuler
+from neuler import FormatError, InputError, plan
+from neuler.elsewhere import _FUNCTIONS, _VERBS, method, quantity
+from neuler.formats import DHRow, KhalilRow
+from neuler.quantities.catalogue import QUANTITIES
+
+ROBOT = neuler.robots.puma560()
+Q = np.random.default_rng(2).normal(size=(5, 6))
+NAMES = list(ROBOT.joint_names)
+
+
+# ---- names --------------------------------------------------------------------------------------------------
+
+
+def test_dir_holds_public_names_only():
+    robot = neuler.robots.puma560()
+    robot.inverse_dynamics(Q, Q, Q)
+    assert not robot.mobility.redundant  # what is cached on the robot is not among its names
+    assert all(name.isidentifier() and not name.startswith("_") for name in dir(robot))
+    assert {"inverse_dynamics", "nq", "links", "with_payload", "rollout", "compile"} <= set(dir(robot))
+    for name in dir(robot):
+        assert hasattr(robot, name)
+
+
+def test_verbs_of_loops_stand_on_robots_with_loops_alone():
+    arm, linkage, platform = (set(dir(x)) for x in (ROBOT, neuler.robots.four_bar(), neuler.robots.delta()))
+    of_loops = {name for name, each in QUANTITIES.items() if each.only == "loops"}
+    assert not arm & {*of_loops, "assemble", "forward_kinematics", "elastic_inverse_dynamics"}
+    assert of_loops - {"platform_jacobian"} | {"assemble"} <= linkage
+    assert "forward_kinematics" not in linkage
+    assert of_loops | {"assemble", "forward_kinematics"} <= platform
+
+
+@pytest.mark.parametrize("name", ["rnea", "aba", "crba", "fkine", "jacob0"])
+def test_names_of_other_libraries_are_answered_with_ours(name):
+    ours = quantity(name)
+    assert ours in QUANTITIES
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'; use robot\.{ours}\("):
+        getattr(ROBOT, name)
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'; use robot\.{ours}\("):
+        getattr(neuler, name)
+    with pytest.raises(InputError, match=f"did you mean '{ours}'"):
+        ROBOT.compile(name)
+
+
+def test_what_is_answered_exists():
+    """Every name that an answer begins with is there, and none of the names answered is one of ours."""
+    for name in _VERBS:
+        assert not hasattr(ROBOT, name)
+        head = method(name).removeprefix("robot.").partition("(")[0].partition(",")[0]
+        assert hasattr(ROBOT, head), name
+    for name, answer in _FUNCTIONS.items():
+        assert not hasattr(ROBOT, name)
+        place = ROBOT if answer.startswith("robot.") else neuler
+        for part in answer.partition("(")[0].partition(",")[0].split(".")[1:]:
+            place = getattr(place, part)
+
+
+def test_a_likely_name_is_offered():
+    with pytest.raises(AttributeError, match="did you mean 'inverse_dynamics'"):
+        _ = ROBOT.inverse_dynamic
+    with pytest.raises(AttributeError, match=r"dir\(robot\) lists"):
+        _ = ROBOT.zyx
+    with pytest.raises(AttributeError, match="did you mean 'Robot'"):
+        _ = neuler.Robott
+    with pytest.raises(AttributeError, match=r"no attribute '_private'$"):
+        _ = neuler._private
+
+
+def test_protocols_that_ask_for_attributes_still_work():
+    assert pickle.loads(pickle.dumps(ROBOT)) == ROBOT == copy.deepcopy(ROBOT) == copy.copy(ROBOT)
+    assert not hasattr(ROBOT, "__array__")
+    assert not hasattr(ROBOT, "_repr_png_")
+    assert inspect.getdoc(ROBOT)
+
+
+# ---- robots -------------------------------------------------------------------------------------------------
+
+
+def test_a_free_base_under_a_root_called_world():
+    text = "<robot name='arm'><link name='world'/><link name='a'/><joint name='root_joint' type='fixed'>"
+    text += "<parent link='world'/><child link='a'/></joint></robot>"
+    freed = neuler.load(text, floating_base=True)
+    assert freed.link_names == ("world_", "world", "a")
+    assert freed.joint_names == ("root_joint_",)
+    assert freed == neuler.load(text).with_free_base()
+    assert freed.with_free_base().joint_names == ("root_joint__", "root_joint_")
+    assert neuler.load(text).with_planar_base().link_names[0] == "world_"
+    twice = ROBOT.with_planar_base().with_planar_base()
+    assert len(set(twice.link_names)) == len(twice.links)
+    with pytest.raises(neuler.RobotError):  # a name that was chosen is not changed
+        neuler.load(text).with_free_base(world="world")
+
+
+def test_a_robot_of_the_catalogue_is_no_file():
+    with pytest.raises(FormatError, match=r"'puma560': .*; for a robot of the catalogue write neuler.robots.get\('pum"):
+        neuler.load("puma560")
+
+
+def test_rows_of_the_other_convention():
+    with pytest.raises(FormatError, match=r'row 1: is a KhalilRow; .* convention="khalil"'):
+        neuler.from_dh([KhalilRow(d=0.4)])
+    with pytest.raises(FormatError, match=r'row 2: is a DHRow; .* convention="standard"'):
+        neuler.from_dh([{"d": 1.0}, DHRow(d=0.4)], convention="khalil")
+    assert neuler.from_dh([KhalilRow(d=0.4)], convention="khalil").nv == 1
+
+
+# ---- tables -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prefix", ["", "q_"])
+def test_a_table_is_taken_by_the_names_of_its_columns(prefix):
+    frame = pd.DataFrame(Q, columns=[prefix + name for name in NAMES]).iloc[:, ::-1].assign(t=0.0)
+    np.testing.assert_array_equal(ROBOT.gravity_force(frame), ROBOT.gravity_force(Q))
+    np.testing.assert_array_equal(ROBOT.gravity_force(frame.iloc[1]), ROBOT.gravity_force(Q[1]))  # one row
+    np.testing.assert_array_equal(ROBOT.difference(0 * Q, frame), Q)
+
+
+def test_columns_without_names_are_taken_as_they_stand():
+    np.testing.assert_array_equal(ROBOT.gravity_force(pd.DataFrame(Q)), ROBOT.gravity_force(Q))
+    np.testing.assert_array_equal(ROBOT.gravity_force(pd.Series(Q[0])), ROBOT.gravity_force(Q[0]))
+
+
+def test_one_table_with_everything():
+    every = {"q": Q, "qd": 2 * Q, "qdd": 3 * Q}
+    frame = pd.concat(
+        [pd.DataFrame(x, columns=[f"{what}_{name}" for name in NAMES]) for what, x in every.items()], axis=1
+    )
+    np.testing.assert_array_equal(ROBOT.inverse_dynamics(frame, frame, frame), ROBOT.inverse_dynamics(*every.values()))
+
+
+def test_tables_in_simulations():
+    turned = pd.DataFrame(Q, columns=NAMES).iloc[:, ::-1]
+    found, wanted = (ROBOT.rollout(x, 0 * Q, None, 1e-3, 3) for x in (turned, Q))
+    np.testing.assert_array_equal(found.q, wanted.q)
+    speeds = pd.DataFrame(Q, columns=[f"qd_{name}" for name in NAMES]).iloc[:, ::-1]
+    found, wanted = (neuler.simulate(ROBOT, None, (None, x), 0.01) for x in (speeds, Q))
+    np.testing.assert_array_equal(found.q, wanted.q)
+    forces = pd.DataFrame(Q, columns=NAMES).iloc[:, ::-1]
+    found, wanted = (ROBOT.rollout(Q[0], Q[0], x, 1e-3) for x in (forces, Q))
+    np.testing.assert_array_equal(found.q, wanted.q)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x.drop(columns="joint2"), "gravity_force: the table q has no column 'joint2'; it has 'joint1'"),
+        (lambda x: x.rename(columns={"joint2": "elbow"}), r"no column 'joint2'; .*'elbow'.*q\.to_numpy\(\)"),
+        (lambda x: x.rename(columns=lambda name: "qd_" + name), "no column 'q_joint1'"),
+        (lambda x: pd.concat([x, x], axis=1), "two columns 'joint1'"),
+        (lambda x: x.astype(object).assign(joint1="x"), "q must be real numbers"),
+        (lambda x: x.iloc[0, :3], "no column 'joint4', 'joint5', 'joint6'"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        ROBOT.gravity_force(change(pd.DataFrame(Q, columns=NAMES)))
+
+
+def test_functions_have_no_names_for_numbers():
+    function = neuler.function(lambda x: 2 * x, {"x": 6})
+    with pytest.raises(InputError, match=r"the table x has columns with names, .* x\.to_numpy\(\)"):
+        function(pd.DataFrame(Q, columns=NAMES))
+    np.testing.assert_array_equal(function(pd.DataFrame(Q)), 2 * Q)
+
+
+# ---- results ------------------------------------------------------------------------------------------------
+
+
+def test_out_takes_back_what_a_verb_gave():
+    energy = ROBOT.energy(Q, Q)
+    again = ROBOT.energy(2 * Q, Q, out=energy)
+    assert again.kinetic is energy.kinetic
+    np.testing.assert_array_equal(again.kinetic, ROBOT.energy(2 * Q, Q).kinetic)
+    slopes = ROBOT.inverse_dynamics_sensitivities(Q, Q, Q)
+    assert ROBOT.inverse_dynamics_sensitivities(2 * Q, Q, Q, out=slopes).dtau_dqd is slopes.dtau_dqd
+    big = np.tile(Q, (4000, 1))  # shared among threads
+    large = ROBOT.energy(big, big)
+    assert ROBOT.energy(2 * big, big, out=large).potential is large.potential
+
+
+# ---- controllers --------------------------------------------------------------------------------------------
+
+
+def law(t, q, qd):
+    return -20.0 * q - 5.0 * qd + np.sin(t)
+
+
+def long_law(t, q, qd, memory, reference):
+    return law(t, q, qd), memory
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_a_controller_of_three_arguments_gives_tau_alone(method):
+    start = (Q[0], Q[1])
+    short, full = (neuler.simulate(ROBOT, each, start, 0.05, method=method) for each in (law, long_law))
+    np.testing.assert_array_equal(short.q, full.q)
+    np.testing.assert_array_equal(short.tau, full.tau)
+    np.testing.assert_allclose(short.tau[0], law(0.0, *start), rtol=0, atol=1e-12)
+
+
+def test_the_same_in_rollouts_and_compiled_simulations():
+    short, full = (ROBOT.rollout(Q, 0 * Q, each, 1e-3, 50) for each in (law, long_law))
+    np.testing.assert_array_equal(short.q, full.q)
+    run = neuler.simulate(ROBOT, law, (Q, 0 * Q), 0.05, compile=True)
+    np.testing.assert_allclose(run.q[:, 1:], short.q, rtol=0, atol=1e-12)
+    called = neuler.simulate(ROBOT, law, (Q, 0 * Q), 0.05)
+    np.testing.assert_allclose(called.q, run.q, rtol=0, atol=1e-10)
+
+
+def test_a_lambda_with_the_robot_inside_and_a_sample_time():
+    hold = lambda t, q, qd: ROBOT.gravity_force(q) - 50.0 * qd  # noqa: E731
+    hold.period = 0.01
+    run = ROBOT.rollout(Q[0], Q[0], hold, 1e-3, 40)
+    assert len(np.unique(run.tau[:, 0])) == 4
+    clipped = ROBOT.rollout(Q[0], Q[0], hold, 1e-3, 40, effort="clip")
+    assert clipped.tau.shape == (40, 6)
+
+
+def test_one_number_for_all_forces():
+    run = ROBOT.rollout(Q[0], Q[0], lambda t, q, qd: 0.0, 1e-3, 10)
+    np.testing.assert_array_equal(run.q, ROBOT.rollout(Q[0], Q[0], None, 1e-3, 10).q)
+    pendulum = neuler.from_dh([{"a": 1.0, "mass": 1.0, "com": (-0.5, 0, 0)}])
+    run = pendulum.rollout([0.1], [0.0], lambda t, q, qd: -q[0], 1e-3, 10)
+    assert run.tau.shape == (10, 1)
+
+
+def test_forces_none_and_forces_held():
+    free, zeros, held = (ROBOT.rollout(Q, Q, tau, 1e-3, 20) for tau in (None, np.zeros(6), np.zeros((1, 6))))
+    np.testing.assert_array_equal(free.q, zeros.q)
+    np.testing.assert_array_equal(free.q, held.q)
+    pushed, rows = (ROBOT.rollout(Q[0], Q[0], tau, 1e-3, 20) for tau in (Q[2], np.tile(Q[2], (20, 1))))
+    np.testing.assert_array_equal(pushed.q, rows.q)
+    smooth = ROBOT.without_friction()
+    assert smooth.rollout_sensitivities(Q[0], Q[0], None, 1e-3, 5).dq.shape == (5, 6, 12)
+    with pytest.raises(InputError, match="tau is held throughout, so the number of steps must be given: steps=1000"):
+        ROBOT.rollout(Q[0], Q[0], Q[0], 1e-3)
+    with pytest.raises(InputError, match="steps must be given"):
+        ROBOT.rollout(Q[0], Q[0], None, 1e-3)
+    with pytest.raises(InputError, match=r"expected tau with axes \(..., steps, 6\), or \(6,\) or .* got shape \(5,\)"):
+        ROBOT.rollout(Q[0], Q[0], np.zeros(5), 1e-3, 10)
+
+
+@pytest.mark.parametrize("run", [
+    lambda law: ROBOT.rollout(Q[0], Q[0], law, 1e-3, 10),
+    lambda law: neuler.simulate(ROBOT, law, None, 0.01),
+])  # fmt: skip
+def test_other_controllers_are_told_what_they_look_like(run):
+    with pytest.raises(InputError, match=r"a controller is \(t, q, qd\) -> tau, or .*; this one takes q, qd$"):
+        run(lambda q, qd: q)
+    with pytest.raises(
+        InputError, match=r"returns \(tau, memory\), this one gave .*takes \(t, q, qd\) and returns tau"
+    ):
+        run(lambda t, q, qd, memory, reference: q)
+    with pytest.raises(InputError, match="tau"):
+        run(lambda t, q, qd: q[:3])
+    with pytest.raises(InputError, match=r"of \(t, q, qd\) returns tau alone, this one gave \(tau, memory\)"):
+        run(lambda t, q, qd: (q, np.empty(0)))
+    with pytest.raises(InputError, match="tau must"):
+        run(lambda t, q, qd: None)
+
+
+# ---- plans --------------------------------------------------------------------------------------------------
+
+
+def test_within_without_a_bound_are_the_robots_own_limits():
+    robot = neuler.robots.two_link()
+    ends = {"start": [0.0, -2.0], "goal": [1.0, -1.0]}
+    own = plan.Plan(robot, plan.duration(), **ends, limits=[plan.within(plan.torque)], robot_limits=False).solve()
+    usual = plan.Plan(robot, plan.duration(), **ends).solve()
+    told = plan.Plan(robot, plan.duration(), **ends, limits=[plan.within(plan.torque, 10.0)]).solve()
+    assert own.valid
+    assert own.duration == pytest.approx(usual.duration, rel=1e-9)
+    assert own.duration == pytest.approx(told.duration, rel=1e-9)
+
+
+def test_within_without_a_bound_where_there_are_none():
+    with pytest.raises(InputError, match=r"no limits of torque_rate \(they have of position, velocity, torque\)"):
+        plan.within(plan.torque_rate)
+    limited = neuler.robots.two_link()
+    free = limited.replace(joints=[dataclasses.replace(joint, limits=neuler.Limits()) for joint in limited.joints])
+    with pytest.raises(InputError, match="robot 'two_link' has no limits of torque; give a bound"):
+        plan.Plan(free, plan.duration(), start=[0.0, 0.0], goal=[1.0, 0.0], limits=[plan.within(plan.torque)])
