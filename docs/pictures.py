@@ -68,7 +68,7 @@ def plan_picture() -> bytes:
 
     arm = neuler.robots.two_link()
     found = plan.Plan(arm, start=[0.0, -2.0], goal=[1.0, -1.0], control_points=80).solve()
-    whole = Image.open(io.BytesIO(png(found.plot()))).convert("RGB")
+    whole = Image.open(io.BytesIO(png(found.drawn(plotting())))).convert("RGB")
     buffer = io.BytesIO()
     whole.quantize(64, dither=Image.Dither.NONE).save(buffer, format="png", optimize=True)
     return buffer.getvalue()

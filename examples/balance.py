@@ -61,7 +61,7 @@ def main() -> None:
     try:
         picture(tilts, stands)
     except ImportError:
-        print("no picture: pip install neuler[view]")
+        print("no picture: pip install matplotlib")
     middle = np.argwhere(stands)[np.abs(np.argwhere(stands) - len(tilts) / 2).sum(axis=1).argmax()]
     states = run.q[tuple(middle)]
     neuler.view.play(robot, 0.02 * np.arange(1, len(states) + 1), states, "balance.html", title="LQR saves two rods")

@@ -90,7 +90,7 @@ def main() -> None:
     try:
         picture(bandwidth, damping, worst.reshape(len(bandwidth), -1))
     except ImportError:
-        print("no picture: pip install neuler[view]")
+        print("no picture: pip install matplotlib")
 
 
 def picture(bandwidth: np.ndarray, damping: np.ndarray, worst: np.ndarray) -> None:

@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from pathlib import Path
 
@@ -65,6 +66,14 @@ def _every_source():
         for path in sorted(folder.rglob("*.py")):
             total.update(path.read_bytes() + b"\0")
     return total.hexdigest()
+
+
+@pytest.fixture(autouse=True)
+def _no_open_figures():
+    """What tests draw does not pile up in pyplot."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture

@@ -190,7 +190,7 @@ def test_wrong_requests_are_refused(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     capsys.readouterr()
     assert main(["bench", "two_link", "--peer", "mujoco"]) == 2
-    assert "pip install neuler[peers]" in capsys.readouterr().err
+    assert "pip install pin mujoco" in capsys.readouterr().err
     with pytest.raises(neuler.InputError, match="no mass"):
         peer("pinocchio", Robot("x", [Link("base"), Link("a", 0.0, (1, 0, 0))], [Joint("j", "fixed", "base", "a")]))
 

@@ -191,7 +191,7 @@ def test_bad_input(monkeypatch):
     assert law.reference is None
     np.testing.assert_array_equal(law(0.0, [0.0, 0.0], [0.0, 0.0], None, np.zeros(3)).tau, [0.0, 0.0])  # none is needed
     monkeypatch.setitem(__import__("sys").modules, "scipy", None)
-    with pytest.raises(NeulerError, match=r"needs SciPy; install it with: pip install neuler\[control\]"):
+    with pytest.raises(NeulerError, match=r"needs SciPy; install it with: pip install scipy"):
         LQR(robot, [0.0, 0.0], 1.0, 1.0)
 
 

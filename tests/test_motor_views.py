@@ -130,7 +130,7 @@ def rotors(ax):
 def test_rotors_stand_on_their_carriers_with_lines_to_what_they_drive():
     robot = arm()
     q = np.array([0.3, 0.5, -0.4, 0.2, 0.5])
-    ax, placed = draw(robot, q), Placed.of(robot, q)
+    ax, placed = draw(robot, q).axes[0], Placed.of(robot, q)
     marks = rotors(ax)
     assert len(marks) == 4
     size = float(np.ptp(placed.points, axis=0).max())
@@ -153,7 +153,7 @@ def test_motors_are_within_the_picture_and_do_not_turn_a_flat_robot():
     robot = flat.replace(motors=[motor])
     assert Placed.of(robot).plane == Placed.of(flat).plane == 2
     assert Placed.of(robot.replace(motors=[dataclasses.replace(motor, position=(0, 0, 0.4))])).plane == 2
-    ax, place = draw(robot), Placed.of(robot).rotors[0, :3, 3]
+    ax, place = draw(robot).axes[0], Placed.of(robot).rotors[0, :3, 3]
     for name, x in zip("xyz", place, strict=True):
         low, high = getattr(ax, f"get_{name}lim")()
         assert low < x < high

@@ -309,12 +309,12 @@ def test_solvers_by_name(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name in missing else find(name, *a))
     assert solvers.available() == ("scipy",)
     assert solvers.solve(problem("HS71")[0]).solver == "scipy"
-    with pytest.raises(InputError, match=r"'ipopt' is not installed: pip install neuler\[plan\]"):
+    with pytest.raises(InputError, match=r"'ipopt' is not installed: pip install scipy casadi"):
         solvers.solve(problem("HS71")[0], "ipopt")
     with pytest.raises(InputError, match="pip install unopy"):
         solvers.solve(problem("HS71")[0], "uno")
     missing.add("scipy")
-    with pytest.raises(InputError, match=r"no solver .* pip install neuler\[plan\]"):
+    with pytest.raises(InputError, match=r"no solver .* pip install scipy casadi"):
         solvers.solve(problem("HS71")[0])
 
 

@@ -9,8 +9,8 @@ from neuler.robot.kinds import KINDS
 
 SOURCE = Path(neuler.__file__).parent
 ORDER = (
-    "version", "errors", "naming", "elsewhere", "inputs", "plain", "tolerances", "trace", "algebra", "robot", "formats",
-    "robots", "passes", "recursions", "structure", "quantities", "compiler", "diagnose", "bound", "compiled",
+    "version", "errors", "naming", "elsewhere", "extras", "inputs", "plain", "tolerances", "trace", "algebra", "robot",
+    "formats", "robots", "passes", "recursions", "structure", "quantities", "compiler", "diagnose", "bound", "compiled",
     "functions", "math", "kernels", "solve", "rollouts", "files", "verbs", "layouts", "peers", "measure", "bench",
     "view", "control", "simulation", "plan", "cli",
 )  # fmt: skip

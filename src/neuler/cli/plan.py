@@ -110,7 +110,7 @@ def _flags(chosen: Any) -> list[tuple[list[str], Any]]:
 
 def _write(found: Planned, task: Planning, step: float | None) -> list[Path]:
     """Tables, figures and the page, where a folder is named."""
-    from neuler.view.space import png
+    from neuler.view.space import plotting, png
 
     folder = task.output.folder
     if folder is None:
@@ -129,7 +129,7 @@ def _write(found: Planned, task: Planning, step: float | None) -> list[Path]:
         written.append(path)
     if task.output.figures:
         try:
-            figures = {"plan": found.plot(), **found.figures()}
+            figures = {"plan": found.drawn(plotting()), **found.figures()}
         except NeulerError as error:
             note(f"no figures: {error}")
             figures = {}

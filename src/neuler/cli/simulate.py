@@ -150,7 +150,7 @@ def _flags(chosen: Any) -> list[tuple[list[str], Any]]:
 
 def _write(found: Run, task: Simulation) -> list[Path]:
     """Tables, figures and the page, where a folder is named."""
-    from neuler.view.space import png
+    from neuler.view.space import plotting, png
 
     folder = task.output.folder
     if folder is None:
@@ -162,7 +162,7 @@ def _write(found: Run, task: Simulation) -> list[Path]:
         found.save(written[-1])
     if task.output.figures:
         try:
-            figure = found.plot()
+            figure = found.drawn(plotting())
         except NeulerError as error:
             note(f"no figures: {error}")
         else:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from neuler.control.controller import Array, Controller, Wanted
 from neuler.control.coordinates import numbers, undriven
 from neuler.errors import InputError, NeulerError, RobotError
+from neuler.extras import install
 from neuler.robot import Robot
 from neuler.solve.equilibrium import settling
 
@@ -26,7 +27,7 @@ class LQR(Controller):
     ``period`` the law is that of the sampled robot, whose tau is held in between.
 
     Attributes: ``A``, ``B`` (of the motion in continuous time), ``K``, and ``cost``, the matrix P of what a start
-    costs: x.P x. It needs SciPy: ``pip install neuler[control]``.
+    costs: x.P x. It needs SciPy: ``pip install scipy``.
 
     >>> import neuler, numpy as np
     >>> robot = neuler.robots.two_link()
@@ -136,7 +137,7 @@ def _scipy(what: str) -> Any:
     try:
         from scipy import linalg
     except ImportError:
-        raise NeulerError(f"{what}: it needs SciPy; install it with: pip install neuler[control]") from None
+        raise NeulerError(f"{what}: it needs SciPy; install it with: {install('control')}") from None
     return linalg
 
 

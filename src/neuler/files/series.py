@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import FormatError, NeulerError
+from neuler.extras import install
 from neuler.files.cells import write_row
 from neuler.files.ends import written
 
@@ -72,7 +73,7 @@ def _arrow() -> Any:
         return importlib.import_module("pyarrow.parquet")
     except ImportError as error:
         raise NeulerError(
-            f"Parquet needs pyarrow, which is not installed ({error}); install it with: pip install neuler[scale]"
+            f"Parquet needs pyarrow, which is not installed ({error}); install it with: {install('scale')}"
         ) from None
 
 

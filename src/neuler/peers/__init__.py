@@ -1,7 +1,7 @@
 """Other libraries, measured and compared in the same run: Pinocchio and MuJoCo.
 
 The converters are public: :func:`pinocchio_model`, :func:`mjcf`, :func:`mujoco_model`. Converted
-models keep the robot's order of coordinates. Needs ``pip install neuler[peers]``.
+models keep the robot's order of coordinates. Needs the extra ``peers``.
 """
 
 from __future__ import annotations

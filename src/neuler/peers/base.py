@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError, NeulerError
+from neuler.extras import install
 from neuler.robot import Joint, Link, Robot
 
 Array = NDArray[np.float64]
@@ -53,9 +54,7 @@ def library(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise NeulerError(
-            f"peer {module!r} is not installed ({error}); install it with: pip install neuler[peers]"
-        ) from None
+        raise NeulerError(f"peer {module!r} is not installed ({error}); install it with: {install('peers')}") from None
 
 
 def has_centre(link: Link) -> None:

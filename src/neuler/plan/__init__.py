@@ -12,7 +12,9 @@ True
 try:
     import scipy.sparse as _  # noqa: F401
 except ImportError:
-    raise ImportError("neuler.plan needs SciPy, and a solver: pip install neuler[plan]") from None
+    from neuler.extras import install
+
+    raise ImportError(f"neuler.plan needs SciPy, and a solver: {install('plan')}") from None
 
 from neuler.plan.clearance import Ball, Capsule, HalfSpace, Sphere
 from neuler.plan.conditions import Boundary, Phase, Via

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, NeulerError
+from neuler.extras import install
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
@@ -295,5 +296,5 @@ def sparse() -> Any:
     try:
         from scipy import sparse as found
     except ImportError:
-        raise NeulerError("plans need SciPy; install it with: pip install neuler[plan]") from None
+        raise NeulerError(f"plans need SciPy; install it with: {install('plan')}") from None
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,8 +97,8 @@ def _title(planned: Planned) -> str:
     return f"{planned.robot.name}: {verdict(planned.duration, planned.valid, planned.optimal)}"
 
 
-def overview(planned: Planned, poses: int = 9) -> Any:
-    """One figure of all."""
+def overview(planned: Planned, poses: int, new: Callable[..., Any]) -> Any:
+    """One figure of all, made by ``new``."""
     samples = planned.sample(count=_COUNT)
     every = panels(planned, samples)
     chosen = [panel for measure, group in every.items() if measure != "acceleration" for panel in group]
@@ -105,7 +106,7 @@ def overview(planned: Planned, poses: int = 9) -> Any:
         chosen[-1:] = [*chosen[-1:], *every["acceleration"][:1]]
     return overview_figure(
         samples.t, chosen, planned.robot, samples.q, breaks=_inner(planned), poses=poses, scenery=planned.scenery,
-        title=_title(planned),
+        title=_title(planned), new=new,
     )  # fmt: skip
 
 

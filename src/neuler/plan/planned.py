@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -24,6 +24,8 @@ from neuler.plan.samples import Samples, names_of
 from neuler.robot import Robot
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from neuler.control import Reference
     from neuler.simulation.run import Run
 
@@ -291,13 +293,23 @@ class Planned:
 
         return track(self, controller, step, robot=robot, after=after, x0=x0, options=options or {}, gains=gains)
 
-    def plot(self, poses: int = 9) -> Any:
-        """Forces and what limits them, rates, velocities, inner forces and the motion: a matplotlib figure."""
+    def plot(self, poses: int = 9) -> Figure:
+        """Forces and what limits them, rates, velocities, inner forces and the motion: a matplotlib figure.
+
+        Notebooks show it, and ``matplotlib.pyplot.show()`` knows it.
+        """
+        from neuler.view.space import known_figure
+
+        return self.drawn(known_figure, poses)
+
+    def drawn(self, new: Callable[..., Any], poses: int = 9) -> Figure:
+        """The same figure, made by ``new(figsize=..., layout=...)``: one that pyplot does not know, for files."""
         from neuler.plan.pictures import overview
 
-        return overview(self, poses)
+        figure: Figure = overview(self, poses, new)
+        return figure
 
-    def figures(self, poses: int = 9) -> dict[str, Any]:
+    def figures(self, poses: int = 9) -> dict[str, Figure]:
         """The same one by one, by name: torque, torque_rate, position, velocity, joint_force, motion."""
         from neuler.plan.pictures import figures
 

@@ -33,7 +33,7 @@ def reporting(progress: Any, title: str) -> Iterator[Report | None]:
     try:
         from tqdm import tqdm
     except ImportError:
-        raise InputError("solve: progress=True shows a bar by tqdm: pip install neuler[plan]") from None
+        raise InputError("solve: progress=True shows a bar by tqdm: pip install tqdm") from None
     with tqdm(desc=shown(title), unit=" iterations", file=sys.stderr, leave=False) as bar:
 
         def step(now: Progress) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError, NeulerError
+from neuler.extras import install
 from neuler.robot import Robot
 from neuler.robot.configuration import quaternions
 from neuler.rollouts.model import Model
@@ -45,7 +46,7 @@ def solvers() -> Any:
     except ImportError as error:
         raise NeulerError(
             f"methods 'dop853' and 'radau' need SciPy, which is not installed ({error}); install it with: "
-            "pip install neuler[simulate]"
+            f"{install('simulate')}"
         ) from None
 
 

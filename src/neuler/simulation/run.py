@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,11 @@ from neuler.plain import count, number, shown
 from neuler.robot import Robot
 from neuler.robot.columns import column_names, entries, position_parts, units, velocity_parts
 from neuler.trace.recipe import Operand
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from neuler.view.player import Inline
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -240,18 +245,58 @@ class Run:
         """Write a page (HTML) that plays the motion; of a batch its first ``rows`` rows."""
         from neuler.view.player import play
 
+        q, options = self._shown(rows)
+        play(self.robot, self.t, q, path, title=title or f"{self.robot.name}: simulation", **options)
+
+    def player(self, *, height: int = 620, rows: int = 16) -> Inline:
+        """The same page inside a notebook, ``height`` pixels high: the result of a cell plays the motion there."""
+        from neuler.view.player import Inline, player
+
+        q, options = self._shown(rows)
+        return Inline(player(self.robot, self.t, q, title=f"{self.robot.name}: simulation", **options), height)
+
+    def _shown(self, rows: int) -> tuple[Array, dict[str, Any]]:
+        """What a player is told: positions of the first rows, loads, names and events."""
         shape = (-1, len(self.t))
         q = self.q.reshape(*shape, self.robot.nq)[:rows]
         told = {event.row: str(event) for event in self.events}
         spots = list(np.ndindex(*self.batch))[: len(q)]
-        forces = {name: value.reshape(*shape, 6)[:rows] for name, value in self.loads.items()}
-        play(
-            self.robot, self.t, q, path, forces=forces, title=title or f"{self.robot.name}: simulation",
-            notes=[told.get(spot, "") for spot in spots], names=[f"run {', '.join(map(str, spot))}" for spot in spots],
-        )  # fmt: skip
+        return q, {
+            "forces": {name: value.reshape(*shape, 6)[:rows] for name, value in self.loads.items()},
+            "notes": [told.get(spot, "") for spot in spots],
+            "names": [f"run {', '.join(map(str, spot))}" for spot in spots],
+        }
 
-    def plot(self) -> Any:
-        """Positions, velocities, forces and the audit as curves: a matplotlib figure. Of a batch, its first row."""
+    def _repr_html_(self) -> str:
+        """For notebooks: the motion in one picture, what is known of it, and a player."""
+        from neuler.view.notebook import motion_html
+
+        first = self.first
+        good = first.q[np.isfinite(first.q).all(axis=-1)]
+        facts = repr(self).removeprefix(f"<run of {self.robot.name!r}: ").removesuffix(">")
+        told = [str(event) for event in self.events[:_TOLD]] + [f"note: {note}" for note in self.notes[:_TOLD]]
+        table = [("", "least", "most", "unit")]
+        for name, called in self.names.items():
+            values = getattr(first, name)
+            for k, (label, unit) in enumerate(zip(called, units(self.robot, name), strict=True)):
+                part = values[np.isfinite(values[:, k]), k]
+                low, high = (number(float(x), 4) for x in (part.min(), part.max())) if len(part) else ("", "")
+                table.append((label, low, high, unit))
+        small = self.q.size <= _INLINE
+        player = self.player() if small and len(good) else None
+        return motion_html(self.robot, good, facts, told, table, player)
+
+    def plot(self) -> Figure:
+        """Positions, velocities, forces and energy over time: a matplotlib figure. Of a batch, its first row.
+
+        Notebooks show it, and ``matplotlib.pyplot.show()`` knows it.
+        """
+        from neuler.view.space import known_figure
+
+        return self.drawn(known_figure)
+
+    def drawn(self, new: Callable[..., Any]) -> Figure:
+        """The same figure, made by ``new(figsize=..., layout=...)``: one that pyplot does not know, for files."""
         from neuler.view.curves import run_figure
 
         run = self.first
@@ -264,7 +309,8 @@ class Run:
             rates = dict(zip((name.removeprefix("qd_") for name in self.names["qd"]), curves[1][3], strict=True))
             lengths = [rates[name].removesuffix("/s") for name in self.led_names]
             curves.append(("error", run.error, self.led_names, lengths))
-        return run_figure(self.t, curves, asked, run.energy, run.drift)
+        figure: Figure = run_figure(self.t, curves, asked, run.energy, run.drift, new)
+        return figure
 
     @property
     def first(self) -> Run:
@@ -325,6 +371,10 @@ class Run:
 
 _ROWS = ("q", "qd", "tau", "status", "time", "joint", "kinetic", "potential", "work", "other", "gap")
 """Fields with batch axes."""
+_TOLD = 4
+"""Events and notes that a notebook tells."""
+_INLINE = 2_000_000
+"""Numbers of q up to which a notebook has a player without being asked."""
 _WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
 
 

@@ -1,6 +1,6 @@
 """Seeing a robot: pictures (``draw``), text, the report, and motions (``play``).
 
-Pictures need ``pip install neuler[view]``; a page that plays a motion needs nothing.
+Pictures need matplotlib (the extra ``view``); a page that plays a motion needs nothing.
 """
 
 from __future__ import annotations

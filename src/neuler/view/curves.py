@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from neuler.plain import number, shown
 from neuler.view.charts import plain_axes, short_names
-from neuler.view.space import INK, plotting
+from neuler.view.space import INK
 
 Array = NDArray[np.float64]
 Curves = tuple[str, Array, Sequence[str], Sequence[str]]
@@ -21,14 +21,18 @@ NAMED = 14
 _TITLES = {"q": "positions", "qd": "velocities", "tau": "forces", "error": "errors"}
 
 
-def run_figure(t: Array, groups: Sequence[Curves], goal: Array | None, energy: Array, drift: Array) -> Any:
+def run_figure(
+    t: Array, groups: Sequence[Curves], goal: Array | None, energy: Array, drift: Array, new: Callable[..., Any]
+) -> Any:
     """One panel a group and a unit, then energy and its drift; dashed: what the reference asks for.
+
+    ``new`` makes a figure.
 
     Where a few moments are far beyond all others, a panel shows the others, and says what it leaves out.
     """
     panels = [(name, unit) for name, _, _, units in groups for unit in dict.fromkeys(units)]
     rows = (len(panels) + 2 + 1) // 2
-    figure = plotting()(figsize=(11.0, 2.6 * rows), layout="constrained")
+    figure = new(figsize=(11.0, 2.6 * rows), layout="constrained")
     axes = figure.subplots(rows, 2, squeeze=False).ravel()
     place = iter(axes)
     for name, values, called, units in groups:

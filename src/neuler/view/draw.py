@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,25 @@ from neuler.robot import Robot
 from neuler.view.labels import label, merged
 from neuler.view.marks import bodies, joint_mark, link_line, mark_size, plate, rotor_mark
 from neuler.view.placed import Placed
-from neuler.view.space import CUT, INK, ROTOR, SPRING, STEEL, azimuth, box_around, drawn, frame, ground, plotting, svg
+from neuler.view.space import (
+    CUT,
+    INK,
+    ROTOR,
+    SPRING,
+    STEEL,
+    azimuth,
+    box_around,
+    drawn,
+    frame,
+    ground,
+    known_figure,
+    plotting,
+    svg,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from mpl_toolkits.mplot3d.axes3d import Axes3D
 
 Array = NDArray[np.float64]
 
@@ -24,8 +42,10 @@ _OPEN = 1e-6
 """Share of the picture by which the two frames of a cut joint may be apart."""
 
 
-def draw(robot: Robot, q: ArrayLike | None = None, ax: Any = None, *, extent: tuple[Array, Array] | None = None) -> Any:
-    """The robot at position ``q``, in 3-D axes with equal scales; gives the axes.
+def draw(
+    robot: Robot, q: ArrayLike | None = None, ax: Axes3D | None = None, *, extent: tuple[Array, Array] | None = None
+) -> Figure:
+    """The robot at position ``q``, in 3-D axes with equal scales: a matplotlib figure, whose axes are ``axes[0]``.
 
     Links are lines between joint origins, dashed where they are ground. Joints are small bodies along their axes:
     cylinders turn, boxes slide, a bolt in a nut does both, a ball turns any way, a plate moves in its plane, a cross
@@ -36,14 +56,20 @@ def draw(robot: Robot, q: ArrayLike | None = None, ax: Any = None, *, extent: tu
     What three loops or more hold is a plate.
 
     ``q`` is by default the neutral position, with loops the closed reference.
-    ``ax`` must be 3-D axes (``figure.add_subplot(projection="3d")``); without it a figure is made.
+    ``ax``: 3-D axes to draw into (``figure.add_subplot(projection="3d")``); without them a figure is made, which
+    notebooks show and ``matplotlib.pyplot.show()`` knows.
     ``extent``: lower and upper corners of the space shown, to draw several poses alike.
+
+    >>> import neuler
+    >>> figure = neuler.view.draw(neuler.robots.two_link(), [0.3, 0.5])
+    >>> figure.axes[0].name
+    '3d'
     """
     if ax is not None and not hasattr(ax, "get_zlim"):
         raise InputError('draw: ax must be 3-D axes; make them with figure.add_subplot(projection="3d")')
     placed = Placed.of(robot, q)
     usual = Placed.of(robot) if robot.loops else placed  # decides the point of view, so that all pictures have the same
-    ax = ax or plotting()(figsize=(6, 6), layout="constrained").add_subplot(projection="3d")
+    ax = ax or known_figure(figsize=(6, 6), layout="constrained").add_subplot(projection="3d")
     low, high = extent or box_around(placed.points)
     size, normal = float((high - low).max()), usual.plane
     ax.computed_zorder = False
@@ -60,7 +86,8 @@ def draw(robot: Robot, q: ArrayLike | None = None, ax: Any = None, *, extent: tu
         ax.scatter(*placed.origins[0], marker="s", s=30 if plates else 70, color=INK, depthshade=False, zorder=3)
     corners = np.array(list(itertools.product(*zip(low, high, strict=True))))
     label(ax, merged(_names(placed, plates, spots), size), lines, np.vstack([placed.points, spots]), corners)
-    return ax
+    figure: Figure = ax.figure
+    return figure
 
 
 def _numbered(robot: Robot) -> list[tuple[int, Any, int]]:

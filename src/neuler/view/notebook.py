@@ -1,8 +1,10 @@
-"""How robots and kernels show themselves in a notebook."""
+"""How robots, kernels and motions show themselves in a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+
+from numpy.typing import ArrayLike
 
 from neuler.errors import NeulerError
 from neuler.kernels import Kernel
@@ -11,10 +13,13 @@ from neuler.robot import Robot
 from neuler.view import motors, text
 from neuler.view.draw import pose_pictures
 from neuler.view.html import Markup, escape, join, picture, tag
+from neuler.view.plans import stroboscope
+from neuler.view.player import Inline
 from neuler.view.space import png
 
 MOST = 24
 """Joints that are listed."""
+_CELL = "text-align:left;padding-right:1em"
 
 
 def robot_html(robot: Robot) -> str:
@@ -60,7 +65,35 @@ def kernel_html(kernel: Kernel) -> str:
     return tag("div", head, tag("p", told), _table(("", "name", "shape"), rows))
 
 
+def motion_html(
+    robot: Robot, q: ArrayLike, facts: str, told: Sequence[str], table: Sequence[Sequence[str]], player: Inline | None
+) -> str:
+    """A motion q (n, nq): what is known of it, a picture of the robot at several instants, and the player below.
+
+    ``facts`` is one line, ``told`` more of them; ``table`` has names at its head.
+    """
+    head, *rows = table
+    parts = [
+        tag("p", tag("b", robot.name), f": {facts}"),
+        *(tag("p", line) for line in told),
+        _table(head, rows[:MOST]),
+    ]
+    if len(rows) > MOST:
+        parts.append(tag("p", f"and {len(rows) - MOST} more"))
+    top = tag("div", tag("div", *parts), *_strobe(robot, q), style="display:flex;flex-wrap:wrap;gap:1em")
+    return tag("div", top, *(() if player is None else (Markup(player._repr_html_()),)))
+
+
+def _strobe(robot: Robot, q: ArrayLike) -> list[Markup]:
+    try:
+        image = png(stroboscope(robot, q).figure, "tight")
+    except NeulerError:  # matplotlib is not installed
+        return []
+    shown = picture(image, f"{robot.name} along its motion", "png")
+    return [tag("div", shown, style="width:26em;background:white")]
+
+
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
-    top = tag("tr", *(tag("th", cell, style="text-align:left") for cell in head))
-    body = [tag("tr", *(tag("td", escape(cell), style="text-align:left") for cell in row)) for row in rows]
+    top = tag("tr", *(tag("th", cell, style=_CELL) for cell in head))
+    body = [tag("tr", *(tag("td", escape(cell), style=_CELL) for cell in row)) for row in rows]
     return tag("table", tag("thead", top), tag("tbody", join(body)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,11 +130,14 @@ def curves_figure(t: Array, panels: Sequence[Panel], breaks: Sequence[float] = (
 
 def overview_figure(
     t: Array, panels: Sequence[Panel], robot: Robot, q: Array, *, breaks: Sequence[float] = (), poses: int = 9,
-    scenery: Sequence[Any] = (), title: str = "",
+    scenery: Sequence[Any] = (), title: str = "", new: Callable[..., Any],
 ) -> Any:  # fmt: skip
-    """The motion on the left, curves on the right; limits of many that differ as shares of them."""
+    """The motion on the left, curves on the right; limits of many that differ as shares of them.
+
+    ``new`` makes a figure.
+    """
     rows = max(2, -(-len(panels) // 2))
-    figure = plotting()(figsize=(15.0, max(2.35 * rows, 5.2)), layout="constrained", dpi=110)
+    figure = new(figsize=(15.0, max(2.35 * rows, 5.2)), layout="constrained", dpi=110)
     grid = figure.add_gridspec(rows, 4, width_ratios=[1.25, 0.06, 1.0, 1.0])
     stroboscope(robot, q, poses, figure.add_subplot(grid[:, 0], projection="3d"), scenery=scenery)
     for k, panel in enumerate(panels):

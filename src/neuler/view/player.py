@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import html
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -114,6 +115,20 @@ def player(
     heading = title or f"{robot.name}: motion"
     body = join(filter(None, (_body(robot, heading, lost, data, speed), below)))
     return page(heading, body, script=_script(), style=_STYLE, wide=True)
+
+
+class Inline:
+    """A page inside a notebook's cell, in a frame of its own: scripts of the page see nothing of the notebook."""
+
+    def __init__(self, content: str, height: int) -> None:
+        self.content, self.height = content, height
+
+    def _repr_html_(self) -> str:
+        style = f"width:100%;height:{self.height}px;border:1px solid #dfe4ea;border-radius:6px"
+        return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{html.escape(self.content)}"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<player, {len(self.content) / 1000:.0f} kB of HTML; notebooks show it>"
 
 
 # ---- what comes in -------------------------------------------------------------------------------
@@ -321,7 +336,7 @@ def _body(robot: Robot, title: str, lost: int, data: dict[str, Any], speed: floa
     first = min(SPEEDS, key=lambda x: abs(np.log(x / speed)))
     speeds = [Markup(f'<option value="{x}"{" selected" if x == first else ""}>{x} x</option>') for x in SPEEDS]
     boxes = [("repeat", "repeat", True), ("trace", "path of the tip", not floats(robot)), ("names", "names", False),
-             ("masses", "mass centres", False), ("follow", "follow", data["away"])]  # fmt: skip
+             ("masses", "centres of mass", False), ("follow", "follow", data["away"])]  # fmt: skip
     ticks = [tag("label", Markup(f'<input type="checkbox" id="{key}"{" checked" if on else ""}>'), f" {text}")
              for key, text, on in boxes]  # fmt: skip
     controls = [
@@ -333,7 +348,7 @@ def _body(robot: Robot, title: str, lost: int, data: dict[str, Any], speed: floa
         tag("button", "Reset view", id="view", type="button"),
         *ticks,
     ]
-    lines = [robot.name, count(len(robot.links), "link"), count(robot.nv, "velocity")]
+    lines = [robot.name, count(len(robot.links), "link"), f"{robot.nv} degrees of freedom"]
     if lost:
         lines.append(f"{count(lost, 'run')} without a finite state left out")
     values = tag("table", tag("tbody", id="values"), cls="values")

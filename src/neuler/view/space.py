@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import NeulerError
+from neuler.extras import install
 
 Array = NDArray[np.float64]
 
@@ -22,13 +23,22 @@ CUT, SPRING, ROTOR = "#a16207", "#7e22ce", "#4d7c0f"
 
 
 def plotting() -> Any:
-    """matplotlib's Figure, or a clear error; no window system is touched."""
+    """matplotlib's Figure, or a clear error; no window system is touched. Notebooks show such a figure by itself."""
     try:
-        return importlib.import_module("matplotlib.figure").Figure
+        return importlib.import_module("neuler.view.picture").Picture
     except ImportError as error:
         raise NeulerError(
-            f"drawing needs matplotlib, which is not installed ({error}); install it with: pip install neuler[view]"
+            f"drawing needs matplotlib, which is not installed ({error}); install it with: {install('view')}"
         ) from None
+
+
+def known_figure(**options: Any) -> Any:
+    """A figure that ``matplotlib.pyplot.show()`` shows, for users; one of its own where there is no backend."""
+    kind = plotting()
+    try:
+        return importlib.import_module("matplotlib.pyplot").figure(FigureClass=kind, **options)
+    except Exception:  # a backend was chosen that cannot run here; the figure can be saved all the same
+        return kind(**options)
 
 
 def box_around(points: Array, least: float = 0.18) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuler.errors import InputError
+from neuler.extras import install
 from neuler.naming import hint
 from neuler.plan.nlp import Programme, Report, Solution, infeasibility
 from neuler.plan.solvers import ipopt, scipy, uno
@@ -19,14 +20,15 @@ class Solver(NamedTuple):
 
     available: Callable[[], bool]
     solve: Callable[..., Solution]
-    install: str
+    extra: str
+    """That installs it."""
 
 
 SOLVERS = {
-    "ipopt": Solver(ipopt.available, ipopt.solve, "neuler[plan]"),
-    "uno": Solver(uno.available, functools.partial(uno.solve, name="uno"), "unopy"),
-    "uno-sqp": Solver(uno.available, functools.partial(uno.solve, name="uno-sqp"), "unopy"),
-    "scipy": Solver(scipy.available, scipy.solve, "neuler[plan]"),
+    "ipopt": Solver(ipopt.available, ipopt.solve, "plan"),
+    "uno": Solver(uno.available, functools.partial(uno.solve, name="uno"), "uno"),
+    "uno-sqp": Solver(uno.available, functools.partial(uno.solve, name="uno-sqp"), "uno"),
+    "scipy": Solver(scipy.available, scipy.solve, "plan"),
 }
 """By name, the best first."""
 
@@ -46,12 +48,12 @@ def chosen(solver: str = "auto") -> str:
     if solver == "auto":
         found = next((name for name, each in SOLVERS.items() if each.available()), None)
         if found is None:
-            raise InputError("no solver of nonlinear programmes is installed: pip install neuler[plan]")
+            raise InputError("no solver of nonlinear programmes is installed: " + install("plan"))
         return found
     if solver not in SOLVERS:
         raise InputError(f"unknown solver {solver!r}: {hint(solver, ['auto', *SOLVERS])}")
     if not SOLVERS[solver].available():
-        raise InputError(f"solver {solver!r} is not installed: pip install {SOLVERS[solver].install}")
+        raise InputError(f"solver {solver!r} is not installed: {install(SOLVERS[solver].extra)}")
     return solver
 
 

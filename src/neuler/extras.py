@@ -1,0 +1,23 @@
+"""What can be installed beside the core: the packages of every extra, and the command that installs them."""
+
+from __future__ import annotations
+
+PACKAGES = {
+    "control": ("scipy",),
+    "view": ("matplotlib", "tqdm"),
+    "simulate": ("scipy",),
+    "plan": ("scipy", "casadi", "tqdm"),
+    "uno": ("unopy",),
+    "scale": ("pyarrow",),
+    "peers": ("pin", "mujoco", "example-robot-data"),
+}
+"""As pyproject.toml lists them."""
+
+
+def install(extra: str) -> str:
+    """The command that installs the packages of an extra, wherever neuler itself came from.
+
+    >>> install("view")
+    'pip install matplotlib tqdm'
+    """
+    return f"pip install {' '.join(PACKAGES[extra])}"

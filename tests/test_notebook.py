@@ -1,0 +1,210 @@
+"""Figures appear: in an executed notebook each of them once, and for ``pyplot.show()`` in scripts."""
+
+import ast
+import html
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbclient
+import nbformat
+import numpy as np
+import pytest
+from matplotlib import pyplot
+
+import neuler
+from neuler import plan
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = str(ROOT / "src")
+
+
+def executed(notebook, folder):
+    """All outputs, cell by cell; a cell that fails raises."""
+    environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    environment["PYTHONPATH"] = SOURCE
+    client = nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}})
+    client.execute(env=environment)
+    return [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def kinds(outputs):
+    return [sorted(output.data) for output in outputs if output.output_type in ("display_data", "execute_result")]
+
+
+CELLS = {
+    "start": """
+import neuler
+from neuler import plan
+robot = neuler.robots.two_link()
+run = neuler.simulate(robot, lambda t, q, qd: -5.0 * qd, ([0.3, 0.5], None), 0.2)
+best = plan.Plan(robot, plan.duration(), start=[0.0, -2.0], goal=[1.0, -1.0], control_points=8).solve()
+""",
+    "run.plot()": "run.plot()",
+    "a figure that is not the cell's result": "figure = run.plot()\nvalue = 3",
+    "the same figure again": "figure",
+    "plan.plot()": "best.plot()",
+    "draw": "neuler.view.draw(robot, [0.3, 0.5])",
+    "shown by pyplot": "import matplotlib.pyplot as plt\nrun.plot()\nplt.show()",
+    "one of several": 'best.figures()["torque"]',
+    "a run": "run",
+    "a player": "run.player(height=333)",
+    "a robot": "robot",
+}
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [nbformat.v4.new_code_cell(source) for source in CELLS.values()]
+    return dict(zip(CELLS, executed(notebook, tmp_path_factory.mktemp("notebook")), strict=True))
+
+
+PICTURES = ("run.plot()", "a figure that is not the cell's result", "the same figure again", "plan.plot()", "draw",
+            "shown by pyplot", "one of several")  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", PICTURES)
+def test_a_figure_is_shown_once(outputs, cell):
+    assert kinds(outputs[cell]) == [["image/png", "text/plain"]]
+
+
+def test_nothing_else_is_said(outputs):
+    assert outputs["start"] == []
+    assert not [output for each in outputs.values() for output in each if output.output_type in ("stream", "error")]
+
+
+def test_a_run_shows_a_picture_a_table_and_a_player(outputs):
+    (shown,) = outputs["a run"]
+    page = shown.data["text/html"]
+    assert shown.data["text/plain"].startswith("<run of 'two_link'")
+    assert page.count('<img src="data:image/png;base64,') == 1
+    for text in ("q_joint1", "tau_joint2", "rad/s", "N m", "energy drift"):
+        assert text in page
+    (frame,) = re.findall('<iframe sandbox="allow-scripts" [^>]*srcdoc="([^"]*)">', page)
+    inside = html.unescape(frame)
+    assert inside.startswith("<!DOCTYPE html>")
+    assert "script-src 'sha256-" in inside  # the page's own script, and nothing else
+
+
+def test_the_player_alone(outputs):
+    (shown,) = outputs["a player"]
+    assert "height:333px" in shown.data["text/html"]
+    assert shown.data["text/plain"].startswith("<player")
+
+
+def test_robots_still_show_themselves(outputs):
+    (shown,) = outputs["a robot"]
+    assert "joint1" in shown.data["text/html"]
+
+
+# ---- a run, whatever happened to it -------------------------------------------------------------------------
+
+
+def test_runs_of_many_rows_and_runs_that_end():
+    robot = neuler.robots.two_link()
+    many = neuler.simulate(robot, None, (np.zeros((3, 2)), None), 0.05)
+    assert "3 rows" in many._repr_html_()
+    lost = neuler.simulate(robot, lambda t, q, qd: np.full(2, np.nan if t > 0.02 else 0.0), None, 0.05)
+    assert "the controller gave NaN" in lost._repr_html_()
+    hostile = robot.replace(name="<script>alert(1)</script>")
+    assert "<script>alert" not in neuler.simulate(hostile, None, None, 0.01)._repr_html_()
+
+
+def test_a_long_run_has_its_player_on_request(monkeypatch):
+    monkeypatch.setattr("neuler.simulation.run._INLINE", 10)
+    run = neuler.simulate(neuler.robots.two_link(), None, None, 0.05)
+    assert "<iframe" not in run._repr_html_()
+    assert "<iframe" in run.player()._repr_html_()
+
+
+# ---- scripts ------------------------------------------------------------------------------------------------
+
+
+def test_pyplot_knows_the_figures():
+    robot = neuler.robots.two_link()
+    run = neuler.simulate(robot, None, None, 0.02)
+    best = plan.Plan(robot, plan.duration(), start=[0.0, -2.0], goal=[1.0, -1.0], control_points=8).solve()
+    made = [run.plot(), best.plot(), neuler.view.draw(robot)]
+    assert [pyplot.figure(number) for number in pyplot.get_fignums()] == made
+    best.figures()  # one by one: for files and notebooks
+    neuler.view.draw(robot, ax=made[0].add_subplot(projection="3d"))
+    assert len(pyplot.get_fignums()) == 3
+    for figure in made:
+        figure.savefig(io.BytesIO())
+
+
+def test_a_backend_that_cannot_run_leaves_a_figure_that_can_be_saved(tmp_path):
+    script = (
+        "import neuler\n"
+        "run = neuler.simulate(neuler.robots.two_link(), None, None, 0.02)\n"
+        "run.plot().savefig('run.png')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": SOURCE, "MPLBACKEND": "tkagg", "DISPLAY": ""}
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, env=environment, timeout=120)
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+
+
+def test_commands_touch_no_window_system(tmp_path):
+    script = (
+        "import sys\nfrom neuler.cli import main\n"
+        "main(['simulate', 'two_link', '--duration', '0.05', '-o', 'out'])\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, env=environment, timeout=120)
+    assert (tmp_path / "out" / "run.png").exists()
+
+
+# ---- the first lines of users of other libraries ------------------------------------------------------------
+
+
+def toolbox():
+    return nbformat.read(ROOT / "examples" / "from_robotics_toolbox.ipynb", as_version=4)
+
+
+def test_the_notebook_for_users_of_the_robotics_toolbox(tmp_path):
+    found = executed(toolbox(), tmp_path)
+    assert ["image/png", "text/plain"] in kinds(found[4])
+    assert kinds(found[5]) == [["text/html", "text/plain"]]
+    assert "0.5963" in found[1][0].data["text/plain"]  # as the toolbox prints it for robot.qn
+    assert not [output for each in found for output in each if output.output_type in ("stream", "error")]
+
+
+def test_the_script_for_users_of_pinocchio(tmp_path):
+    command = [sys.executable, str(ROOT / "examples" / "from_pinocchio.py")]
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "agree: True True" in done.stdout
+    assert done.stderr == ""
+
+
+def test_they_are_short():
+    """The first twenty lines or so: statements, without what is only printed."""
+    code = "\n".join(cell.source for cell in toolbox().cells if cell.cell_type == "code")
+    for source in (code, (ROOT / "examples" / "from_pinocchio.py").read_text()):
+        lines = [
+            node for node in ast.parse(source).body if not isinstance(node, ast.Expr | ast.Import | ast.ImportFrom)
+        ]
+        assert len(lines) <= 20
+
+
+def test_type_checkers_find_nothing_in_them(tmp_path):
+    code = "\n".join(cell.source for cell in toolbox().cells if cell.cell_type == "code")
+    (tmp_path / "notebook.py").write_text(code)
+    (tmp_path / "script.py").write_text((ROOT / "examples" / "from_pinocchio.py").read_text())
+    environment = {**os.environ, "MYPYPATH": SOURCE, "PYTHONPATH": SOURCE}
+    files = ["notebook.py", "script.py"]
+    checks = (
+        ["mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "--follow-imports", "silent", *files],
+        ["pyright", "--level", "error", "--pythonpath", sys.executable, *files],
+    )
+    for command in checks:
+        done = subprocess.run(
+            [sys.executable, "-m", *command], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
