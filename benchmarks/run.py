@@ -29,6 +29,7 @@ import neuler
 import operations
 import parallel
 import planning
+import reaching
 import rollouts
 import timing
 import watched
@@ -289,7 +290,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, everywhere)
     if not quick:
-        lines += timing.report(robot_of) + planning.report()
+        lines += reaching.report(urdf) + timing.report(robot_of) + planning.report()
         lines += (
             rollouts.report(robot_of)
             + friction.report(lambda: robot_of("UR5"))

@@ -362,7 +362,7 @@ def test_bad_input():
             robot.inverse_kinematics(**{"pose": goal, **options})
     with pytest.raises(RobotError, match="no link or frame 'hand'"):
         robot.inverse_kinematics(goal, frame="hand")
-    with pytest.raises(TypeError, match="attempts"):
+    with pytest.raises(InputError, match=r"unknown option 'attempts'; its options are orientation, joints, limits"):
         robot.inverse_kinematics(goal, attempts=3)
     floating = robot.with_free_base()
     with pytest.raises(InputError, match="guess: the quaternion of joint 'root_joint' has the length 0 instead of 1"):

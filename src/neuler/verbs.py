@@ -5,8 +5,8 @@ This is where they are put on ``Robot``, which itself is data and knows none of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,7 +47,8 @@ class Verb:
 
 
 _OF_ASSEMBLE = ("continuous", "tolerance", "iterations")
-"""Options that ``assemble`` has beside its guess."""
+_OF_FRAMES = ("orientation", "joints", "limits", "tolerance", "iterations", "starts", "seed")
+"""Options of inverse kinematics: of platforms, as ``assemble`` has them beside its guess; and of frames."""
 
 
 class Methods:
@@ -242,13 +243,29 @@ class Methods:
             loads=loads, parameters=parameters, start=start, threads=threads,
         )  # fmt: skip
 
+    @overload
     def inverse_kinematics(
         self,
         pose: ArrayLike,
         guess: ArrayLike | None = None,
         *,
-        frame: str | None = None,
-        **options: Any,
+        frame: str,
+        orientation: bool = ...,
+        joints: str | Sequence[str] | None = ...,
+        limits: bool = ...,
+        tolerance: float = ...,
+        iterations: int = ...,
+        starts: int = ...,
+        seed: Any = ...,
+    ) -> Reached: ...
+
+    @overload
+    def inverse_kinematics(
+        self, pose: ArrayLike, guess: ArrayLike | None = None, *, frame: None = None, **options: Any
+    ) -> Reached | Assembly: ...
+
+    def inverse_kinematics(
+        self, pose: ArrayLike, guess: ArrayLike | None = None, *, frame: str | None = None, **options: Any
     ) -> Reached | Assembly:
         """Positions q at which ``frame`` (a link or a frame; by default ``robot.tip``) has a pose in the base frame.
 
@@ -272,7 +289,7 @@ class Methods:
 
         >>> import neuler
         >>> robot = neuler.robots.puma560()
-        >>> goal = robot.compile("link_poses", frame="link6")([0.1, -0.5, 0.3, 0.2, 0.7, -0.4])
+        >>> goal = robot.link_poses([0.1, -0.5, 0.3, 0.2, 0.7, -0.4], frame="link6")
         >>> found = robot.inverse_kinematics(goal, [0.0, -0.4, 0.2, 0.0, 0.5, 0.0])
         >>> found.q.round(6).tolist(), bool(found.converged)
         ([0.1, -0.5, 0.3, 0.2, 0.7, -0.4], True)
@@ -288,13 +305,17 @@ class Methods:
         [1.0247, 1.03923, 1.14175, 1.12604, 1.02037, 1.09863]
         """
         robot = cast("Robot", self)
-        if frame is None and is_parallel(robot):
-            other = next((name for name in options if name not in _OF_ASSEMBLE), None)
-            if other is not None:
-                raise InputError(
-                    f"inverse_kinematics: without a frame, robot {robot.name!r} is led by its platform, and {other!r} "
-                    f"is no option of that: {', '.join(_OF_ASSEMBLE)} are; name a frame of the platform"
-                )
+        platform = frame is None and is_parallel(robot)
+        known = _OF_ASSEMBLE if platform else _OF_FRAMES
+        other = next((name for name in options if name not in known), None)
+        if other is not None and platform and other in _OF_FRAMES:
+            raise InputError(
+                f"inverse_kinematics: without a frame, robot {robot.name!r} is led by its platform, and {other!r} "
+                f"is no option of that: {', '.join(known)} are; name a frame of the platform"
+            )
+        if other is not None:
+            raise InputError(f"inverse_kinematics: unknown option {other!r}; its options are {', '.join(known)}")
+        if platform:
             return self.assemble(platform_positions(robot, pose), guess, independent=(PLATFORM,), **options)
         from neuler.solve.inverse_kinematics import inverse_kinematics  # few programs need it
 

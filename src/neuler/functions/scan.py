@@ -117,7 +117,10 @@ class Scan:
             taken = [x if core == 1 else x[..., ::-1, :] for x, core in zip(taken, cores, strict=True)]
             results = [*(x[..., ::-1, :] for x in found), *results[len(found) :]]
         clock = np.array(counts(steps))
-        self._run(batch, steps, [clock, np.zeros(3), *taken], [1, 1, *cores], results, threads)
+        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+            raise InputError(f"{self.name}: threads must be a positive whole number or None, got {threads!r}")
+        work = weight(self._built.operations) * steps
+        run_rows(self._built, batch, work, [clock, np.zeros(3), *taken], [1, 1, *cores], results, threads)
         ends = [x.reshape((*batch, *o.shape)) for x, o in zip(last, self.carry, strict=True)]
         kept = [x.reshape((*batch, steps, *o.shape)) for x, o in zip(found, self.outputs, strict=True)]
         return self._result(*(x[()] for x in ends), *kept)
@@ -131,29 +134,6 @@ class Scan:
     def _called(self) -> tuple[Operand, ...]:
         """Inputs in the order of the machine code's arguments."""
         return (*self.carry, *self.held, *self.each)
-
-    def _run(
-        self, batch: tuple[int, ...], steps: int, arrays: list[Array], cores: list[int], out: list[Array], most: Any
-    ) -> None:
-        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-            raise InputError(f"{self.name}: threads must be a positive whole number or None, got {most!r}")
-        built = self._built
-        each = built.operations
-        work = (each.mul + each.add + 20 * each.trig + 10 * each.div) * steps * math.prod(batch)
-        workers = min(most or threads(), int(work / _WORK_PER_THREAD), max(batch, default=1))
-        with np.errstate(all="ignore"):  # NaN in, NaN out
-            if workers < 2:
-                built.ufunc(*arrays, out=tuple(out))
-                return
-            axis = int(np.argmax(batch))
-            spread = [np.broadcast_to(x, batch + x.shape[x.ndim - n :]) for x, n in zip(arrays, cores, strict=True)]
-            edges = np.linspace(0, batch[axis], workers + 1).astype(int)
-
-            def part(k: int) -> None:
-                cut = (*(slice(None),) * axis, slice(edges[k], edges[k + 1]))
-                built.ufunc(*(x[cut] for x in spread), out=tuple(x[cut] for x in out))
-
-            share(part, workers)
 
     def _ordered(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         names = [x.name for x in self.inputs]
@@ -193,6 +173,35 @@ class Scan:
     def __reduce__(self) -> Any:
         sides = [tuple((x.name, x.shape) for x in side) for side in (self._listing.inputs, self._listing.outputs)]
         return _again, (self.name, *sides, self._listing.body, *self._sizes)
+
+
+def weight(each: Operations) -> int:
+    """Operations as if all were additions."""
+    return each.mul + each.add + 20 * each.trig + 10 * each.div
+
+
+def run_rows(
+    built: Built, batch: tuple[int, ...], work: int, arrays: list[Array], cores: list[int], out: list[Array],
+    most: int | None,
+) -> None:  # fmt: skip
+    """Call a compiled loop on all rows of a batch, in this thread or, where the work is worth it, in several.
+
+    ``work``: operations of one row. ``cores``: axes of the arrays that belong to a row. ``most``: threads at most.
+    """
+    workers = min(most or threads(), work * math.prod(batch) // _WORK_PER_THREAD, max(batch, default=1))
+    with np.errstate(all="ignore"):  # NaN in, NaN out
+        if workers < 2:
+            built.ufunc(*arrays, out=tuple(out))
+            return
+        axis = int(np.argmax(batch))
+        spread = [np.broadcast_to(x, batch + x.shape[x.ndim - n :]) for x, n in zip(arrays, cores, strict=True)]
+        edges = np.linspace(0, batch[axis], workers + 1).astype(int)
+
+        def part(k: int) -> None:
+            cut = (*(slice(None),) * axis, slice(edges[k], edges[k + 1]))
+            built.ufunc(*(x[cut] for x in spread), out=tuple(x[cut] for x in out))
+
+        share(part, workers)
 
 
 def _again(name: str, inputs: Any, outputs: Any, body: bytes, carry: int, each: int) -> Scan:

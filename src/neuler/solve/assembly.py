@@ -54,6 +54,11 @@ class Assembly:
     iterations: NDArray[np.int64]
     closed: NDArray[np.bool_]
 
+    @property
+    def converged(self) -> NDArray[np.bool_]:
+        """The same as ``closed``, by the name that results of inverse kinematics have for it."""
+        return self.closed
+
 
 _FIELDS = ("q", "gap", "iterations", "closed")
 

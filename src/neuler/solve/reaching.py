@@ -23,7 +23,7 @@ from neuler.algebra.linear import Orthogonal, dot
 from neuler.algebra.pose import logarithm, quaternion_of
 from neuler.algebra.vector import Matrix, Vector
 from neuler.errors import InputError
-from neuler.functions.function import Function
+from neuler.functions.repeat import BUSY, Repeat
 from neuler.quantities.catalogue import find
 from neuler.recursions.positions import position_rates
 from neuler.robot import Robot
@@ -31,7 +31,7 @@ from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar, sqrt
 from neuler.trace.listing import Listing, run
 from neuler.trace.recipe import Operand, Recipe
-from neuler.trace.scalars import less, mask, maximum, minimum
+from neuler.trace.scalars import less, less_equal, mask, maximum, minimum, where
 
 Array = NDArray[np.float64]
 
@@ -78,6 +78,11 @@ class Bounds:
         places, lower, upper, names, turns = zip(*own, strict=True)
         return cls(places, lower, upper, names, turns)
 
+    def some(self, numbers: Sequence[int]) -> tuple[NDArray[np.intp], Array, Array]:
+        """Of some velocities: places in q, lower and upper limits."""
+        columns = [[side[k] for k in numbers] for side in (self.places, self.lower, self.upper)]
+        return np.array(columns[0], dtype=np.intp), np.array(columns[1]), np.array(columns[2])
+
 
 def scale(robot: Robot, frame: str) -> float:
     """A length (m) of the way from the base to a frame: half of it, stretched out. 1 where there is none."""
@@ -89,23 +94,113 @@ def scale(robot: Robot, frame: str) -> float:
     return 0.5 * total if total > 1e-9 else 1.0
 
 
-def reaching_step(robot: Robot, wanted: Wanted) -> tuple[Function, tuple[int, ...]]:
-    """(q, target, damping) -> (distance, angle, slope, ahead), and the numbers of the velocities that may move.
+SEARCH = ("off", "distance", "angle", "damping", "again", "count", "mark", "left")
+"""What a search knows beside its positions: of the best position q how far the frame is off (in one number, turns by
+the robot's length; m; rad); the damping; whether the trial x is q once more, with more of it; the steps so far; how far
+off it was some steps ago, and how many are left until that is looked at again."""
+_DAMPING = (1e-9, 0.2, 1e9)
+"""Least, first and most: a search that needs more is given up."""
+_EASED, _STIFFENED = 0.5, 4.0
+"""What a step that came nearer, and one that did not, make of it."""
+_FLAT = 1e-7
+"""Slope of an error that does not become less."""
+_LOOK = 8.0
+"""Steps after which it is looked at whether a search has come nearer."""
+_FAR = 1e300
+"""How far off it is before the first step."""
 
-    ``target`` is (3, 4), rotation and origin, or (3); ``slope`` the size of J^T e over that of e, of joints that may
-    go; ``ahead`` is q after the step. Without a turn to reach the angle is 0.
+
+def begun(rows: int) -> Array:
+    """What searches know before their first step, (rows, numbers of SEARCH)."""
+    first = {"off": _FAR, "distance": _FAR, "angle": _FAR, "damping": _DAMPING[1], "mark": _FAR, "left": _LOOK}
+    return np.tile([first.get(name, 0.0) for name in SEARCH], (rows, 1))
+
+
+def reaching(robot: Robot, wanted: Wanted) -> tuple[Repeat, tuple[int, ...]]:
+    """Levenberg and Marquardt's method as a compiled loop; and the numbers of the velocities that may move.
+
+    (q, x, search, busy; target, ends) -> (q, x, search, busy), ``target`` (12), rotation and origin by rows, or (3),
+    ``ends`` the most steps, the tolerance (m, rad), and a share: a search that is off by more than this share of what
+    it was some steps ago is given up. A round looks at the trial x: nearer to the target it becomes
+    q, and the next trial is a step ahead of it; else the next round goes from q with more damping.
     """
+    step, used = _stepping(robot, wanted)
+    inputs = (
+        Operand("q", (robot.nq,)), Operand("x", (robot.nq,)), Operand("search", (len(SEARCH),)), Operand(BUSY, (1,)),
+        Operand("target", (12 if wanted.turned else 3,)), Operand("ends", (3,)),
+    )  # fmt: skip
+    outputs = tuple(Operand(f"next_{operand.name}", operand.shape) for operand in inputs[:4])
+
+    def trace(values: Mapping[str, list[Scalar]]) -> list[list[Scalar]]:
+        q, x, search, (busy,) = (values[operand.name] for operand in inputs[:4])
+        most, tolerance, pace = values["ends"]
+        off, distance, angle, damping, again, count, mark, left = search
+        look = step(x, values["target"])
+        trial = 1.0 - again
+        nearer = trial * less(look.off, off)
+        lost = trial - nearer
+        eased = maximum(_EASED * damping, _DAMPING[0])
+        ahead = look.ahead(where(nearer, eased, damping))
+        off, distance, angle = (
+            where(nearer, a, b) for a, b in ((look.off, off), (look.distance, distance), (look.angle, angle))
+        )
+        damping = where(nearer, eased, where(lost, _STIFFENED * damping, damping))
+        count, left = count + trial, left - trial
+        due = less(left, 0.5)
+        ends = [
+            _all(less(distance, 0.01 * tolerance), less(angle, 0.01 * tolerance)),
+            nearer * less(look.slope, _FLAT),
+            lost * _all(less(distance, tolerance), less(angle, tolerance)),  # rounding cannot become smaller
+            less(_DAMPING[2], damping),
+            less_equal(most, count),
+            due * less(pace * mark, off),
+        ]
+        going: Scalar = busy
+        for end in ends:
+            going = going * (1.0 - end)
+        after = (off, distance, angle, damping, lost, count, where(due, off, mark), where(due, _LOOK, left))
+        best = [where(nearer, a, b) for a, b in zip(x, q, strict=True)]
+        next_x = [where(lost, a, b) for a, b in zip(q, ahead, strict=True)]
+        new, old = (best, next_x, list(after)), (q, x, search)
+        kept = [[where(busy, a, b) for a, b in zip(*pair, strict=True)] for pair in zip(new, old, strict=True)]
+        return [*kept, [going]]
+
+    return Repeat(Listing.of(Recipe(inputs, outputs, trace)), 4, "reaching"), used()
+
+
+def _all(*conditions: Scalar) -> Scalar:
+    found: Scalar = 1.0
+    for each in conditions:
+        found = found * each
+    return found
+
+
+@dataclass(frozen=True)
+class Look:
+    """Of one position: how far the frame is off, and the step from there."""
+
+    off: Scalar
+    """In one number: turns count by the robot's length."""
+    distance: Scalar
+    angle: Scalar
+    slope: Scalar
+    """Size of J^T e over that of e, of joints that may go."""
+    ahead: Callable[[Scalar], list[Scalar]]
+    """The position after a step with a damping."""
+
+
+def _stepping(
+    robot: Robot, wanted: Wanted
+) -> tuple[Callable[[Sequence[Scalar], Sequence[Scalar]], Look], Callable[[], tuple[int, ...]]]:
+    """A look at a position and a target; and, once it was traced, the numbers of the velocities that may move."""
     slopes = find("jacobian").recipe(robot, frame=wanted.frame)
     moves = find("integrate").recipe(robot)
     bounds, unit = Bounds.of(robot, wanted.limited), scale(robot, wanted.frame)
     missed, bend = _missed(robot, wanted, unit)
-    inputs = (Operand("q", (robot.nq,)), Operand("target", (3, 4) if wanted.turned else (3,)), Operand("damping", ()))
-    outputs = (Operand("distance", ()), Operand("angle", ()), Operand("slope", ()), Operand("ahead", (robot.nq,)))
     used: list[int] = []
 
-    def trace(values: Mapping[str, list[Scalar]]) -> list[list[Scalar]]:
-        q, target, (damping,) = values["q"], values["target"], values["damping"]
-        (flat,) = slopes.trace({"q": q})
+    def look(q: Sequence[Scalar], target: Sequence[Scalar]) -> Look:
+        (flat,) = slopes.trace({"q": list(q)})
         error = missed(q, target)
         rows = [flat[robot.nv * row : robot.nv * (row + 1)] for row in range(len(error))]
         used[:] = [
@@ -124,7 +219,6 @@ def reaching_step(robot: Robot, wanted: Wanted) -> tuple[Function, tuple[int, ..
         pulls = [dot(column, error) for column in columns]
         free = [_free(pull, wall) for pull, wall in zip(pulls, walls, strict=True)]
         slope = sqrt(dot([f * x for f, x in zip(free, pulls, strict=True)], pulls) / (square + 1e-300))
-        root = sqrt(damping * square + _LEAST)
 
         def way(step: Sequence[Scalar]) -> list[Scalar]:
             found: list[Scalar] = [0.0] * robot.nv
@@ -132,19 +226,27 @@ def reaching_step(robot: Robot, wanted: Wanted) -> tuple[Function, tuple[int, ..
                 found[k] = size * x
             return found
 
-        step = _bounded(columns, error, free, walls, root)
-        if bend is not None:
-            more = _damped(columns, run(bend.body, [*q, *target, *way(step)]), free, root)
-            share = 1.0 / sqrt(1.0 + dot(more, more) / (_BENT * dot(step, step) + 1e-300))
-            step = [_stopped(x + share * y, wall) for x, y, wall in zip(step, more, walls, strict=True)]
-        (ahead,) = moves.trace({"q": q, "qd": way(step), "dt": [1.0]})
-        distance, angle = (sqrt(dot(part, part)) if part else 0.0 for part in (error[:3], error[3:]))
-        return [[unit * distance], [angle], [slope], list(ahead)]
+        def ahead(damping: Scalar) -> list[Scalar]:
+            root = sqrt(damping * square + _LEAST)
+            step = _bounded(columns, error, free, walls, root)
+            if bend is not None:
+                more = _damped(columns, run(bend.body, [*q, *target, *way(step)]), free, root)
+                share = 1.0 / sqrt(1.0 + dot(more, more) / (_BENT * dot(step, step) + 1e-300))
+                step = [_stopped(x + share * y, wall) for x, y, wall in zip(step, more, walls, strict=True)]
+            (found,) = moves.trace({"q": list(q), "qd": way(step), "dt": [1.0]})
+            return list(found)
 
-    listing = Listing.of(Recipe(inputs, outputs, trace))
-    if not used:
-        raise InputError(f"inverse_kinematics: no joint that may move moves {wanted.frame!r} of robot {robot.name!r}")
-    return Function(listing, "reaching_step"), tuple(used)
+        distance, angle = (sqrt(dot(part, part)) if part else 0.0 for part in (error[:3], error[3:]))
+        return Look(sqrt(square), unit * distance, angle, slope, ahead)
+
+    def numbers() -> tuple[int, ...]:
+        if not used:
+            raise InputError(
+                f"inverse_kinematics: no joint that may move moves {wanted.frame!r} of robot {robot.name!r}"
+            )
+        return tuple(used)
+
+    return look, numbers
 
 
 Missed = Callable[[Sequence[Scalar], Sequence[Scalar]], list[Scalar]]
