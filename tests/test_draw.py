@@ -57,7 +57,7 @@ def test_loops_are_drawn_closed_with_the_cuts_marked(name):
     robot = neuler.robots.get(name)
     path = sample_motion(robot).q
     for q in (path[0], path[-1]):
-        ax = draw(robot, q)
+        ax = draw(robot, q).axes[0]
         placed = Placed.of(robot, q)
         assert dashed_gaps(ax) == 0
         assert len(crosses(ax)) == len(placed.cuts)
@@ -67,21 +67,21 @@ def test_loops_are_drawn_closed_with_the_cuts_marked(name):
 
 
 def test_the_links_of_a_loop_meet_at_its_cut():
-    ax = draw(neuler.robots.four_bar())
+    ax = draw(neuler.robots.four_bar()).axes[0]
     corner, crank_end, foot = [0.36, 0.42, 0], [0, 0.15, 0], [0.675, 0, 0]
     for a, b in (([0, 0, 0], crank_end), (crank_end, corner), (foot, corner), ([0, 0, 0], foot)):
         assert joined(ax, a, b), (a, b)
 
 
 def test_an_open_loop_is_drawn_open():
-    ax = draw(neuler.robots.four_bar(), [math.pi / 2, 0.0, 2.0])
+    ax = draw(neuler.robots.four_bar(), [math.pi / 2, 0.0, 2.0]).axes[0]
     assert dashed_gaps(ax) == 1
     assert len(crosses(ax)) == 2
 
 
 def test_a_platform_is_a_polygon_through_the_attachments():
     robot = neuler.robots.gough_stewart()
-    ax = draw(robot)
+    ax = draw(robot).axes[0]
     assert (len(polygons(ax, 3)), len(polygons(ax, 1))) == (1, 1)  # the platform and the base
     ring = [Placed.of(robot).cuts[k, 1] for k in range(6)]
     edges = [np.array(line.get_data_3d()).T for line in ax.lines if len(line.get_data_3d()[0]) == 7]
@@ -97,7 +97,7 @@ def test_a_structure_that_does_not_move_is_drawn():
     loops = [Loop("roof", "revolute", "tip", "top")]
     robot = Robot("roof", [Link("base"), bar("a"), bar("b")], joints, frames=frames, loops=loops)
     assert robot.nv == 0
-    assert len(crosses(draw(robot))) == 1
+    assert len(crosses(draw(robot).axes[0])) == 1
 
 
 # ---- joints --------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def test_every_kind_of_joint_has_a_mark_of_its_own():
     robot = all_kinds()
     names = [name for _, name in symbols(robot)]
     assert len(names) == len(set(names)) == 6
-    marks = polygons(draw(robot), 5)
+    marks = polygons(draw(robot).axes[0], 5)
     assert len(marks) == 6
     assert len({len(mark.get_facecolor()) for mark in marks}) == 6  # as many shapes
 
@@ -115,7 +115,7 @@ def test_every_kind_of_joint_has_a_mark_of_its_own():
 def test_a_mark_lies_along_its_axis_where_the_joint_is():
     for kind, axis in itertools.product(("revolute", "prismatic", "helical"), ((1, 0, 0), (1, -2, 0.5))):
         joint = Joint("j", kind, "base", "a", at(0.3, 0.2, 0.1), axis=axis)
-        ax = draw(Robot("one", [Link("base"), bar("a")], [joint]))
+        ax = draw(Robot("one", [Link("base"), bar("a")], [joint])).axes[0]
         (mark,) = polygons(ax, 5)
         away = corners(mark) - [0.3, 0.2, 0.1]
         along = away @ np.array(joint.axis)
@@ -126,14 +126,14 @@ def test_a_mark_lies_along_its_axis_where_the_joint_is():
 
 def test_motors_are_dark_and_followers_pale():
     robot = neuler.robots.four_bar()
-    shades = [float(mark.get_facecolor()[:, :3].mean()) for mark in polygons(draw(robot), 5)]
+    shades = [float(mark.get_facecolor()[:, :3].mean()) for mark in polygons(draw(robot).axes[0], 5)]
     assert shades[0] < 0.6 * min(shades[1:])
-    shades = [float(mark.get_facecolor()[:, :3].mean()) for mark in polygons(draw(geared()), 5)]
+    shades = [float(mark.get_facecolor()[:, :3].mean()) for mark in polygons(draw(geared()).axes[0], 5)]
     assert shades[0] < 0.6 * min(shades[1:])  # who is led has no motor, either
 
 
 def test_couplings_are_dotted_lines_to_who_leads():
-    ax = draw(geared())
+    ax = draw(geared()).axes[0]
     assert dashed_gaps(ax) == 2
     assert len(crosses(ax)) == 0
 
@@ -156,7 +156,7 @@ def test_labels_do_not_overlap_and_scales_are_equal(name):
     extent = surroundings(robot, states)
     for q in states:
         figure = plotting()(figsize=(6.0, 6.0))
-        ax = draw(robot, q, figure.add_axes((0, 0, 1, 1), projection="3d"), extent=extent)
+        ax = draw(robot, q, figure.add_axes((0, 0, 1, 1), projection="3d"), extent=extent).axes[0]
         spans = [np.diff(getattr(ax, f"get_{x}lim")())[0] for x in "xyz"]
         np.testing.assert_allclose(ax._box_aspect / ax._box_aspect[0], np.array(spans) / spans[0], rtol=1e-9)
         figure.draw_without_rendering()
@@ -186,7 +186,7 @@ def test_drawing_refuses_what_it_cannot_draw():
         draw(robot, None, plotting()().add_subplot())
     with pytest.raises(neuler.InputError, match="quaternion"), np.errstate(all="ignore"):
         draw(neuler.robots.eel(), np.zeros(18))
-    assert draw(neuler.robots.eel()).texts[0].get_text() == "head"
+    assert draw(neuler.robots.eel()).axes[0].texts[0].get_text() == "head"
 
 
 def test_a_panel_is_scaled_by_most_moments():
@@ -197,13 +197,15 @@ def test_a_panel_is_scaled_by_most_moments():
     first[0, 1] = 1244.0
     names, units = ["tau_a", "tau_b"], ["N m", "N m"]
     still = np.zeros(1001)
-    whole, cut = (run_figure(t, [("tau", tau, names, units)], None, still, still).axes[0] for tau in (calm, first))
+    whole, cut = (
+        run_figure(t, [("tau", tau, names, units)], None, still, still, plotting()).axes[0] for tau in (calm, first)
+    )
     assert [text.get_text() for text in whole.texts] == []
     assert whole.get_ylim()[1] >= calm.max()
     assert [text.get_text() for text in cut.texts] == ["cut off: 1244 at 0 s"]
     low, high = cut.get_ylim()
     assert low < calm.min() < calm.max() < high < 20.0
-    turned = run_figure(t, [("tau", -first, names, units)], None, still, still).axes[0]
+    turned = run_figure(t, [("tau", -first, names, units)], None, still, still, plotting()).axes[0]
     assert [text.get_text() for text in turned.texts] == ["cut off: -1244 at 0 s"]
 
 

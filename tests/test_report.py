@@ -16,6 +16,7 @@ import pytest
 
 import neuler
 from neuler.cli import main
+from neuler.measure import MANY, SLOW, VERBS, default_verbs
 from neuler.robot import Joint, Limits, Link, Robot, Transform
 from neuler.view import draw
 from neuler.view.charts import force_figure, matrix_figure, short_names
@@ -329,7 +330,54 @@ def test_view_without_matplotlib_names_the_extra():
 
 
 def test_without_matplotlib_the_remedy_is_named(monkeypatch, capsys, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "neuler.view.picture", None)  # which imports it
     assert main(["report", "two_link", "-o", str(tmp_path / "r.html")]) == 2
     assert "pip install matplotlib" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+# ---- large robots, and what is under way -----------------------------------------------------------
+
+
+def test_progress_says_what_is_being_done():
+    said = []
+
+    def progress(jobs):
+        for job in jobs:
+            said.append(str(job))
+            yield job
+
+    report(neuler.robots.two_link(), verbs=["inverse_dynamics"], batch=8, progress=progress)
+    assert said[:2] == ["checks", "pictures"]
+    assert said[-2:] == ["sensitivities", "speed of inverse_dynamics"]
+
+
+def test_nothing_is_computed_before_progress_begins(monkeypatch):
+    monkeypatch.setattr(neuler.Robot, "check", lambda robot: pytest.fail("too early"))
+    with pytest.raises(StopIteration):
+        report(neuler.robots.two_link().replace(name="idle"), progress=lambda jobs: iter(()).__next__())
+
+
+def test_of_many_joints_the_slow_quantities_are_measured_when_asked_for():
+    chain = neuler.robots.general_chain(MANY + 1)
+    assert set(VERBS) - set(default_verbs(chain)) == set(SLOW)
+    assert default_verbs(neuler.robots.general_chain(MANY)) == VERBS
+    page = report(chain, batch=8)
+    assert "Measured when asked for (--verbs): forward_dynamics_sensitivities, reaction_sensitivities" in page
+    asked = report(chain, verbs=["inverse_dynamics"], batch=8)
+    assert "Measured when asked for" not in asked
+
+
+def test_the_time_to_compile_is_stored_with_the_code(tmp_path, monkeypatch):
+    monkeypatch.setenv("NEULER_CACHE_DIR", str(tmp_path))
+    tmp_path.chmod(0o700)
+    first = neuler.robots.two_link().replace(name="first").compile("inverse_dynamics")
+    seconds = first._compiled.compiled_in
+    assert 0.0 < seconds <= first.compile_seconds
+    assert not first.cached
+    code = (
+        "import neuler\n"
+        "kernel = neuler.robots.two_link().compile('inverse_dynamics')\n"
+        "print(kernel.cached, kernel._compiled.compiled_in)"
+    )
+    assert alone(code).split() == ["True", repr(seconds)]

@@ -31,6 +31,9 @@ VERBS = (
     "forward_dynamics_sensitivities", "reaction_sensitivities",
 )  # fmt: skip
 """What is measured unless told otherwise; a Hessian takes long to compile and is measured when asked for."""
+SLOW = ("forward_dynamics_sensitivities", "reaction_sensitivities")
+MANY = 20
+"""What takes long to compile, and the velocities beyond which it is measured only when asked for."""
 IN_LOOPS = ("closure", "coupling_matrix", "tree_motion", "reaction_wrenches", "constrained_dynamics")
 """What is measured besides where there are loops; there sensitivities take long to compile, too."""
 
@@ -80,7 +83,7 @@ class Measurement:
 def default_verbs(robot: Robot) -> tuple[str, ...]:
     """What is measured unless told otherwise."""
     if not robot.loops:
-        return VERBS
+        return tuple(name for name in VERBS if robot.nv <= MANY or name not in SLOW)
     return (*(name for name in VERBS if not name.endswith("sensitivities")), *IN_LOOPS)
 
 
@@ -129,9 +132,19 @@ class Measured:
 
 
 def measure(
-    robot: Robot, quantity: str, batch: int = 4096, repeats: int = REPEATS, shortest: float = SHORTEST
+    robot: Robot,
+    quantity: str,
+    batch: int = 4096,
+    repeats: int = REPEATS,
+    shortest: float = SHORTEST,
+    *,
+    compile_again: bool = True,
 ) -> Measured:
-    """One quantity, with one thread; where the robot cannot have it, the reason."""
+    """One quantity, with one thread; where the robot cannot have it, the reason.
+
+    Code that came from the cache is compiled once more to see how long that takes; without ``compile_again`` the time
+    counts that it took when it was stored.
+    """
     try:
         kernel = robot.compile(quantity)
         _ = kernel.ufunc  # some robots show only in the making that they cannot have it
@@ -145,7 +158,8 @@ def measure(
     call = best_seconds(lambda: kernel(*first), repeats, shortest)
     into = found if len(found) > 1 else found[0]
     whole = best_seconds(lambda: kernel(*arrays, out=into), repeats, shortest)
-    told = Measurement(quantity, kernel.operations, _compile_seconds(kernel), 1e6 * call, 1e9 * whole / batch)
+    seconds = _compile_seconds(kernel) if compile_again else kernel._compiled.compiled_in
+    told = Measurement(quantity, kernel.operations, seconds, 1e6 * call, 1e9 * whole / batch)
     return Measured(told, states, found)
 
 

@@ -136,25 +136,35 @@ def _values(path: str) -> list[tuple[str, float]]:
 
 
 @contextlib.contextmanager
-def progress_bar(total: float | None, title: str, unit: str = "step") -> Iterator[Callable[[float], Any]]:
-    """A progress bar on stderr where that is a terminal and tqdm is there; else nothing."""
+def progress_bar(total: float | None, title: str, unit: str = "step") -> Iterator[Callable[..., Any]]:
+    """A progress bar on stderr where that is a terminal and tqdm is there; else nothing.
+
+    What it yields is told how much was done, and may be told in words what comes next.
+    """
     try:
         from tqdm import tqdm
     except ImportError:
-        yield lambda _: None
+        yield lambda *_: None
         return
     scale = unit == "B"
     off = not sys.stderr.isatty()
     with tqdm(total=total, desc=title, unit=unit, unit_scale=scale, file=sys.stderr, disable=off, leave=False) as bar:
-        yield bar.update
+
+        def step(done: float, now: str = "") -> None:
+            if now:
+                bar.set_postfix_str(now, refresh=not done)
+            bar.update(done)
+
+        yield step
 
 
 def steps(title: str) -> Callable[[Sequence[Any]], Iterable[Any]]:
-    """Items as they are worked through, under a progress bar."""
+    """Items as they are worked through, under a progress bar that says which one it is."""
 
     def walk(items: Sequence[Any]) -> Iterator[Any]:
         with progress_bar(len(items), title) as step:
             for item in items:
+                step(0, shown(str(item)))
                 yield item
                 step(1)
 

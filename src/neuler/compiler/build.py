@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +33,7 @@ _LARGEST_POOL = 1 << 31
 
 @dataclass(eq=False)
 class Built:
-    """A gufunc with its facts. ``seconds`` is what it took to get it, ``cached`` where it came from."""
+    """A gufunc with its facts. ``seconds`` is what it took to get it, ``cached`` whether it came from the cache."""
 
     ufunc: np.ufunc
     code: Code
@@ -41,6 +42,8 @@ class Built:
     cached: bool
     one_state: Code | None
     """Code for one state: that of batches where it has the lanes for it, else made apart when it is asked for."""
+    compiled_in: float
+    """Seconds that making the code took, when it was made on this machine."""
 
 
 _ready: weakref.WeakValueDictionary[str, Built] = weakref.WeakValueDictionary()
@@ -112,8 +115,8 @@ def compile_recipe(
         key = cache.key(identity, dtype, target, "one state", few, origin=origin)
         with _lock(key):
             if built.one_state is None:
-                code, pool, _, _ = _machine_code(source, name, key, target)
-                built.one_state = _loaded(source, code, target, pool)
+                made = _machine_code(source, name, key, target)
+                built.one_state = _loaded(source, made.code, target, made.pool)
     return built
 
 
@@ -147,25 +150,36 @@ def _built(source: _Source, name: str, doc: str, identity: object, target: Targe
 
 def _compile(source: _Source, name: str, doc: str, key: str, target: Target) -> Built:
     start = time.perf_counter()
-    code, pool, operations, cached = _machine_code(source, name, key, target)
-    made = _loaded(source, code, target, pool)
+    made = _machine_code(source, name, key, target)
+    code = _loaded(source, made.code, target, made.pool)
     sides = len(source.inputs), len(source.outputs)
-    ufunc = gufunc.make_gufunc(made, *sides, source.signature, source.dtype, name, doc)
-    return Built(ufunc, made, operations, time.perf_counter() - start, cached, made if made.one else None)
+    ufunc = gufunc.make_gufunc(code, *sides, source.signature, source.dtype, name, doc)
+    seconds = time.perf_counter() - start
+    return Built(ufunc, code, made.operations, seconds, made.cached, code if code.one else None, made.seconds)
 
 
-def _machine_code(source: _Source, name: str, key: str, target: Target) -> tuple[bytes, int, Operations, bool]:
-    """The object file, its bytes of scratch from a pool, its operations; and whether all came from the cache."""
+class _Object(NamedTuple):
+    """An object file, its bytes of scratch from a pool, its operations, what it took to make it, and whence it came."""
+
+    code: bytes
+    pool: int
+    operations: Operations
+    seconds: float
+    cached: bool
+
+
+def _machine_code(source: _Source, name: str, key: str, target: Target) -> _Object:
     entry = cache.load(key)
     stored = None if entry is None else _understood(source, target, *entry)
     if stored is not None:
-        operations, pool, code = stored
-        return code, pool, operations, True
+        return stored
+    start = time.perf_counter()
     text, pool, operations = source.write(target)
     code = jit.object_code(text, target)
-    facts = {"operations": asdict(operations), "pool": pool, "name": name, **_shapes(source)}
+    seconds = time.perf_counter() - start
+    facts = {"operations": asdict(operations), "pool": pool, "seconds": seconds, "name": name, **_shapes(source)}
     cache.store(key, facts, code)
-    return code, pool, operations, False
+    return _Object(code, pool, operations, seconds, False)
 
 
 def _loaded(source: _Source, code: bytes, target: Target, pool: int) -> Code:
@@ -181,22 +195,22 @@ def _shapes(source: _Source) -> dict[str, Any]:
     return {"dtype": source.dtype, "signature": source.signature, **shapes}
 
 
-def _understood(
-    source: _Source, target: Target, facts: Mapping[str, Any], code: bytes
-) -> tuple[Operations, int, bytes] | None:
+def _understood(source: _Source, target: Target, facts: Mapping[str, Any], code: bytes) -> _Object | None:
     """An entry of the cache, if it is what this source would have written; else None: compile again."""
     counts: Any = facts.get("operations")
-    pool: Any = facts.get("pool")
+    pool, seconds = facts.get("pool"), facts.get("seconds")
     names = [x.name for x in fields(Operations)]
     if not isinstance(counts, dict) or sorted(counts) != sorted(names) or not all(map(_natural, counts.values())):
         return None
-    if not _natural(pool) or pool > _LARGEST_POOL:
+    if not isinstance(pool, int) or not _natural(pool) or pool > _LARGEST_POOL:
+        return None
+    if not isinstance(seconds, float) or not 0.0 <= seconds < math.inf:
         return None
     if any(facts.get(what) != value for what, value in _shapes(source).items()):
         return None
     if not linkable(code, target.triple, source.entries, support.outside(target, source.dtype)):
         return None
-    return Operations(**counts), pool, code
+    return _Object(code, pool, Operations(**counts), seconds, True)
 
 
 def _natural(x: object) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from neuler.errors import NeulerError
-from neuler.measure import Measurement, check, default_verbs, machine, measure
+from neuler.measure import VERBS, Measurement, check, default_verbs, machine, measure
 from neuler.robot import Robot
 from neuler.view import moving, sections
 from neuler.view.html import Markup, join, page, tag
@@ -15,6 +16,18 @@ from neuler.view.motors import stiffened
 from neuler.view.neglect import neglect
 
 Section = Callable[[], Markup]
+
+
+class Job(NamedTuple):
+    """Something that a report is made of: what it is called, and what makes it."""
+
+    name: str
+    make: Callable[[], Any]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 STILL = "Forces of a joint and its motor together: the springs of its drives do not stretch here."
 
 
@@ -28,59 +41,61 @@ def report(
     """The report as HTML: one self-contained page, nothing loaded from anywhere.
 
     ``verbs`` are the quantities that are measured, by default the common ones; ``progress`` wraps the list of what
-    is done, one item after another: ``tqdm`` fits.
+    is done, one item after another, each of which says as text what it is: ``tqdm`` fits.
     """
-    chosen = check(robot, default_verbs(robot) if verbs is None else verbs, batch) if robot.nv else ()
+    usual = default_verbs(robot)
+    chosen = check(robot, usual if verbs is None else verbs, batch) if robot.nv else ()
     parts: list[Markup] = []
     measured: list[Measurement] = []
-    jobs: list[Section | str] = [*_sections(robot), *chosen]
-    for job in progress(jobs):
-        if isinstance(job, str):
-            measured.append(measure(robot, job, batch).measurement)
-        else:
-            parts.append(job())
+    speeds = [Job(f"speed of {name}", functools.partial(_speed, robot, name, batch)) for name in chosen]
+    for job in progress([*_sections(robot), *speeds]):
+        made = job.make()
+        measured.append(made) if isinstance(made, Measurement) else parts.append(made)
     if measured:
-        parts.append(sections.speed(measured, batch))
+        left = [name for name in VERBS if name not in usual] if verbs is None and not robot.loops else []
+        parts.append(sections.speed(measured, batch, left))
     parts.append(tag("footer", f"Made by neuler {machine()['neuler']}."))
     return page(f"{robot.name}: robot report", join(parts))
 
 
-def _sections(robot: Robot) -> list[Section]:
-    """What the page says, in its order; loops, forces and springs where there are any."""
-    found = robot.check()
-    motion = whole = sample_motion(robot)
-    jobs: list[Section] = [
-        lambda: sections.heading(robot, found),
-        lambda: sections.poses(robot, whole),
-        lambda: sections.structure(robot),
-        lambda: sections.tree(robot),
-        lambda: sections.findings(found),
-        lambda: sections.parameters(robot),
+def _speed(robot: Robot, quantity: str, batch: int) -> Measurement:
+    return measure(robot, quantity, batch, compile_again=False).measurement
+
+
+def _sections(robot: Robot) -> list[Job]:
+    """What the page says, in its order; loops, forces and springs where there are any. Nothing is computed before."""
+    found = functools.cache(robot.check)
+    jobs = [
+        Job("checks", lambda: sections.heading(robot, found())),
+        Job("pictures", lambda: sections.poses(robot, sample_motion(robot))),
+        Job("structure", lambda: sections.structure(robot)),
+        Job("tree", lambda: sections.tree(robot)),
+        Job("findings", lambda: sections.findings(found())),
+        Job("parameters", lambda: sections.parameters(robot)),
     ]
     if robot.loops:
-        jobs.append(lambda: moving.way(robot, whole))
+        jobs.append(Job("test motion", lambda: moving.way(robot, sample_motion(robot))))
     stiff = stiffened(robot)
-    if stiff is not robot:
-        motion = sample_motion(stiff)
     if stiff.nv and stiff.mobility.driven == stiff.mobility.freedoms:
-        about = [moving.forces, *([moving.reactions] if robot.loops else []), moving.sensitivities]
-        jobs += [
-            _told(part, stiff, motion, STILL if part is moving.forces and stiff is not robot else "") for part in about
-        ]
-        jobs += [_told(neglect, stiff, motion)] if robot.motors else []
+        jobs.append(Job("forces", _told(moving.forces, stiff, STILL if stiff is not robot else "")))
+        if robot.loops:
+            jobs.append(Job("reactions", _told(moving.reactions, stiff)))
+        jobs.append(Job("sensitivities", _told(moving.sensitivities, stiff)))
+        if robot.motors:
+            jobs.append(Job("motors", _told(neglect, stiff)))
     elif robot.loops:
-        jobs.append(lambda: moving.no_forces(robot))
+        jobs.append(Job("forces", lambda: moving.no_forces(robot)))
     if any(joint.role == "elastic" for joint in robot.moving_joints) or stiff is not robot:
-        jobs.append(lambda: moving.springs(robot))
+        jobs.append(Job("springs", lambda: moving.springs(robot)))
     return jobs
 
 
-def _told(part: Callable[[Robot, Motion], Markup], robot: Robot, motion: Motion, note: str = "") -> Section:
-    """A section with a note, or why there is none."""
+def _told(part: Callable[[Robot, Motion], Markup], robot: Robot, note: str = "") -> Section:
+    """A section about the test motion with a note, or why there is none."""
 
     def made() -> Markup:
         try:
-            found = part(robot, motion)
+            found = part(robot, sample_motion(robot))
             return join([found, tag("p", note, cls="note")]) if note else found
         except NeulerError as error:
             return tag("p", f"Not computed: {error}", cls="note")

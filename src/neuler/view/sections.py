@@ -134,8 +134,8 @@ def parameters(robot: Robot) -> Markup:
     return join(parts)
 
 
-def speed(measured: Sequence[Measurement], batch: int) -> Markup:
-    """Operations and times."""
+def speed(measured: Sequence[Measurement], batch: int, left: Sequence[str] = ()) -> Markup:
+    """Operations and times; ``left`` are quantities that are measured only when asked for."""
     head = ("quantity", "mul", "add", "div", "trig", "compile, s", "one call, µs", f"batch of {batch}, ns/state")
     rows = []
     for one in measured:
@@ -148,7 +148,10 @@ def speed(measured: Sequence[Measurement], batch: int) -> Markup:
     facts = machine()
     told = (
         f"One thread; {facts['cpu']}, code for {facts['code_for']}; Python {facts['python']}, NumPy {facts['numpy']}. "
-        "Operations are for one state. The call is made from Python and pays for it; a batch does not."
+        "Operations are for one state. Code is compiled once and stored. The call is made from Python and pays for it; "
+        "a batch does not."
     )
     failed = [tag("p", f"{one.quantity}: not measured: {one.failure}", cls="note") for one in measured if one.failure]
+    if left:
+        told += f" Measured when asked for (--verbs): {', '.join(left)}, which take long to compile for so many joints."
     return join([tag("h2", "Operations and speed"), table(head, rows), *failed, tag("p", told, cls="note")])
