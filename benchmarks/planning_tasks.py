@@ -124,7 +124,7 @@ def bare(name: str) -> Robot:
 
 
 def ball(mass: float) -> dict[str, Any]:
-    """A solid ball that touches the flange: mass, mass centre and inertia about it."""
+    """A solid ball that touches the flange: mass, centre of mass and inertia about it."""
     return {"mass": mass, "com": (0.0, 0.0, RADIUS), "inertia": (0.4 * mass * RADIUS**2,) * 3}
 
 

@@ -1,4 +1,4 @@
-"""Pictures of the catalogue's machines for machines.md, and of a plan for planning.md: ``make pictures``."""
+"""Pictures of the catalogue's machines for machines.md, of plans for planning.md and the README: ``make pictures``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from pathlib import Path
 import numpy as np
 
 import neuler
+from neuler import plan
+from neuler.plan.pictures import panels
 from neuler.view import draw
 from neuler.view.motions import sample_motion
 from neuler.view.placed import surroundings
+from neuler.view.plans import stroboscope
 from neuler.view.space import drawn, plotting, png
 
 MACHINES = (
     "four_bar", "five_bar", "slider_crank", "sr400", "gough_stewart", "delta", "orthoglide", "planar_3rrr", "eel",
 )  # fmt: skip
-PLAN = "barman_4_1"
+PLAN, REACH = "barman_4_1", "reach"
 FOLDER = Path(__file__).parent / "images"
 DPI = 110
 
@@ -56,20 +59,43 @@ def picture(name: str) -> bytes:
     left, top, right, bottom = ImageChops.difference(whole, Image.new("RGB", size, "white")).getbbox()
     whole = whole.crop((max(left - 8, 0), max(top - 8, 0), min(right + 8, size[0]), min(bottom + 8, size[1])))
     buffer = io.BytesIO()
-    whole.quantize(64, dither=Image.Dither.NONE).save(buffer, format="png", optimize=True)
-    return buffer.getvalue()
+    whole.save(buffer, format="png")
+    return small(buffer.getvalue())
 
 
 def plan_picture() -> bytes:
     """Barman 4.1 in least time, as PNG."""
-    from PIL import Image
-
-    from neuler import plan
-
     arm = neuler.robots.two_link()
     found = plan.Plan(arm, start=[0.0, -2.0], goal=[1.0, -1.0], control_points=80).solve()
-    whole = Image.open(io.BytesIO(png(found.drawn(plotting())))).convert("RGB")
+    return small(png(found.drawn(plotting())))
+
+
+def reach_picture() -> bytes:
+    """The README's motion: the arm at several instants, torques and velocities, as PNG."""
+    robot = neuler.load(Path(__file__).parent.parent / "examples" / "arm.urdf")
+    quick = plan.duration() + 1e-4 * plan.acceleration_effort()
+    found = plan.Plan(robot, quick, start=[-1.4, -1.3, 1.7, -0.5, -1.2, 0], goal=[1, -1.3, 0.5, 0.4, 0.9, 0.5]).solve()
+    assert found.valid
+    samples = found.sample(count=601)
+    figure = plotting()(figsize=(12.5, 4.8), layout="constrained", dpi=110)
+    grid = figure.add_gridspec(2, 3, width_ratios=[1.3, 0.02, 1.0])
+    ax = figure.add_subplot(grid[:, 0], projection="3d")
+    stroboscope(robot, samples.q, 12, ax, tip="tool0")
+    ax.set_box_aspect(np.ptp([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()], axis=1), zoom=1.2)
+    every = panels(found, samples)
+    for k, measure in enumerate(("torque", "velocity")):
+        ax = figure.add_subplot(grid[k, 2])
+        every[measure][0].shares().draw(ax, samples.t)
+        ax.xaxis.label.set_visible(k == 1)
+    return small(png(figure))
+
+
+def small(data: bytes) -> bytes:
+    """A PNG of few colours."""
+    from PIL import Image
+
     buffer = io.BytesIO()
+    whole = Image.open(io.BytesIO(data)).convert("RGB")
     whole.quantize(64, dither=Image.Dither.NONE).save(buffer, format="png", optimize=True)
     return buffer.getvalue()
 
@@ -77,8 +103,9 @@ def plan_picture() -> bytes:
 def main(names: list[str]) -> None:
     """Write them, or those that are named."""
     FOLDER.mkdir(exist_ok=True)
-    for name in names or (*MACHINES, PLAN):
-        data = plan_picture() if name == PLAN else picture(name)
+    special = {PLAN: plan_picture, REACH: reach_picture}
+    for name in names or (*MACHINES, *special):
+        data = special[name]() if name in special else picture(name)
         (FOLDER / f"{name}.png").write_bytes(data)
         print(f"{name}.png: {len(data) / 1000:.0f} kB")
 

@@ -2,7 +2,7 @@
 
     python examples/hua_3r.py             # prints the table, writes hua_3r.png
 
-The runs are those of hua_3r.toml and hua_3r_payload.toml beside this file. Lengths, mass centres, gear ratios, axes,
+The runs are those of hua_3r.toml and hua_3r_payload.toml beside this file. Lengths, centres of mass, gear ratios, axes,
 gains and theta(0) (here q3(0)) are not in the paper, so that its errors can be approached and not reproduced. The
 payload's force is +3 N on the tool, as the paper's algorithm has it: docs/errata.md, Hua (20).
 """

@@ -26,7 +26,7 @@ class Hua:
         return poses, axes
 
     def _seat(self, motor, joint, poses):
-        """Axis and mass centre of a motor in the base frame, and its inertia at rest."""
+        """Axis and centre of mass of a motor in the base frame, and its inertia at rest."""
         carrier = poses[self.index[motor.carrier or joint.parent]]
         own = joint.placement.matrix
         axis = own[:3, :3] @ np.array(joint.axis) if motor.axis is None else np.array(motor.axis)
@@ -93,7 +93,7 @@ class Hua:
         return tau, load, np.array(force), np.array(moment)
 
     def _unified(self, k, poses):
-        """Mass, mass centre and inertia about it of a link with all its motors at rest, in the base frame."""
+        """Mass, centre of mass and inertia about it of a link with all its motors at rest, in the base frame."""
         link, turn = self.robot.links[k], poses[k][:3, :3]
         parts = [(link.mass, turn @ np.array(link.com) + poses[k][:3, 3], turn @ link.inertia_about_com @ turn.T)]
         for joint in self.robot.joints:

@@ -65,7 +65,7 @@ def random_transform(rng):
 
 
 def random_link(rng, name):
-    """Mass, mass centre and a possible inertia (that of a cloud of particles) about it."""
+    """Mass, centre of mass and a possible inertia (that of a cloud of particles) about it."""
     s = rng.normal(scale=0.15, size=(3, 6))
     second = s @ s.T / 6
     mass = rng.uniform(0.5, 3.0)

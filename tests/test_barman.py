@@ -126,7 +126,7 @@ def test_friction(seed):
 
 @pytest.mark.parametrize("seed", few(SEEDS[:10], 4))
 def test_weights_as_loads(seed):
-    """Gravity is a force of the base frame at every mass centre: given as such it has the same sensitivities."""
+    """Gravity is a force of the base frame at every centre of mass: given as such it has the same sensitivities."""
     robot = random_robot(seed)
     tree, state = whole_tree(robot), state_of(robot, seed)
     weights = {

@@ -194,7 +194,7 @@ def test_quarter_turns_are_exact():
         ({"a": 1}, {}, "rows must be a sequence"),
         (5, {}, "rows must be a sequence"),
         ([3], {}, "row 1: expected a mapping, a DHRow or four numbers, got int"),
-        ([KhalilRow()], {}, "row 1: expected a mapping, a DHRow or four numbers, got KhalilRow"),
+        ([KhalilRow()], {}, 'row 1: is a KhalilRow; for a table of these write convention="khalil"'),
         ([{"a": 1}], {"convention": "modified"}, "convention must be one of standard, khalil, got 'modified'"),
         ([{}, {"alhpa": 1}], {}, "row 2: unknown key 'alhpa'; did you mean 'alpha'"),
         ([{"Mass": 1}], {}, "unknown key 'Mass'; did you mean 'mass'"),

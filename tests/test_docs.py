@@ -6,6 +6,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,7 @@ def test_examples_in_docstrings(name):
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_on_pages(tmp_path, monkeypatch, page):
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert blocks
     scope: dict[str, object] = {}

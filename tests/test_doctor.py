@@ -44,8 +44,11 @@ def test_a_finding_reads_well():
         (arm(Link("hand", first_moment=(1, 0, 0), inertia=(1, 1, 1))), "a first moment but no mass"),
         (arm(Link("hand", inertia=(1, 1, 1))), "warning: joint 'hinge': moves a mass of 0 kg"),
         (arm(Link("hand")), "warning: robot 'arm': has no mass at all"),
-        (arm(Link.from_com("hand", mass=1, inertia=(-1, 1, 1))), "error: link 'hand': inertia about the mass centre"),
-        (arm(Link("hand", mass=1, first_moment=(1, 0, 0))), "inertia about the mass centre is negative"),
+        (
+            arm(Link.from_com("hand", mass=1, inertia=(-1, 1, 1))),
+            "error: link 'hand': inertia about the centre of mass",
+        ),
+        (arm(Link("hand", mass=1, first_moment=(1, 0, 0))), "inertia about the centre of mass is negative"),
         (arm(Link.from_com("hand", mass=1, inertia=(0.1, 0.1, 0.3))), "warning: link 'hand': no body has"),
         (arm(Link.from_com("hand", mass=1, com=(120, 0, 0), inertia=(1, 1, 1))), "is it in millimetres"),
         (arm(Link.from_com("hand", mass=1, inertia=(200, 200, 200))), "radius of gyration is 14.1421 m"),
@@ -154,7 +157,7 @@ def test_loops_are_examined():
     told = examine(under_actuated())
     assert told[0].severity == "warning"
     assert told[0].subject == "robot 'five_bar'"
-    assert told[0].message == "is under-actuated: it has 2 freedoms, and left_arm moves fewer"
+    assert told[0].message == "is under-actuated: it has 2 degrees of freedom, and left_arm moves fewer"
     assert "redundant constraints: cut (3)" in told[1].message
 
 
@@ -163,7 +166,7 @@ def test_loops_that_leave_no_freedom_are_named():
     joints = [Joint("left", "revolute", "base", "a"), Joint("right", "revolute", "base", "b", at(0.3))]
     roof = Robot("roof", [Link("base"), bar("a"), bar("b")], joints, frames=frames)
     roof = roof.replace(loops=[Loop("ridge", "revolute", "tip", "top")])
-    assert "warning: robot 'roof': does not move: its loops leave no freedom" in found(roof)
+    assert "warning: robot 'roof': does not move: its loops leave no degree of freedom" in found(roof)
 
 
 def test_what_a_loop_moves_has_the_inertia_of_the_whole_loop():

@@ -242,7 +242,7 @@ def test_a_planar_base_on_ice_keeps_its_momentum_in_the_plane():
 
 @pytest.mark.parametrize("seed", range(230, 234))
 def test_inner_forces_change_no_momentum(seed):
-    """Whatever the motors do, the momentum changes by the weight alone, and about the mass centre not at all."""
+    """Whatever the motors do, the momentum changes by the weight alone, and about the centre of mass not at all."""
     robot = floating(seed)
     q, v, tau = states(robot, 10, seed)
     tau[:, :6] = 0.0
@@ -281,7 +281,7 @@ def test_free_tumbling_and_free_fall(seed):
         assert abs(np.linalg.norm(end[0][3:7]) - 1) < 1e-14
     assert drifts[160][:3].max() < 1e-6
     ratios = drifts[20] / drifts[40]
-    assert ratios.min() > 10, f"momentum, energy, mass centre and way converge by {ratios}"
+    assert ratios.min() > 10, f"momentum, energy, centre of mass and way converge by {ratios}"
     assert ratios[3] < 25
 
 
@@ -302,7 +302,7 @@ def test_a_free_rigid_body_tumbles_as_euler_says():
 
 
 def test_a_free_body_in_closed_form():
-    """tau = m (v' + w x v - R^T g); J w' + w x (J w), for a body whose frame is at its mass centre."""
+    """tau = m (v' + w x v - R^T g); J w' + w x (J w), for a body whose frame is at its centre of mass."""
     inertia = np.diag([0.2, 0.3, 0.4])
     body = Robot(
         "brick",

@@ -1,4 +1,4 @@
-"""Free links along a motion: rates, sensitivities, mass centre and momentum."""
+"""Free links along a motion: rates, sensitivities, centre of mass and momentum."""
 
 import warnings
 
@@ -171,7 +171,7 @@ def test_the_momentum_rate_along_a_motion(seed):
 
 
 def test_the_base_counts_where_it_has_mass():
-    """A fixed base of 3 kg at x = 1 m, a slider of 1 kg at x = 5 m: the mass centre is at x = 2 m."""
+    """A fixed base of 3 kg at x = 1 m, a slider of 1 kg at x = 5 m: the centre of mass is at x = 2 m."""
     robot = Robot(
         "slide",
         [Link.from_com("base", mass=3.0, com=(1, 0, 0)), Link.from_com("car", mass=1.0)],
@@ -183,7 +183,7 @@ def test_the_base_counts_where_it_has_mass():
 
 
 def test_far_away_no_digit_is_lost():
-    """Momentum about the mass centre does not know how far the robot has flown."""
+    """Momentum about the centre of mass does not know how far the robot has flown."""
     robot = floating(265)
     q, v, a = states(robot, 10)
     far = q.copy()
@@ -199,7 +199,7 @@ def test_far_away_no_digit_is_lost():
 def test_a_robot_without_mass_has_no_mass_centre():
     robot = Robot("air", [Link("base"), Link("a")], [Joint("j", "revolute", "base", "a", rotor_inertia=1.0)])
     for quantity in ("center_of_mass", "center_of_mass_jacobian", "centroidal_momentum", "centroidal_matrix"):
-        with pytest.raises(RobotError, match="robot 'air' has a mass of 0 kg, so it has no mass centre"):
+        with pytest.raises(RobotError, match="robot 'air' has a mass of 0 kg, so it has no centre of mass"):
             robot.compile(quantity)
 
 

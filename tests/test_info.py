@@ -40,7 +40,7 @@ def test_the_mobility_of_every_robot_with_loops(capsys, name):
     assert np.abs(gap).max() < 1e-12
     told = shown(capsys, "info", name)
     velocities = sum(joint.nv for joint in robot.moving_joints)
-    assert f"freedoms            {facts.freedoms} = {velocities} velocities of the joints - {facts.rank} " in told
+    assert f"degrees of freedom  {facts.freedoms} = {velocities} joint velocities - {facts.rank} " in told
     for joint in robot.moving_joints:
         if not joint.type.always_passive:
             place = r"q\[[\d:]+\]" + (r" qd\[[\d:]+\]" if joint.name in facts.independent else "")
@@ -174,4 +174,4 @@ def test_every_robot_floats_from_the_command_line(capsys, name):
 def test_a_floating_four_bar_has_one_crank_more_than_its_base(capsys):
     told = shown(capsys, "info", "four_bar", "--floating")
     assert "crank: revolute q[7] qd[6], driven -> crank" in told
-    assert "7 = 9 velocities of the joints - 2 " in told
+    assert "7 = 9 joint velocities - 2 " in told

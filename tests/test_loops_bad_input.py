@@ -236,7 +236,7 @@ def test_frames_on_one_body_close_no_loop():
         ((FINE,), {"independent": 3}, "independent must be names of joints, got 3"),
         ((FINE,), {"independent": ["elbow", "left_arm"]}, "no moving joint 'elbow'; it has 'left_arm', 'left_forearm'"),
         ((FINE,), {"independent": ["left_arm", "left_arm"]}, "a joint is named twice in left_arm, left_arm"),
-        (([2.2],), {"independent": "left_arm"}, r"2 freedoms, but the joints \(left_arm\) decide 1"),
+        (([2.2],), {"independent": "left_arm"}, r"2 degrees of freedom, but the joints \(left_arm\) decide 1"),
     ],
 )  # fmt: skip
 def test_assembly_refuses(arguments, options, message):
@@ -267,8 +267,8 @@ def test_kernels_refuse(quantity, options, message):
     ("names", "message"),
     [
         (("left_arm", "right_arm", "left_forearm"), "3 velocities, which cannot all be"),
-        (("left_arm",), r"robot 'five_bar' has 2 freedoms, but the joints \(left_arm\) decide 1 of them"),
-        ((), r"robot 'five_bar' has 2 freedoms, but the joints \(none\) decide 0"),
+        (("left_arm",), r"robot 'five_bar' has 2 degrees of freedom, but the joints \(left_arm\) decide 1 of them"),
+        ((), r"robot 'five_bar' has 2 degrees of freedom, but the joints \(none\) decide 0"),
         (("nobody", "left_arm"), "robot 'five_bar': has no moving joint 'nobody'; it has 'left_arm', 'left_forearm'"),
         (("left_arm", "left_arm"), "a joint is named twice in left_arm, left_arm"),
         ((4.0, "left_arm"), "no moving joint 4.0"),

@@ -145,7 +145,7 @@ def test_parts_that_do_not_exist_or_stand_twice():
     with pytest.raises(RobotError, match=r"a joint is named twice in shoulder, ball, ball\.wx"):
         robot.with_independent("shoulder", "ball", "ball.wx")
     with pytest.raises(
-        RobotError, match="4 freedoms; shoulder, ball have 6 velocities, which cannot all be independent"
+        RobotError, match="4 degrees of freedom; shoulder, ball have 6 velocities, which cannot all be independent"
     ):
         robot.with_independent("shoulder", "ball")
     with pytest.raises(RobotError, match="joint 'ball', which turns by a quaternion, some velocities are independent"):

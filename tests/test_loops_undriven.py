@@ -42,9 +42,9 @@ def test_a_structure_has_nothing_to_move():
     facts = machine.mobility
     assert (facts.freedoms, facts.rank, facts.independent) == (0, 2, ())
     for verb in ("inverse_dynamics", "forward_dynamics", "mass_matrix", "tree_motion", "reaction_wrenches"):
-        with pytest.raises(RobotError, match="'triangle' has no freedom: its loops hold every joint"):
+        with pytest.raises(RobotError, match="'triangle' has no degree of freedom: its loops hold every joint"):
             machine.compile(verb)
-    with pytest.raises(RobotError, match="'triangle' has no freedom"):  # a verb says so when it is called
+    with pytest.raises(RobotError, match="'triangle' has no degree of freedom"):  # a verb says so when it is called
         machine.inverse_dynamics(facts.reference, [], [])
     q = machine.assemble([]).q
     close(q, facts.reference, 1e-12)
@@ -62,7 +62,8 @@ def test_too_few_motors_are_named():
     assert facts.independent[0] == "left_arm"
     for verb in UNDRIVEN:
         with pytest.raises(
-            RobotError, match=rf"{verb}: robot 'five_bar' has 2 freedoms, of which its motors \(left_arm\) decide 1"
+            RobotError,
+            match=rf"{verb}: robot 'five_bar' has 2 degrees of freedom, of which its motors \(left_arm\) decide 1",
         ):
             lame.compile(verb)
     with pytest.raises(RobotError, match=r"reactions: .*under-actuated"):
@@ -129,7 +130,9 @@ def test_motors_that_do_not_decide_are_named():
     assert machine.with_passive("joint6").active_names == machine.active_names
     lame = machine.with_passive("joint7")
     assert lame.active_names == tuple(name for name in machine.active_names if name != "joint7")
-    with pytest.raises(RobotError, match=r"'sr400' has 6 freedoms, of which its motors .* decide 5 at its reference"):
+    with pytest.raises(
+        RobotError, match=r"'sr400' has 6 degrees of freedom, of which its motors .* decide 5 at its reference"
+    ):
         lame.compile("inverse_dynamics")
 
 
@@ -197,9 +200,11 @@ def test_a_motor_that_the_loop_holds_decides_nothing():
     facts = machine.mobility
     assert (facts.freedoms, facts.driven, machine.active_names) == (1, 0, ("crank",))
     assert facts.independent in (("sx",), ("sy",), ("sz",))
-    with pytest.raises(RobotError, match=r"1 freedom, of which its motors \(crank\) decide 0 at its reference"):
+    with pytest.raises(
+        RobotError, match=r"1 degree of freedom, of which its motors \(crank\) decide 0 at its reference"
+    ):
         machine.compile("inverse_dynamics")
-    with pytest.raises(RobotError, match=r"1 freedom, but the joints \(crank\) decide 0 of them"):
+    with pytest.raises(RobotError, match=r"1 degree of freedom, but the joints \(crank\) decide 0 of them"):
         machine.with_independent("crank")
     for one in (machine, machine.with_independent("sx")):
         assert np.isfinite(one.mass_matrix(facts.reference)).all()
@@ -210,7 +215,7 @@ def test_a_motor_that_the_loop_holds_decides_nothing():
 def test_mobility_prints_short():
     text = repr(robots.sr400().mobility)
     assert len(text) < 300
-    assert text.startswith("<mobility: 6 freedoms, 2 independent of 5 constraints; independent: ")
+    assert text.startswith("<mobility: 6 degrees of freedom, 2 independent of 5 constraints; independent: ")
 
 
 # ---- machines without inertia --------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def test_sensitivities_by_differences_are_those_of_the_kernel(name):
 def test_sensitivities_of_more_motors_than_freedoms():
     robot = neuler.robots.five_bar()
     robot = robot.replace(joints=[dataclasses.replace(joint, role="driven") for joint in robot.joints])
-    assert any("4 motors for 2 freedoms" in finding.message for finding in robot.check())
+    assert any("4 motors for 2 degrees of freedom" in finding.message for finding in robot.check())
     q = sample_motion(robot).q[-1]
     exact = robot.inverse_dynamics_sensitivities(q, np.zeros(2), np.zeros(2))[0]
     assert exact.shape == (4, 2)

@@ -325,7 +325,7 @@ def test_at_rest_the_motors_hold_the_gradient_of_the_potential(name):
 
 
 def test_massless_legs_leave_the_platform_alone():
-    """B^T tau = m (a - g), I wd + w x I w, with the classical B and a mass centre off the platform's origin."""
+    """B^T tau = m (a - g), I wd + w x I w, with the classical B and a centre of mass off the platform's origin."""
     rng = np.random.default_rng(3)
     plate = random_link(rng, "plate")
     gravity = np.array([1.0, -2.0, -9.0])

@@ -127,7 +127,9 @@ def test_legs_without_motors():
     robot = delta.with_passive(*delta.active_names)
     assert (robot.active_names, robot.nu, robot.mobility.driven) == ((), 0, 0)
     q = robot.inverse_kinematics(place(robot, robot.reference)).q  # geometry needs none
-    message = r"inverse_dynamics: robot 'delta' has 3 freedoms, of which its motors \(none\) decide 0 at its reference"
+    message = (
+        r"inverse_dynamics: robot 'delta' has 3 degrees of freedom, of which its motors \(none\) decide 0 at its ref"
+    )
     with pytest.raises(RobotError, match=message):
         robot.inverse_dynamics(q, STILL, STILL)
     with pytest.raises(
@@ -135,7 +137,7 @@ def test_legs_without_motors():
     ):
         robot.compile("forward_dynamics")
     with pytest.raises(
-        RobotError, match="forward_kinematics: robot 'delta' has 3 freedoms, of which its motors decide 0"
+        RobotError, match="forward_kinematics: robot 'delta' has 3 degrees of freedom, of which its motors decide 0"
     ):
         robot.forward_kinematics([])
     for quantity in ("mass_matrix", "gravity_force"):
@@ -147,12 +149,12 @@ def test_fewer_motors_than_freedoms():
     delta = machine("delta")
     robot = delta.with_passive("leg2.motor")
     assert (robot.nv, robot.nu, robot.mobility.driven, robot.independent) == (3, 2, 2, ("platform",))
-    decided = r"robot 'delta' has 3 freedoms, of which its motors \(leg1.motor, leg3.motor\) decide 2 .* under-actuated"
+    decided = r"'delta' has 3 degrees of freedom, of which its motors \(leg1.motor, leg3.motor\) decide 2 .* under"
     for quantity in ("inverse_dynamics", "platform_jacobian", "reaction_wrenches"):
         with pytest.raises(RobotError, match=rf"{quantity}: {decided}"):
             robot.compile(quantity)
     with pytest.raises(
-        RobotError, match=r"forward_kinematics: robot 'delta' has 3 freedoms, of which its motors decide 2"
+        RobotError, match=r"forward_kinematics: robot 'delta' has 3 degrees of freedom, of which its motors decide 2"
     ):
         robot.forward_kinematics([0.5, 0.5])
     q = robot.inverse_kinematics([0.05, 0.02, -0.55]).q
@@ -182,9 +184,11 @@ def test_legs_that_hold_the_platform_still():
     still = robot.replace(joints=joints, reference=reference, independent=None)
     assert still.mobility.freedoms == still.nv == 0
     for quantity in ("inverse_dynamics", "forward_dynamics", "platform_jacobian", "mass_matrix", "singularity"):
-        with pytest.raises(RobotError, match="robot 'gough_stewart' has no freedom: its loops hold every joint"):
+        with pytest.raises(
+            RobotError, match="robot 'gough_stewart' has no degree of freedom: its loops hold every joint"
+        ):
             still.compile(quantity)
-    with pytest.raises(RobotError, match=r"robot 'gough_stewart' has 0 freedoms; platform have 6 velocities"):
+    with pytest.raises(RobotError, match=r"robot 'gough_stewart' has 0 degrees of freedom; platform have 6 velocities"):
         robot.replace(joints=joints, reference=reference)
 
 
@@ -212,7 +216,7 @@ def test_legs_that_move_while_the_platform_stands():
     assert (robot.nv, robot.nu, robot.independent) == (7, 7, None)
     assert robot.mobility.independent == robot.active_names  # its motors, the wrist among them
     with pytest.raises(
-        RobotError, match=r"robot 'swaying' has 7 freedoms, but the joints \(platform\) decide 6 of them"
+        RobotError, match=r"robot 'swaying' has 7 degrees of freedom, but the joints \(platform\) decide 6 of them"
     ):
         robot.with_independent("platform")
 

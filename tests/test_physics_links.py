@@ -102,7 +102,7 @@ def test_kinematics_of_any_tree(seed):
 
 
 def _reactions_by_hand(robot, q, qd, qdd, applied=None):
-    """Newton and Euler for every link in the world's axes, at its mass centre; then moments at link origins.
+    """Newton and Euler for every link in the world's axes, at its centre of mass; then moments at link origins.
 
     ``applied`` holds wrenches on named frames, in their own axes.
     """

@@ -220,7 +220,7 @@ def test_a_delta_robot():
 
 
 def test_a_cart_without_a_motor_is_moved_by_its_arm():
-    """Nothing pushes along the rail: momentum stays zero, and the common mass centre where it was."""
+    """Nothing pushes along the rail: momentum stays zero, and the common centre of mass where it was."""
     joints = [
         Joint("rail", "prismatic", "base", "cart", axis=(1, 0, 0), role="passive"),
         Joint("hinge", "revolute", "cart", "arm", axis=(0, 0, 1)),

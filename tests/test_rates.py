@@ -163,7 +163,7 @@ def test_external_wrenches_and_their_rates(seed):
 
 @each
 def test_a_force_that_stands_still_in_space_has_component_rates(seed):
-    """A lift against gravity at every mass centre, f' = 0: its components change by -omega x f."""
+    """A lift against gravity at every centre of mass, f' = 0: its components change by -omega x f."""
     robot, state = case(seed)
     tree = whole_tree(robot)
     poses = world_poses(tree, placements(tree, state[0]))
@@ -185,7 +185,7 @@ def test_a_force_that_stands_still_in_space_has_component_rates(seed):
 
 
 def in_space(tree, derivatives):
-    """Positions and their derivatives in the axes of the base: origins, then mass centres, then turning."""
+    """Positions and their derivatives in the axes of the base: origins, then centres of mass, then turning."""
     q = derivatives[0]
     rows = []
     for body, (r, p), motion in zip(

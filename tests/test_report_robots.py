@@ -30,7 +30,7 @@ def page_of(robot, **options):
 def test_report_on_a_loop():
     page = page_of(neuler.robots.five_bar(), verbs=["inverse_dynamics"])
     for expected in (
-        "Robot report", "another closed pose", "Mobility", "2 = 4 velocities of the joints - 2 independent",
+        "Robot report", "another closed pose", "Mobility", "2 = 4 joint velocities - 2 independent",
         "Loops", "left_forearm: revolute q[1], passive", "Test motion", "Forces of the motors", "Reactions",
         "Sensitivities", "Operations and speed",
     ):  # fmt: skip
@@ -91,9 +91,9 @@ def test_report_on_couplings():
 
 def test_report_on_too_few_motors_and_on_a_loop_afloat():
     page = page_of(under_actuated())
-    assert "is under-actuated: it has 2 freedoms, and left_arm moves fewer" in page
+    assert "is under-actuated: it has 2 degrees of freedom, and left_arm moves fewer" in page
     assert "Reactions" not in page
-    assert "its motors do not decide all of its 2 freedoms" in page
+    assert "its motors do not decide all of its 2 degrees of freedom" in page
     page = page_of(afloat())
     assert "No motor moves root_joint" in page
     assert "N m/rad" in page_of(neuler.robots.four_bar())  # one number is not drawn as a map

@@ -170,7 +170,7 @@ _SAME = np.zeros((20, 6))
         ({"q0": np.zeros((3, 6)), "qd0": np.zeros((4, 6))}, ["broadcast", "(3, 6)", "(4, 6)"]),
         ({"q0": ["a"] * 6}, ["q0", "real numbers"]),
         ({"q0": np.zeros(6, complex)}, ["q0", "real numbers"]),
-        ({"tau": np.zeros(6)}, ["tau", "(..., 1, 6)", "held"]),
+        ({"tau": np.zeros(6)}, ["tau", "held", "steps=1000"]),
         ({"tau": np.zeros((10, 5))}, ["tau", "6"]),
         ({"tau": np.zeros((0, 6))}, ["tau", "no steps"]),
         ({"tau": np.zeros((10, 6)), "steps": 20}, ["tau", "10", "20"]),

@@ -31,7 +31,7 @@ def lagrange(kinetic, potential, coordinates):
 
 
 def body(mass, inertia, position, rotation):
-    """Kinetic energy of a body by its mass centre's position and its rotation in the world."""
+    """Kinetic energy of a body by its centre of mass's position and its rotation in the world."""
     v = position.diff(TIME)
     spin = rotation.T * rotation.diff(TIME)
     w = sp.Matrix([spin[2, 1], spin[0, 2], spin[1, 0]])
@@ -75,7 +75,7 @@ def coordinates(n):
 
 @pytest.mark.parametrize("pull", [(0, 0, 0), (0, "-9.81", 0), ("3", "-9.81", "0.5")])
 def test_two_link_planar_arm(pull):
-    """Barman 4.1: L = 0.4, mass centre at 0.2, m = 0.5, I = 0.1; also hung in a gravity it does not have."""
+    """Barman 4.1: L = 0.4, centre of mass at 0.2, m = 0.5, I = 0.1; also hung in a gravity it does not have."""
     x, y = coordinates(2)
     m, i, length, half = sp.Rational(1, 2), sp.Rational(1, 10), sp.Rational(2, 5), sp.Rational(1, 5)
     first = half * sp.Matrix([sp.cos(x), sp.sin(x), 0])

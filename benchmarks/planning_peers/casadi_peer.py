@@ -24,7 +24,7 @@ MUMPS = {"mumps_pivot_order": 0, "mumps_permuting_scaling": 0, "mumps_scaling": 
 
 
 def two_link_torques(q: Any, qd: Any, qdd: Any) -> Any:
-    """The closed form, angles relative; inertia about the mass centres."""
+    """The closed form, angles relative; inertia about the centres of mass."""
     p = problems.TWO_LINK
     m, I, l = p["mass"], p["inertia"], p["length"]
     c = l / 2

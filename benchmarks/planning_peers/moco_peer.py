@@ -17,7 +17,7 @@ def arm() -> osim.Model:
     model.setGravity(osim.Vec3(0))
     parent, at = model.getGround(), osim.Vec3(0)
     for k in range(2):
-        # about the mass centre; the axes across the plane's normal do not move
+        # about the centre of mass; the axes across the plane's normal do not move
         body = osim.Body(f"link{k}", p["mass"], osim.Vec3(-p["length"] / 2, 0, 0), osim.Inertia(1, 1, p["inertia"]))
         model.addBody(body)
         joint = osim.PinJoint(f"joint{k}", parent, at, osim.Vec3(0), body, osim.Vec3(-p["length"], 0, 0), osim.Vec3(0))

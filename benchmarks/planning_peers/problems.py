@@ -28,7 +28,7 @@ TWO_LINK = {
     "torque": 10.0,
     "guess": 1.0,
 }
-"""Barman 4.1: equal links, mass centres at half their lengths, no gravity; ``guess`` is the first duration."""
+"""Barman 4.1: equal links, centres of mass at half their lengths, no gravity; ``guess`` is the first duration."""
 
 UR5 = {
     "urdf": "ur_description/urdf/ur5_robot.urdf",

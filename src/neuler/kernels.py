@@ -63,17 +63,17 @@ class Kernel(Compiled):
     >>> kernel.ufunc.signature
     '(2),(2),(2)->(2)'
 
-    Options may be given at the call: the variant of the kernel that has them is made once, and found again.
-    Where an option names frames or parameters, a mapping gives their values at the same time.
+    Options may be given in the call: the kernel with these options is made once and found again. Where an option names
+    frames or parameters, a mapping gives their values at the same time.
 
     >>> robot.jacobian([0.1, 0.2], frame="link1", reference="world").shape
     (6, 2)
     >>> kernel([0.1, 0.2], [0.0, 0.0], [1.0, 0.0], loads={"link2": [0.0, -5.0, 0.0, 0.0, 0.0, 0.0]}).shape
     (2,)
 
-    A quaternion that is no rotation (its length is not one) is an error in one state; in a batch its state gives NaN,
-    and a warning says which. Robots with loops give NaN at singular poses and at positions where their loops are open,
-    with a warning that says why.
+    A quaternion whose length is not one raises an error in a single state; in a batch the results of its row are NaN,
+    and a warning says which. Robots with loops return NaN at singular poses and at positions where their loops are
+    open, with a warning that says why.
     """
 
     _decided = Compiled._decided | {"robot", "quantity", "options"}

@@ -29,6 +29,15 @@ def vector(values: Iterable[float]) -> str:
     return " ".join(number(x if abs(x) > 1e-15 else 0.0, 4) for x in values)
 
 
+def degrees(n: int) -> str:
+    """Degrees of freedom, with their number.
+
+    >>> degrees(1), degrees(6)
+    ('1 degree of freedom', '6 degrees of freedom')
+    """
+    return f"{n} degree{'s' * (n != 1)} of freedom"
+
+
 def count(n: int, what: str) -> str:
     """A number with its noun.
 

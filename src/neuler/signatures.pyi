@@ -21,14 +21,21 @@ class InverseDynamicsMore(tuple[Array, ...]):
     def cuts(self) -> Array: ...
 
 class InverseDynamics(Kernel):
-    """Forces for a motion: tau = M(q) qdd + h(q, qd) - J^T wrench, Khalil (12); in loops (55)-(57), (66).
+    """Joint forces for a motion, (nu), in N m and N: tau = M(q) qdd + h(q, qd) - J(q)^T w.
 
-    ``external`` names frames with a wrench in their own axes, ``loads`` frames with one in the base's axes;
-    ``reactions`` adds the reaction wrenches. Where more joints are driven than the robot has freedoms, the forces are
-    the least (in the sum of their squares) of all that do it.
+    h is the bias force (Coriolis, centrifugal, gravity, friction, springs), w are external wrenches. Khalil (12); with
+    loops (55)-(57), (66).
+
+    ``external`` names frames on which a wrench (force; moment) acts, in the frame's own axes; ``loads`` names frames on
+    which one acts in the base's axes. Each adds an input, ``wrench_FRAME`` or ``load_FRAME``. ``reactions=True``
+    returns the reaction wrenches, too. If more joints are driven than the robot has degrees of freedom, tau is the
+    solution with the least sum of squares.
 
     >>> import neuler
-    >>> neuler.robots.two_link().inverse_dynamics([0.1, 0.2], [0.0, 0.0], [0.0, 0.0]).shape
+    >>> arm = neuler.robots.two_link()
+    >>> arm.inverse_dynamics([0.1, 0.2], [0.0, 0.0], [0.0, 0.0]).shape
+    (2,)
+    >>> arm.inverse_dynamics([0.1, 0.2], [0.0, 0.0], [0.0, 0.0], loads={"link2": [0, -5, 0, 0, 0, 0]}).shape
     (2,)
     """
 
@@ -48,11 +55,17 @@ class ForwardDynamicsMore(tuple[Array, ...]):
     def cuts(self) -> Array: ...
 
 class ForwardDynamics(Kernel):
-    """The motion that forces make: qdd = M(q)^-1 (tau + J^T wrench - h(q, qd)).
+    """Accelerations for given forces, (nv): qdd = M(q)^-1 (tau + J(q)^T w - h(q, qd)).
 
-    Of a tree by articulated bodies, Khalil (34)-(44), or by ``method`` "nasser" (Nasser 2) or "walker_orin" (columns
-    of M by inverse dynamics); with couplings or loops by the reduced matrix, (58). ``reactions`` adds the reaction
-    wrenches.
+    For a tree by the articulated-body algorithm, Khalil (34)-(44); ``method`` "nasser" (Nasser 2) and "walker_orin"
+    (columns of M by inverse dynamics) are independent of it. With couplings or loops from the reduced mass matrix,
+    (58). ``external``, ``loads`` and ``reactions`` as for ``inverse_dynamics``.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> tau = arm.inverse_dynamics(q, qd, [1.0, 2.0])
+    >>> np.allclose(arm.forward_dynamics(q, qd, tau), [1.0, 2.0])
+    True
     """
 
     @overload
@@ -71,11 +84,19 @@ class HybridDynamicsMore(tuple[Array, ...]):
     def cuts(self) -> Array: ...
 
 class HybridDynamics(Kernel):
-    """Joints named in ``motion`` are given accelerations, the others forces; the rest is found.
+    """Forces of some joints and accelerations of the others, (nu); the rest of both is given.
 
-    By default the driven joints are given their motion: then it finds their forces, and the accelerations of
-    elastic and passive joints, Khalil (72)-(82), and of free links, (89)-(100). ``given`` and ``found`` have a number
-    for every one of tau; in loops the joints given their motion must be independent of each other.
+    For the joints named in ``motion`` the input ``given`` holds accelerations and the result ``found`` their forces;
+    for all others ``given`` holds forces and ``found`` accelerations. By default ``motion`` are the driven joints: the
+    result is then the motors' forces, and the accelerations of elastic and passive joints, Khalil (72)-(82), and of
+    free links, (89)-(100). With loops the joints in ``motion`` must be independent of each other.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> tau = arm.inverse_dynamics(q, qd, [1.0, 2.0])
+    >>> found = arm.hybrid_dynamics(q, qd, [1.0, tau[1]], motion="joint1")  # acceleration of joint1, force of joint2
+    >>> np.allclose(found, [tau[0], 2.0])
+    True
     """
 
     @overload
@@ -86,7 +107,15 @@ class HybridDynamics(Kernel):
     def __call__(self, q: ArrayLike, qd: ArrayLike, given: ArrayLike, *more: ArrayLike, motion: Names | None = ..., external: Values = ..., loads: Values = ..., reactions: bool = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class MassMatrix(Kernel):
-    """M(q), (nv, nv), rotor inertia included: A of Khalil (7), by composite links; A_c = G^T A G of (58) in loops."""
+    """Mass matrix M(q), (nv, nv), symmetric, rotor inertia included: kinetic energy = qd . M qd / 2.
+
+    A of Khalil (7), by composite links; with loops A_c = G^T A G of (58).
+
+    >>> import neuler
+    >>> M = neuler.robots.two_link().mass_matrix([0.1, 0.2])
+    >>> M.shape, bool(M[0, 1] == M[1, 0])
+    ((2, 2), True)
+    """
 
     @overload
     def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
@@ -94,9 +123,15 @@ class MassMatrix(Kernel):
     def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class BiasForce(Kernel):
-    """h(q, qd), (nv): Coriolis, centrifugal, gravity, friction and spring forces; H of Khalil (7), H_c of (58).
+    """Bias force h(q, qd), (nv): Coriolis, centrifugal, gravity, friction and spring forces.
 
-    Load-dependent friction is no part of it: it acts on tau, which ``inverse_dynamics`` gives with it.
+    tau = M(q) qdd + h(q, qd) for a tree. H of Khalil (7); with loops H_c of (58). Load-dependent friction is not part
+    of it: it acts on tau, and ``inverse_dynamics`` includes it.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> np.allclose(arm.bias_force(q, qd), arm.inverse_dynamics(q, qd, [0.0, 0.0]))
+    True
     """
 
     @overload
@@ -105,7 +140,13 @@ class BiasForce(Kernel):
     def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class GravityForce(Kernel):
-    """The force that holds the robot still, (nv): the gradient of the potential energy."""
+    """Force that holds the robot still, (nv): the gradient of the potential energy, springs included.
+
+    >>> import neuler, numpy as np
+    >>> arm = neuler.robots.two_link()
+    >>> np.allclose(arm.gravity_force([0.1, 0.2]), arm.bias_force([0.1, 0.2], [0.0, 0.0]))
+    True
+    """
 
     @overload
     def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
@@ -113,9 +154,15 @@ class GravityForce(Kernel):
     def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CoriolisMatrix(Kernel):
-    """C(q, qd), (nv, nv): C qd are the Coriolis and centrifugal forces, and dM/dt - 2 C is skew-symmetric.
+    """Coriolis matrix C(q, qd), (nv, nv): C qd are the Coriolis and centrifugal forces.
 
-    By composite links (Echeandia and Wensing 2021); with couplings or loops G^T (C G + A dG/dt).
+    The matrix dM/dt - 2 C is skew-symmetric. By composite links (Echeandia and Wensing 2021); with couplings or loops
+    G^T (C G + A dG/dt).
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), np.array([0.1, 0.2]), np.array([0.3, 0.4])
+    >>> np.allclose(arm.coriolis_matrix(q, qd) @ qd, arm.bias_force(q, qd) - arm.gravity_force(q))
+    True
     """
 
     @overload
@@ -124,8 +171,14 @@ class CoriolisMatrix(Kernel):
     def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class GeneralizedForce(Kernel):
-    """M(q) qdd + h(q, qd) - J^T wrench along the robot's own velocities, (nv): of a parallel robot the bracket of
-    Khalil (66). Of a tree it is ``inverse_dynamics``; of others G_a^T tau; both without load-dependent friction.
+    """Force along the robot's own velocities, (nv): M(q) qdd + h(q, qd) - J(q)^T w.
+
+    For a tree this is ``inverse_dynamics``; for other robots it is actuation_matrix^T tau, for a parallel robot the
+    bracket of Khalil (66). Load-dependent friction is not part of it: it acts on tau.
+
+    >>> import neuler
+    >>> neuler.robots.four_bar().generalized_force([1.5707963, 0.0, 1.5707963], [0.0], [0.0]).shape
+    (1,)
     """
 
     @overload
@@ -134,9 +187,14 @@ class GeneralizedForce(Kernel):
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class ActuationMatrix(Kernel):
-    """Velocities of the joints in tau by the robot's own, (nu, nv): mass_matrix qdd + bias = actuation_matrix^T tau.
+    """Velocities of the joints in tau per velocity of the robot, (nu, nv): v_tau = actuation_matrix qd.
 
-    Of a tree the unit matrix; of a parallel robot the inverse of the platform's Jacobian.
+    Its transpose turns tau into generalized force: mass_matrix qdd + bias_force = actuation_matrix^T tau. For a tree it
+    is the identity; for a parallel robot the inverse of the platform's Jacobian.
+
+    >>> import neuler
+    >>> neuler.robots.two_link().actuation_matrix([0.1, 0.2]).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
 
     @overload
@@ -145,10 +203,15 @@ class ActuationMatrix(Kernel):
     def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class ReactionWrenches(Kernel):
-    """Of the antecedent on each link, of the ground on the base (row 0), (links, 6): Khalil (26)-(30).
+    """Wrenches of each parent link on its child, (links, 6): (force; moment), N and N m.
 
-    (force; moment) in the link's frame at its origin. What rigid links leave undecided, the forces of redundant
-    constraints (those across the plane of a planar loop), is taken as zero.
+    Row k belongs to ``robot.links[k]``, in that link's frame at its origin; row 0 is what the ground exerts on the
+    base. Khalil (26)-(30). Forces of redundant constraints, which rigid links leave undetermined (those across the
+    plane of a planar loop), are set to zero.
+
+    >>> import neuler
+    >>> neuler.robots.two_link().reaction_wrenches([0.1, 0.2], [0.0, 0.0], [0.0, 0.0]).shape
+    (3, 6)
     """
 
     @overload
@@ -157,9 +220,14 @@ class ReactionWrenches(Kernel):
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class LoopWrenches(Kernel):
-    """Of the first frame of each cut joint on the second, (loops, 6): (force; moment) in the second frame.
+    """Wrenches in the cut joints, (loops, 6): (force; moment) of the first frame on the second, in the second.
 
-    Forces of redundant constraints are taken as zero.
+    Forces of redundant constraints are set to zero.
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> machine.loop_wrenches(machine.neutral(), [0.0], [0.0]).shape
+    (1, 6)
     """
 
     @overload
@@ -168,11 +236,14 @@ class LoopWrenches(Kernel):
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class LinkPoses(Kernel):
-    """Homogeneous matrices in the base frame, of all links (links, 4, 4) or of one named ``frame`` (4, 4).
+    """Poses in the base frame, homogeneous matrices: of all links, (links, 4, 4), or of one ``frame``, (4, 4).
+
+    A point x of a link is at R x + p in the base frame.
 
     >>> import neuler
-    >>> neuler.robots.two_link().link_poses([0.0, 0.0]).shape
-    (3, 4, 4)
+    >>> arm = neuler.robots.two_link()
+    >>> arm.link_poses([0.0, 0.0]).shape, arm.link_poses([0.0, 0.0], frame="link2").shape
+    ((3, 4, 4), (4, 4))
     """
 
     @overload
@@ -181,7 +252,15 @@ class LinkPoses(Kernel):
     def __call__(self, q: ArrayLike, *more: ArrayLike, frame: str | None = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class LinkVelocities(Kernel):
-    """Screws (linear; angular) in the frame's own axes at its own origin, of all links (links, 6) or one ``frame``."""
+    """Velocities (linear; angular), m/s and rad/s, of all links, (links, 6), or of one ``frame``, (6).
+
+    In the frame's own axes, at its own origin.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> np.allclose(arm.link_velocities(q, qd, frame="link2"), arm.jacobian(q, frame="link2") @ qd)
+    True
+    """
 
     @overload
     def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, frame: str | None = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
@@ -194,9 +273,15 @@ class LinkMotionsResult(NamedTuple):
     jerks: Array
 
 class LinkMotions(Kernel):
-    """Velocity, acceleration and jerk of all links, (links, 6) each, or of one ``frame``, Guarino (3)-(9).
+    """Velocities, accelerations, jerks (linear; angular) of all links, (links, 6) each, or of one ``frame``.
 
-    (linear; angular) each, inertial derivatives at the frame's origin in its own axes, gravity not included.
+    Inertial derivatives at the frame's origin, in its own axes; gravity is not included. Guarino (3)-(9).
+
+    >>> import neuler
+    >>> still = [0.0, 0.0]
+    >>> found = neuler.robots.two_link().link_motions([0.1, 0.2], [1.0, 0.0], still, still)
+    >>> found.accelerations.shape
+    (3, 6)
     """
 
     @overload
@@ -205,9 +290,14 @@ class LinkMotions(Kernel):
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, qddd: ArrayLike, *more: ArrayLike, frame: str | None = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class Jacobian(Kernel):
-    """Of ``frame`` (default: ``robot.tip``), (6, nv): its screw (linear; angular) at its origin by qd.
+    """Jacobian of ``frame``, (6, nv): J qd is its velocity (linear; angular) at its origin.
 
-    In its own axes (``reference="link"``) or in the base's ("world").
+    In the frame's own axes (``reference="link"``) or in the base's (``reference="world"``). Without ``frame`` that of
+    ``robot.tip``, the link behind the most moving joints.
+
+    >>> import neuler
+    >>> neuler.robots.puma560().jacobian([0.1] * 6, frame="dh6", reference="world").shape
+    (6, 6)
     """
 
     @overload
@@ -216,11 +306,11 @@ class Jacobian(Kernel):
     def __call__(self, q: ArrayLike, *more: ArrayLike, frame: str | None = ..., reference: str = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class Integrate(Kernel):
-    """Where q is after the velocity qd has lasted dt (s), qd constant in each link's own frame.
+    """Position after dt seconds at velocity qd, (nq); qd is constant in each link's own frame.
 
-    q + dt qd where positions are plain numbers; free links screw along, exactly, and their quaternions keep the
-    length one. With loops the independent joints go so, the others along G and then to where the loops are closed
-    again; NaN where a step is too long for that. ``robot.difference`` is its inverse on one branch.
+    q + dt qd for plain coordinates. Free links follow the screw motion exactly, and quaternions keep their unit length.
+    With loops the independent joints move so, and the dependent ones follow and are closed again; NaN where the step is
+    too long for that. ``robot.difference`` is the inverse.
 
     >>> import neuler
     >>> drone = neuler.robots.two_link().with_free_base()
@@ -239,7 +329,16 @@ class EnergyResult(NamedTuple):
     potential: Array
 
 class Energy(Kernel):
-    """Kinetic energy (rotors included) and potential energy (springs included), in joule."""
+    """Kinetic energy, rotors included, and potential energy, springs included, in J.
+
+    The potential energy is zero where the centre of mass is level with the base frame's origin and no spring is
+    strained.
+
+    >>> import neuler
+    >>> found = neuler.robots.two_link().energy([0.0, 0.0], [1.0, 0.0])
+    >>> bool(found.kinetic > 0)
+    True
+    """
 
     @overload
     def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> EnergyResult: ...
@@ -247,7 +346,12 @@ class Energy(Kernel):
     def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class Momentum(Kernel):
-    """(linear; angular) momentum of all links in the base frame, about its origin, (6)."""
+    """Momentum (linear; angular) of all links, (6), in the base frame about its origin: kg m/s, kg m^2/s.
+
+    >>> import neuler
+    >>> neuler.robots.two_link().momentum([0.0, 0.0], [1.0, 0.0]).shape
+    (6,)
+    """
 
     @overload
     def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
@@ -255,7 +359,7 @@ class Momentum(Kernel):
     def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CenterOfMass(Kernel):
-    """Mass centre of all links in the base frame (m): sum m x / sum m, the base's own mass included.
+    """Centre of mass of all links, (3), in the base frame (m): sum m x / sum m, the base's own mass included.
 
     >>> import neuler
     >>> neuler.robots.two_link().center_of_mass([0.0, 0.0]).shape
@@ -268,7 +372,7 @@ class CenterOfMass(Kernel):
     def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CenterOfMassJacobian(Kernel):
-    """J(q) with J qd the velocity of the mass centre in the base frame (m/s). (q) -> (3, nv).
+    """Jacobian of the centre of mass, (3, nv): J qd is its velocity in the base frame (m/s).
 
     >>> import neuler
     >>> neuler.robots.two_link().center_of_mass_jacobian([0.0, 0.0]).shape
@@ -281,7 +385,7 @@ class CenterOfMassJacobian(Kernel):
     def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CentroidalMomentum(Kernel):
-    """(linear; angular) momentum of all links about the mass centre, in the base's axes (kg m/s, kg m^2/s).
+    """Momentum (linear; angular), (6), about the centre of mass, in the base's axes: kg m/s, kg m^2/s.
 
     >>> import neuler
     >>> neuler.robots.two_link().centroidal_momentum([0.0, 0.0], [0.0, 0.0]).tolist()
@@ -294,7 +398,9 @@ class CentroidalMomentum(Kernel):
     def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CentroidalMomentumRate(Kernel):
-    """Time derivative of ``centroidal_momentum`` along the motion (N, N m): all outer forces, weight and ground's.
+    """Time derivative of ``centroidal_momentum`` along the motion, (6), in N and N m.
+
+    It equals the sum of all external forces: weight, and what the ground exerts.
 
     >>> import neuler
     >>> neuler.robots.two_link().centroidal_momentum_rate([0.0, 0.0], [1.0, 0.0], [0.0, 0.0]).shape
@@ -307,7 +413,7 @@ class CentroidalMomentumRate(Kernel):
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CentroidalMatrix(Kernel):
-    """A(q) with A qd = ``centroidal_momentum`` (Orin, Goswami, Lee 2013). (q) -> (6, nv).
+    """Centroidal momentum matrix A(q), (6, nv): A qd is ``centroidal_momentum`` (Orin, Goswami, Lee 2013).
 
     >>> import neuler, numpy
     >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
@@ -333,11 +439,17 @@ class InverseDynamicsRateMore(tuple[Array, ...]):
     def tau_rate2(self) -> Array: ...
 
 class InverseDynamicsRate(Kernel):
-    """tau and d(tau)/dt, Guarino (3)-(21); with ``order=2`` snap too, and the second derivative.
+    """Joint forces tau and their time derivatives along the motion, (nu) each: N m, N m/s. Guarino (3)-(21).
 
-    Each external wrench comes with its rate: components in its frame, and their time derivatives; each load
-    with the time derivatives of its components in the base frame. With couplings or loops by the differentiation pass.
-    Coulomb friction adds nothing to a rate: it jumps at rest, and is constant elsewhere (a smooth law has a rate).
+    ``order=2`` also takes the snap qdddd and returns the second derivative. Each external wrench comes with the time
+    derivative of its components in its frame, each load with that of its components in the base frame: inputs
+    ``wrench_FRAME_rate``, ``load_FRAME_rate``. With couplings or loops by automatic differentiation. Coulomb friction
+    contributes nothing to a rate: it jumps at rest and is constant elsewhere; a smooth friction law has a rate.
+
+    >>> import neuler
+    >>> tau, tau_rate = neuler.robots.two_link().inverse_dynamics_rate([0.1, 0.2], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+    >>> tau_rate.shape
+    (2,)
     """
 
     @overload
@@ -354,11 +466,13 @@ class ElasticInverseDynamicsResult(NamedTuple):
     tau: Array
 
 class ElasticInverseDynamics(Kernel):
-    """Motion and torques of the motors from the motion of the links to its snap: theta = q + e / K, Hua (28), (29).
+    """Motor positions theta, their two rates, and torques, from the motion of the links up to its snap.
 
-    ``q_link`` ... are those of the joints, without theta; of joints that no elastic one feels, jerk and snap have no
-    effect (``robot.needed_derivatives()``). ``theta`` and its rates: one for each drive with a spring; ``tau`` as of
-    ``inverse_dynamics``, zero on the links' side of springs. Wrenches and loads come with two rates each.
+    theta = q + e / K, Hua (28), (29): e is the torque that the spring of stiffness K transmits. The inputs ``q_link``
+    ... are those of the joints, without theta; for joints on which no elastic drive depends, jerk and snap have no
+    effect (``robot.needed_derivatives()``). ``theta``, ``thetad`` and ``thetadd`` have one number for each drive with a
+    spring; ``tau`` is as for ``inverse_dynamics``, zero on the link side of springs. Wrenches and loads come with two
+    rates each.
 
     >>> import neuler
     >>> motor = neuler.Motor("m", "joint2", 50, inertia=1e-4, stiffness=100.0)
@@ -380,10 +494,17 @@ class InverseDynamicsSensitivitiesResult(NamedTuple):
     dtau_dqdd: Array
 
 class InverseDynamicsSensitivities(Kernel):
-    """d(tau)/dq, d(tau)/d(qd), d(tau)/d(qdd): Barman 3, by composite links or by the differentiation pass.
+    """Derivatives of the joint forces: d(tau)/dq, d(tau)/d(qd), d(tau)/d(qdd), (nu, nv) each. Barman 3.
 
-    ``sparse`` gives the entries of joints on one path to the base only; ``kernel.structure`` says where they
-    belong. External wrenches are fixed to their frames; loads are constant in the base frame.
+    Entry (i, j) is the derivative of force i to coordinate j. ``sparse=True`` returns only the entries of joints on one
+    path to the base; ``kernel.structure`` says where they belong. ``method`` is "recursion" (composite links), "pass"
+    (automatic differentiation) or "cheapest", the one with fewer operations. External wrenches are fixed to their
+    frames; loads are constant in the base frame.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> np.allclose(arm.inverse_dynamics_sensitivities(q, qd, [0.0, 0.0]).dtau_dqdd, arm.mass_matrix(q))
+    True
     """
 
     @overload
@@ -397,10 +518,17 @@ class ForwardDynamicsSensitivitiesResult(NamedTuple):
     dqdd_dtau: Array
 
 class ForwardDynamicsSensitivities(Kernel):
-    """d(qdd)/dq = -A^-1 d(tau)/dq, d(qdd)/d(qd) = -A^-1 d(tau)/d(qd), d(qdd)/d(tau) = A^-1, at the found qdd.
+    """Derivatives of the accelerations: d(qdd)/dq, d(qdd)/d(qd), (nv, nv) each, and d(qdd)/d(tau), (nv, nu).
 
-    A is never inverted as a matrix of numbers: it is eliminated joint by joint from the tips inward, as
-    the articulated-body recursion does, and every column goes through that elimination.
+    d(qdd)/dq = -M^-1 d(tau)/dq, d(qdd)/d(qd) = -M^-1 d(tau)/d(qd), d(qdd)/d(tau) = M^-1, at qdd = forward_dynamics(q,
+    qd, tau). M is not inverted numerically: it is eliminated joint by joint from the tips inward, as in the
+    articulated-body algorithm.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> slopes = arm.forward_dynamics_sensitivities(q, qd, [0.0, 0.0])
+    >>> np.allclose(slopes.dqdd_dtau @ arm.mass_matrix(q), np.eye(2))
+    True
     """
 
     @overload
@@ -411,7 +539,12 @@ class ForwardDynamicsSensitivities(Kernel):
 class InverseDynamicsHessian(Kernel):
     """Second derivatives of weights . tau to (q, qd, qdd), (3 nv, 3 nv), symmetric: for optimisers.
 
-    By the differentiation pass: the weighted sum is pulled back to its gradient, then differentiated again.
+    By automatic differentiation: reverse mode for the gradient of the weighted sum, then forward mode.
+
+    >>> import neuler
+    >>> arm, still = neuler.robots.two_link(), [0.0, 0.0]
+    >>> arm.inverse_dynamics_hessian([0.1, 0.2], still, still, [1.0, 0.0]).shape
+    (6, 6)
     """
 
     @overload
@@ -425,11 +558,16 @@ class ReactionSensitivitiesResult(NamedTuple):
     dreaction_dqdd: Array
 
 class ReactionSensitivities(Kernel):
-    """Of the reaction wrenches (rows as in reaction_wrenches) to q, qd, qdd: (links, 6, nv) each.
+    """Derivatives of ``reaction_wrenches`` to q, qd and qdd, (links, 6, nv) each.
 
-    Components are those in the link's own frame. ``sparse`` gives the wrenches of links that a coordinate can
-    reach only, (entries, 6); ``kernel.structure`` holds link and coordinate of each. ``method`` is "composite"
-    (by composite links), "barman" (his recursion, without free joints) or the cheaper one of both.
+    Components are those in the link's own frame. ``sparse=True`` returns only the wrenches of links that a coordinate
+    affects, (entries, 6); ``kernel.structure`` holds the link and the coordinate of each. ``method`` is "composite"
+    (composite links), "barman" (Barman's recursion, without free joints) or "cheapest".
+
+    >>> import neuler
+    >>> arm, still = neuler.robots.two_link(), [0.0, 0.0]
+    >>> arm.reaction_sensitivities([0.1, 0.2], still, still).dreaction_dq.shape
+    (3, 6, 2)
     """
 
     @overload
@@ -442,9 +580,14 @@ class ClosureResult(NamedTuple):
     jacobian: Array
 
 class Closure(Kernel):
-    """How far the loops are open (m, rad), (constraints): zero where they are closed, Khalil (3); and W, (4).
+    """How far each loop is open (m, rad), (constraints): zero where closed, Khalil (3); and its Jacobian W, (4).
 
-    W has a row a constraint and a column for every velocity of the joints with coordinates.
+    W has a row for each constraint and a column for each velocity of the joints that have coordinates.
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> bool(abs(machine.closure(machine.neutral()).open_by).max() < 1e-12)
+    True
     """
 
     @overload
@@ -453,7 +596,13 @@ class Closure(Kernel):
     def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class Upright(Kernel):
-    """Of every loop: negative where it is closed with its axes opposite, the wrong way round."""
+    """One number for each loop: negative where it is closed with its axes opposite, the wrong way round.
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> bool((machine.upright(machine.neutral()) > 0).all())
+    True
+    """
 
     @overload
     def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
@@ -466,10 +615,15 @@ class AssemblyStepResult(NamedTuple):
     next: Array
 
 class AssemblyStep(Kernel):
-    """Newton's step of the dependent joints to closed loops: how far they are open, and where q would go.
+    """One Newton step towards closed loops: the gap (m, rad), the size of the step, and the next q.
 
-    The gap's size, the step's, and q moved by ``share`` of the step, which is bounded smoothly: a long one to 0.8 (m,
-    rad), a short one not at all. ``independent`` names other joints that stay as they are.
+    q moves by ``share`` of the step, whose length is bounded smoothly: a long one to 0.8 (m, rad), a short one not at
+    all. ``independent`` names other joints that stay where they are. ``robot.assemble`` does the whole iteration.
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> bool(machine.assembly_step(machine.neutral(), 1.0).gap < 1e-12)
+    True
     """
 
     @overload
@@ -478,7 +632,13 @@ class AssemblyStep(Kernel):
     def __call__(self, q: ArrayLike, share: ArrayLike, *more: ArrayLike, independent: Names | None = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class CouplingMatrix(Kernel):
-    """G = d(q)/d(q_i), Khalil (56): velocities of all joints of the tree by the robot's own, (tree.nv, nv)."""
+    """Velocities of all joints of the tree per velocity of the robot, (tree.nv, nv): G of Khalil (56).
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> machine.coupling_matrix(machine.neutral()).shape
+    (3, 1)
+    """
 
     @overload
     def __call__(self, q: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
@@ -490,10 +650,15 @@ class SingularityResult(NamedTuple):
     motors: Array
 
 class Singularity(Kernel):
-    """How far from singular, from 0 to 1 each: whether qd decides all joints, and whether tau decides all motion.
+    """Distances from singular poses, 0 (singular) to 1: of the joints, and of the motors.
 
-    ``joints`` is 0 where the independent velocities do not decide the others (a stretched leg of a parallel robot),
-    ``motors`` where the forces in tau do not hold some motion (its platform gains a freedom).
+    ``joints`` is 0 where the independent velocities do not determine the others (a stretched leg of a parallel robot),
+    ``motors`` where the forces in tau cannot hold some motion (the platform gains a degree of freedom).
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> bool(machine.singularity(machine.neutral()).joints > 0.1)
+    True
     """
 
     @overload
@@ -506,7 +671,13 @@ class TreeMotionResult(NamedTuple):
     qdd_tree: Array
 
 class TreeMotion(Kernel):
-    """Velocities and accelerations of all joints of the tree, (tree.nv) each, from Khalil (4) and its derivative."""
+    """Velocities and accelerations of all joints of the tree, (tree.nv) each: Khalil (4) and its derivative.
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> machine.tree_motion(machine.neutral(), [1.0], [0.0]).qd_tree.shape
+    (3,)
+    """
 
     @overload
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> TreeMotionResult: ...
@@ -514,9 +685,15 @@ class TreeMotion(Kernel):
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class PlatformJacobian(Kernel):
-    """The robot's own velocities by those of the joints in tau, (nv, nu): J_p of Khalil (60) for a parallel robot.
+    """Velocities of the robot per velocity of the joints in tau, (nv, nu): J_p of Khalil (60).
 
-    With more motors than freedoms it takes any velocities of theirs, and gives the nearest motion that goes.
+    With more motors than degrees of freedom it accepts any velocities of the motors and returns the nearest possible
+    motion.
+
+    >>> import neuler
+    >>> robot = neuler.robots.delta()
+    >>> robot.platform_jacobian(robot.neutral()).shape
+    (3, 3)
     """
 
     @overload
@@ -529,13 +706,19 @@ class ConstrainedDynamicsResult(NamedTuple):
     forces: Array
 
 class ConstrainedDynamics(Kernel):
-    """All joints free, the loops held by forces: A qdd + H = tau + W^T forces, W qdd + dW/dt qd = -drift.
+    """Accelerations of all joints with the loops held by constraint forces, and these forces.
 
-    qd, qdd and tau are those of all joints with coordinates; ``damping`` (1/s) is the rate a at which
-    a loop that has opened by c closes again, drift = 2 a dc/dt + a^2 c (Baumgarte); zero leaves it as it is.
-    ``forces`` are those of all constraints; redundant ones, which rigid links leave undecided, carry none. Poses at
-    which the motors do not decide the motion are no hindrance; where the constraints themselves become dependent,
-    where branches of the assembly meet, the results are NaN. All joints need inertia of their own.
+    A qdd + H = tau + W^T forces with W qdd + dW/dt qd = -drift. Here qd, qdd and tau are those of all joints that have
+    coordinates. ``damping`` (1/s) is the rate a at which a loop that has opened by c closes again, drift = 2 a dc/dt +
+    a^2 c (Baumgarte); zero leaves it open. ``forces`` are those of all constraints; redundant ones, which rigid links
+    leave undetermined, are zero. Poses at which the motors do not determine the motion pose no problem; where the
+    constraints themselves become dependent, where branches of the assembly meet, the results are NaN. Every joint needs
+    inertia.
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> machine.constrained_dynamics(machine.neutral(), [0.0] * 3, [0.0] * 3, 0.0).qdd.shape
+    (3,)
     """
 
     @overload

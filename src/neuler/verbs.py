@@ -55,9 +55,10 @@ class Methods:
     """What a robot can do beside its quantities."""
 
     def compile(self, quantity: str, **options: Any) -> Kernel:
-        """A variant of a verb: ``method="nasser"``, ``dtype="float32"``, ``frame="tool"``.
+        """A quantity with some of its options fixed, as a kernel: ``robot.compile("jacobian", frame="tool")(q)``.
 
-        Options are checked at once; machine code is made when the kernel is first used with numbers.
+        Options are checked at once; machine code is made when the kernel is first called with numbers. The options of
+        each quantity are on docs/quantities.md and in ``help(robot.jacobian)``; all take ``dtype="float32"``.
 
         ``external=("tool",)`` adds an input ``wrench_tool``, (force; moment) in the axes of that frame at its origin;
         ``loads=("tool",)`` adds ``load_tool``, in the axes of the base frame, the force at the frame's origin.
@@ -65,11 +66,11 @@ class Methods:
         return Kernel(cast("Robot", self), quantity, **options)
 
     def check(self) -> list[Finding]:
-        """The doctor's findings: what is unphysical or suspicious. A list, empty for a healthy robot."""
+        """A list of what is unphysical or suspicious about the robot, errors first; empty if nothing is."""
         return examine(cast("Robot", self))
 
     def needed_derivatives(self) -> dict[str, int]:
-        """By joint, the highest derivative of its motion that ``elastic_inverse_dynamics`` depends on: 4 is the snap.
+        """For each joint, the highest derivative of its motion that ``elastic_inverse_dynamics`` needs: 4 is the snap.
 
         >>> import neuler
         >>> motor = neuler.Motor("m", "joint2", 50, inertia=1e-4, stiffness=100.0)
@@ -88,16 +89,16 @@ class Methods:
         tolerance: float = 1e-12,
         iterations: int = 40,
     ) -> Assembly:
-        """Positions of all joints at which the loops are closed, Khalil (3), with the independent ones as given.
+        """Positions q at which the loops are closed, Khalil (3), for given positions of the independent joints.
 
-        ``q_active`` are those of ``mobility.independent``, or of the joints named in ``independent``, in that order. Of
-        a part of a ball, ``ball.wx``, it is the turn along that velocity from the guess (rad, of a free joint also m).
-        By Newton's method from ``guess`` (a position q; by default the reference), with steps that are
-        bounded and never open the loops further; far goals are led from the guess, so that the branch is kept. Batch
-        axes lead. ``continuous``: the first axis is a path;
-        every point starts where the one before ended, so that the branch is kept.
+        ``q_active`` holds the positions of ``mobility.independent``, or of the joints named in ``independent``, in that
+        order. For a part of a ball, ``ball.wx``, it is the rotation about that axis from the guess (rad; for a free
+        joint also m). Batch axes lead. Newton's method from ``guess`` (a position q; default: the reference), with
+        bounded steps that never open the loops further; distant goals are approached gradually from the guess, so that
+        the result stays on the same branch. ``continuous=True``: the first axis is a path, and every point starts from
+        the result of the previous one.
 
-        One state that cannot be closed is an error; of a batch, these rows are NaN and a warning counts them.
+        A single state that cannot be closed raises an error; in a batch, its row is NaN and a warning counts them.
 
         >>> import neuler
         >>> four_bar = neuler.robots.four_bar()
@@ -132,7 +133,7 @@ class Methods:
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
     ) -> Rollout | ControlledRollout:
-        """Simulate: states after every ``every``-th of ``steps`` steps of dt (s), all in one call of machine code.
+        """States along a simulation of ``steps`` steps of dt (s), every ``every``-th of them: one call of machine code.
 
         ``q0`` (..., nq), ``qd0`` (..., nv), ``dt`` (...): batch axes lead and broadcast. ``tau``: forces (..., steps,
         nu); (nu,) or (..., 1, nu) that are held; None for no forces; or a controller, a function ``(t, q, qd) -> tau``
@@ -140,19 +141,19 @@ class Methods:
         where tau does not have a row for each. ``method``: "rk4", fourth order;
         "euler", semi-implicit, first order; "implicit", second order, for stiff springs and dampers.
 
-        Of a controller ``memory`` (..., nm) is its memory at the beginning (default: its ``memory0``), ``reference``
-        (..., steps or 1, nr) what it is to follow, ``period`` (s) the time from sample to sample (default: its own
-        ``period``, or one step). ``external`` and ``loads`` map frames to wrenches (force; moment), in their own axes
+        For a controller, ``memory`` (..., nm) is its initial memory (default: its ``memory0``), ``reference``
+        (..., steps or 1, nr) what it has to follow, ``period`` (s) its sample time (default: its own ``period``, or one
+        step). ``external`` and ``loads`` map frames to wrenches (force; moment), in their own axes
         or the base's: (..., 6) held, or a function of (t, q, qd). ``parameters`` maps names of parameters to their
         values, a row each: docs/parameters.md.
-        ``limits="stop"`` ends a row at a joint's limit; "hold" stops the joint there, inelastically, the others feel
-        the impact. ``effort="clip"`` cuts forces off at the limits of effort. ``start`` is the number of the first
-        step: t = start dt.
+        ``limits="stop"`` ends a row at a joint's position limit; "hold" stops the joint there, in an inelastic impact.
+        ``effort="clip"`` clips forces at the effort limits. ``start`` is the number of the first step: t = start dt.
         ``out`` takes arrays for q and qd (and tau, with a controller).
 
-        Gives a named tuple: q (..., kept, nq), qd (..., kept, nv), and of every row ``status`` (0 ok, 1 not finite, 2
-        diverged, 3 limit, 4 loop open or singular, 5 controller), ``step`` and ``joint`` of what happened: states
-        after it are NaN, other rows go on. With a controller also ``memory`` and ``tau`` (..., kept, nu).
+        Returns a named tuple: q (..., kept, nq), qd (..., kept, nv), and for every row ``status`` (0 ok, 1 not finite,
+        2 diverged, 3 limit, 4 loop open or singular, 5 controller) with the ``step`` and the ``joint`` at which it
+        happened: later states of that row are NaN, other rows continue. With a controller also ``memory`` and ``tau``
+        (..., kept, nu).
 
         >>> import neuler
         >>> arm = neuler.robots.two_link()
@@ -187,11 +188,11 @@ class Methods:
         start: int = 0,
         threads: int | None = None,
     ) -> RolloutSensitivities:
-        """A rollout with the exact derivatives of its states to its start, and to ``parameters`` where there are some.
+        """A rollout with the exact derivatives of its states with respect to its start and to ``parameters``.
 
-        Arguments as of :meth:`rollout`, tau an array. dq and dqd are (..., kept, nv, n): a column for every change of
-        q0 (nv of them, along velocities), of qd0 (nv), and for every parameter. By the derivative of the step itself,
-        carried along: they are those of the numbers that the rollout gives.
+        Arguments as for :meth:`rollout`; tau is an array. dq and dqd are (..., kept, nv, n): columns for q0 (nv of
+        them, along velocities), for qd0 (nv), and for the parameters. The step itself is differentiated (forward mode):
+        these are the derivatives of the numbers that the rollout returns, not of the continuous motion.
 
         >>> import neuler
         >>> arm = neuler.robots.two_link()
@@ -223,11 +224,11 @@ class Methods:
         start: int = 0,
         threads: int | None = None,
     ) -> RolloutGradient:
-        """The cost of a rollout and its exact gradient to all forces, to the start and to ``parameters``.
+        """The cost of a rollout, and its exact gradient with respect to all forces, the start and ``parameters``.
 
-        cost = final(q_N, qd_N) + sum of dt running(t, q, qd, tau) over the steps, each at its beginning; both are
-        functions over traced values, as of ``neuler.function``, and give one number. Other arguments as of
-        :meth:`rollout`, tau an array. One rollout, and one loop back through it; all states are kept in between.
+        cost = final(q_N, qd_N) + sum of dt running(t, q, qd, tau) over the steps, each at its beginning; both functions
+        return one number and are traced, as by ``neuler.function``. Other arguments as for :meth:`rollout`; tau is an
+        array. Reverse mode: one rollout forward, one loop backward; all states are stored in between.
 
         >>> import neuler
         >>> arm = neuler.robots.two_link()
@@ -269,23 +270,24 @@ class Methods:
     ) -> Reached | Assembly:
         """Positions q at which ``frame`` (a link or a frame; by default ``robot.tip``) has a pose in the base frame.
 
-        ``pose`` are homogeneous matrices (..., 4, 4); with ``orientation=False`` positions (..., 3) of its origin (m).
-        Damped Newton steps (Levenberg, Marquardt) with the exact Jacobian lead there from ``guess`` (q; by default
-        ``robot.neutral()``), and where they do not, from random starts: of all that is found from these the solution
-        nearest to the guess counts. Limits of joints are kept; joints that do not move the frame stay as in the guess.
-        Batch axes lead. Loops stay closed; the guess must be closed.
+        ``pose`` holds homogeneous matrices (..., 4, 4), or with ``orientation=False`` positions (..., 3) of the frame's
+        origin (m); batch axes lead. The Levenberg-Marquardt method with the exact Jacobian searches from ``guess`` (a
+        position q; default: ``robot.neutral()``), and if that fails, from random starts: the solution nearest to the
+        guess is returned. Results are within the joints' limits; joints that do not move the frame stay as in the
+        guess. Loops stay closed; the guess must be closed.
 
         ========================  =====================================================================
-        ``orientation=True``      whether the frame's turn counts too
+        ``orientation=True``      whether the frame's orientation must be reached, too
         ``joints=None``           names of the joints that may move; the others stay as in the guess
-        ``limits=True``           whether limits of joints are kept
-        ``tolerance=1e-10``       what the frame may miss by (m, rad)
-        ``iterations=100``        steps from each start
+        ``limits=True``           whether results must be within the joints' limits
+        ``tolerance=1e-10``       largest error of position and orientation (m, rad)
+        ``iterations=100``        most steps from each start
         ``starts=64``, ``seed=0`` random starts, the same for every row
         ========================  =====================================================================
 
-        One pose that cannot be reached is an error that says by how much; of a batch, these rows are NaN and a warning
-        counts them.
+        The result has ``q``, ``converged``, the remaining ``distance`` (m) and ``angle`` (rad), and ``iterations``. A
+        single pose that cannot be reached raises an error that says by how much; in a batch, its row is NaN and a
+        warning counts them.
 
         >>> import neuler
         >>> robot = neuler.robots.puma560()
@@ -294,10 +296,10 @@ class Methods:
         >>> found.q.round(6).tolist(), bool(found.converged)
         ([0.1, -0.5, 0.3, 0.2, 0.7, -0.4], True)
 
-        Of a parallel robot without a ``frame``: positions of all legs for positions of its platform, as its joint
-        counts them. ``guess`` (by default the reference) and ``options`` are those of ``assemble``. A pose that the
-        legs cannot reach, or whose orientation they do not allow, or whose quaternion is not of length one, is an
-        error; of a batch, these rows are NaN and a warning counts them.
+        For a parallel robot without a ``frame``: positions of all joints for positions of the platform, in the
+        coordinates of its joint. ``guess`` (default: the reference) and the options are those of ``assemble``. A pose
+        that the legs cannot reach, or whose quaternion is not of length one, raises an error; in a batch, its row is
+        NaN and a warning counts them.
 
         >>> robot = neuler.robots.gough_stewart()
         >>> found = robot.inverse_kinematics([0.25, 0.433, 1.0, 0, 0, 0, 1])
@@ -324,9 +326,9 @@ class Methods:
     def forward_kinematics(self, q_active: ArrayLike, guess: ArrayLike | None = None, **options: Any) -> Assembly:
         """Positions of the platform and of all legs of a parallel robot, for positions of its motors.
 
-        Several poses may belong to the same positions: the one that is reached from ``guess`` (by default the
-        reference) is found. With more motors than freedoms, ``q_active`` are the positions of the first that decide
-        the motion.
+        Several poses may belong to the same motor positions: the result is the one reached from ``guess`` (default: the
+        reference). With more motors than degrees of freedom, ``q_active`` holds the positions of the first ones that
+        determine the motion.
 
         >>> import neuler
         >>> robot = neuler.robots.delta()
@@ -342,8 +344,8 @@ class Methods:
             )
         if robot.mobility.driven < robot.nv:
             raise RobotError(
-                f"forward_kinematics: robot {robot.name!r} has {robot.nv} freedoms, of which its motors decide "
-                f"{robot.mobility.driven}; drive more joints (role 'driven')"
+                f"forward_kinematics: robot {robot.name!r} has {robot.nv} degrees of freedom, of which its motors "
+                f"decide {robot.mobility.driven}; drive more joints (role 'driven')"
             )
         return self.assemble(q_active, guess, independent=motors(robot), **options)
 

@@ -124,8 +124,8 @@ def refuse_undriven(robot: Robot, what: str, remedy: str, besides: Sequence[str]
         )
     if robot.loops and robot.mobility.driven < robot.mobility.freedoms:
         raise RobotError(
-            f"{what}: robot {robot.name!r} has {robot.mobility.freedoms} freedoms, of which its motors decide "
-            f"{robot.mobility.driven}; drive more joints (role 'driven')"
+            f"{what}: robot {robot.name!r} has {robot.mobility.freedoms} degrees of freedom, of which its motors "
+            f"decide {robot.mobility.driven}; drive more joints (role 'driven')"
         )
 
 

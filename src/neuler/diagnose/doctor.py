@@ -10,7 +10,7 @@ import numpy as np
 
 from neuler.diagnose.finding import Finding
 from neuler.diagnose.motors import examine_motors
-from neuler.plain import count
+from neuler.plain import degrees
 from neuler.robot.friction import Friction, Stribeck
 from neuler.robot.inertia_matrix import Samples, sampled, without_inertia
 from neuler.structure.inertias import own_inertias
@@ -71,7 +71,7 @@ def _link(link: Link) -> Iterator[Finding]:
         yield Finding("error", subject, "has a first moment but no mass")
     com = math.hypot(*link.com)
     if com > FAR:
-        yield Finding("warning", subject, f"mass centre is {com:.6g} m from its frame; is it in millimetres?")
+        yield Finding("warning", subject, f"centre of mass is {com:.6g} m from its frame; is it in millimetres?")
     about_com = link.inertia_about_com
     if not np.isfinite(about_com).all():
         yield Finding("error", subject, "its numbers are too large to compute with")
@@ -80,13 +80,15 @@ def _link(link: Link) -> Iterator[Finding]:
     scale = max(size, float(np.abs(link.inertia_matrix).max()))
     if scale == 0.0:
         return
-    # Moving the inertia to the mass centre and back costs digits of the inertia about the origin.
+    # Moving the inertia to the centre of mass and back costs digits of the inertia about the origin.
     lost = 1e-12 * scale
     allowed = TOLERANCE * size + lost
     principal = scale * np.linalg.eigvalsh(about_com / scale)
     low, middle, high = np.where(np.abs(principal) < lost, 0.0, principal).tolist()
     if low < -allowed:
-        yield Finding("error", subject, f"inertia about the mass centre is negative about some axis, {low:.6g} kg m^2")
+        yield Finding(
+            "error", subject, f"inertia about the centre of mass is negative about some axis, {low:.6g} kg m^2"
+        )
     elif high > low + middle + allowed:
         yield Finding(
             "warning",
@@ -160,21 +162,20 @@ def _loops(robot: Robot) -> Iterator[Finding]:
     subject, facts = f"robot {robot.name!r}", robot.mobility
     sprung = sum(motor.elastic and motor.joint not in robot.active_names for motor in robot.motors)
     if not facts.freedoms:
-        yield Finding("warning", subject, "does not move: its loops leave no freedom")
+        yield Finding("warning", subject, "does not move: its loops leave no degree of freedom")
     elif facts.driven + sprung < facts.freedoms:
         motors = ", ".join(robot.active_names) or "no joint"
         verb = "moves" if len(robot.active_names) < 2 else "move"
         yield Finding(
             "warning",
             subject,
-            f"is under-actuated: it has {count(facts.freedoms, 'freedom')}, and {motors} {verb} fewer",
+            f"is under-actuated: it has {degrees(facts.freedoms)}, and {motors} {verb} fewer",
         )
     elif robot.nu > facts.freedoms:
         yield Finding(
             "note",
             subject,
-            f"has {robot.nu} motors for {count(facts.freedoms, 'freedom')}: "
-            "of all forces that do it the least is given",
+            f"has {robot.nu} motors for {degrees(facts.freedoms)}: of all forces that do it the least is given",
         )
     if facts.redundant:
         told = f"redundant constraints: {', '.join(facts.redundant)}; rigid links leave their forces undecided"

@@ -146,7 +146,7 @@ def _link(link: Link) -> list[str]:
     if link == Link(link.name):
         return [f"  <link name={name}/>"]
     if link.mass == 0 and any(link.first_moment):
-        raise FormatError(f"link {link.name!r}: has a first moment but no mass; a URDF file gives the mass centre")
+        raise FormatError(f"link {link.name!r}: has a first moment but no mass; a URDF file gives the centre of mass")
     about = link.inertia_about_com
     cells = [f"i{a}{b}={_number(about[i, k])}" for i, a in enumerate("xyz") for k, b in enumerate("xyz") if i <= k]
     return [

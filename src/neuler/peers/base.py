@@ -60,7 +60,9 @@ def library(module: str) -> Any:
 def has_centre(link: Link) -> None:
     """Refuse a link that has a first moment but no mass."""
     if link.mass == 0 and any(link.first_moment):
-        raise InputError(f"link {link.name!r}: has a first moment but no mass; peers know bodies by their mass centre")
+        raise InputError(
+            f"link {link.name!r}: has a first moment but no mass; peers know bodies by their centre of mass"
+        )
 
 
 def with_armature(robot: Robot, library: str) -> Robot:

@@ -101,7 +101,7 @@ def _quaternion(rotation: Any) -> Array:
 
 
 def _principal(link: Link) -> tuple[Array, Array]:
-    """Principal inertias about the mass centre and the right-handed axes they belong to."""
+    """Principal inertias about the centre of mass and the right-handed axes they belong to."""
     about_com = link.inertia_about_com
     if not np.any(about_com - np.diag(np.diag(about_com))):
         return np.diag(about_com).copy(), np.eye(3)

@@ -26,7 +26,7 @@ HIGHEST = 5
 
 @dataclass(frozen=True)
 class Payload:
-    """A body fixed to a frame: mass (kg), mass centre (m) and inertia about it (kg m^2), in the frame's axes."""
+    """A body fixed to a frame: mass (kg), centre of mass (m) and inertia about it (kg m^2), in the frame's axes."""
 
     frame: str
     mass: float

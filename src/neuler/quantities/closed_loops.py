@@ -36,9 +36,14 @@ def _joints(robot: Robot) -> int:
 
 @quantity("q -> open_by, jacobian", only="loops")
 def closure(robot: Robot) -> RobotRecipe:
-    """How far the loops are open (m, rad), (constraints): zero where they are closed, Khalil (3); and W, (4).
+    """How far each loop is open (m, rad), (constraints): zero where closed, Khalil (3); and its Jacobian W, (4).
 
-    W has a row a constraint and a column for every velocity of the joints with coordinates.
+    W has a row for each constraint and a column for each velocity of the joints that have coordinates.
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> bool(abs(machine.closure(machine.neutral()).open_by).max() < 1e-12)
+    True
     """
     n = _joints(robot)
 
@@ -54,10 +59,15 @@ def closure(robot: Robot) -> RobotRecipe:
 
 @quantity("q, share -> gap, reach, next", only="loops")
 def assembly_step(robot: Robot, *, independent: Names | None = None) -> RobotRecipe:
-    """Newton's step of the dependent joints to closed loops: how far they are open, and where q would go.
+    """One Newton step towards closed loops: the gap (m, rad), the size of the step, and the next q.
 
-    The gap's size, the step's, and q moved by ``share`` of the step, which is bounded smoothly: a long one to 0.8 (m,
-    rad), a short one not at all. ``independent`` names other joints that stay as they are.
+    q moves by ``share`` of the step, whose length is bounded smoothly: a long one to 0.8 (m, rad), a short one not at
+    all. ``independent`` names other joints that stay where they are. ``robot.assemble`` does the whole iteration.
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> bool(machine.assembly_step(machine.neutral(), 1.0).gap < 1e-12)
+    True
     """
     names = None if independent is None else (independent,) if isinstance(independent, str) else tuple(independent)
     choice = choose(robot, robot.mobility, names, held=True)
@@ -82,7 +92,13 @@ def _size(values: Sequence[Scalar]) -> Scalar:
 
 @quantity("q -> upright", only="loops")
 def upright(robot: Robot) -> RobotRecipe:
-    """Of every loop: negative where it is closed with its axes opposite, the wrong way round."""
+    """One number for each loop: negative where it is closed with its axes opposite, the wrong way round.
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> bool((machine.upright(machine.neutral()) > 0).all())
+    True
+    """
 
     def trace(values: Values) -> list[list[Scalar]]:
         return [Constraints(trees(robot, values).fused, robot).turned_over(values["q"])]
@@ -93,7 +109,13 @@ def upright(robot: Robot) -> RobotRecipe:
 
 @quantity("q -> coupling", only="loops")
 def coupling_matrix(robot: Robot) -> RobotRecipe:
-    """G = d(q)/d(q_i), Khalil (56): velocities of all joints of the tree by the robot's own, (tree.nv, nv)."""
+    """Velocities of all joints of the tree per velocity of the robot, (tree.nv, nv): G of Khalil (56).
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> machine.coupling_matrix(machine.neutral()).shape
+    (3, 1)
+    """
 
     def trace(values: Values) -> list[list[Scalar]]:
         chart = Chart(robot, values["q"])
@@ -104,10 +126,15 @@ def coupling_matrix(robot: Robot) -> RobotRecipe:
 
 @quantity("q -> joints, motors", only="loops")
 def singularity(robot: Robot) -> RobotRecipe:
-    """How far from singular, from 0 to 1 each: whether qd decides all joints, and whether tau decides all motion.
+    """Distances from singular poses, 0 (singular) to 1: of the joints, and of the motors.
 
-    ``joints`` is 0 where the independent velocities do not decide the others (a stretched leg of a parallel robot),
-    ``motors`` where the forces in tau do not hold some motion (its platform gains a freedom).
+    ``joints`` is 0 where the independent velocities do not determine the others (a stretched leg of a parallel robot),
+    ``motors`` where the forces in tau cannot hold some motion (the platform gains a degree of freedom).
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> bool(machine.singularity(machine.neutral()).joints > 0.1)
+    True
     """
 
     def trace(values: Values) -> list[list[Scalar]]:
@@ -123,7 +150,13 @@ def singularity(robot: Robot) -> RobotRecipe:
 
 @quantity("q, qd, qdd -> qd_tree, qdd_tree", only="loops")
 def tree_motion(robot: Robot) -> RobotRecipe:
-    """Velocities and accelerations of all joints of the tree, (tree.nv) each, from Khalil (4) and its derivative."""
+    """Velocities and accelerations of all joints of the tree, (tree.nv) each: Khalil (4) and its derivative.
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> machine.tree_motion(machine.neutral(), [1.0], [0.0]).qd_tree.shape
+    (3,)
+    """
 
     def trace(values: Values) -> list[list[Scalar]]:
         chart = Chart(robot, values["q"])
@@ -136,9 +169,15 @@ def tree_motion(robot: Robot) -> RobotRecipe:
 
 @quantity("q -> platform_jacobian", only="loops")
 def platform_jacobian(robot: Robot) -> RobotRecipe:
-    """The robot's own velocities by those of the joints in tau, (nv, nu): J_p of Khalil (60) for a parallel robot.
+    """Velocities of the robot per velocity of the joints in tau, (nv, nu): J_p of Khalil (60).
 
-    With more motors than freedoms it takes any velocities of theirs, and gives the nearest motion that goes.
+    With more motors than degrees of freedom it accepts any velocities of the motors and returns the nearest possible
+    motion.
+
+    >>> import neuler
+    >>> robot = neuler.robots.delta()
+    >>> robot.platform_jacobian(robot.neutral()).shape
+    (3, 3)
     """
     refuse_undriven(robot, "platform_jacobian")
 
@@ -152,13 +191,19 @@ def platform_jacobian(robot: Robot) -> RobotRecipe:
 
 @quantity("q, qd, tau, damping -> qdd, forces", only="loops")
 def constrained_dynamics(robot: Robot) -> RobotRecipe:
-    """All joints free, the loops held by forces: A qdd + H = tau + W^T forces, W qdd + dW/dt qd = -drift.
+    """Accelerations of all joints with the loops held by constraint forces, and these forces.
 
-    qd, qdd and tau are those of all joints with coordinates; ``damping`` (1/s) is the rate a at which
-    a loop that has opened by c closes again, drift = 2 a dc/dt + a^2 c (Baumgarte); zero leaves it as it is.
-    ``forces`` are those of all constraints; redundant ones, which rigid links leave undecided, carry none. Poses at
-    which the motors do not decide the motion are no hindrance; where the constraints themselves become dependent,
-    where branches of the assembly meet, the results are NaN. All joints need inertia of their own.
+    A qdd + H = tau + W^T forces with W qdd + dW/dt qd = -drift. Here qd, qdd and tau are those of all joints that have
+    coordinates. ``damping`` (1/s) is the rate a at which a loop that has opened by c closes again, drift = 2 a dc/dt +
+    a^2 c (Baumgarte); zero leaves it open. ``forces`` are those of all constraints; redundant ones, which rigid links
+    leave undetermined, are zero. Poses at which the motors do not determine the motion pose no problem; where the
+    constraints themselves become dependent, where branches of the assembly meet, the results are NaN. Every joint needs
+    inertia.
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> machine.constrained_dynamics(machine.neutral(), [0.0] * 3, [0.0] * 3, 0.0).qdd.shape
+    (3,)
     """
     facts = robot.mobility
     n = _joints(robot)

@@ -193,10 +193,17 @@ def inverse_dynamics_sensitivities(
     sparse: bool = False,
     method: str = "cheapest",
 ) -> RobotRecipe:
-    """d(tau)/dq, d(tau)/d(qd), d(tau)/d(qdd): Barman 3, by composite links or by the differentiation pass.
+    """Derivatives of the joint forces: d(tau)/dq, d(tau)/d(qd), d(tau)/d(qdd), (nu, nv) each. Barman 3.
 
-    ``sparse`` gives the entries of joints on one path to the base only; ``kernel.structure`` says where they
-    belong. External wrenches are fixed to their frames; loads are constant in the base frame.
+    Entry (i, j) is the derivative of force i to coordinate j. ``sparse=True`` returns only the entries of joints on one
+    path to the base; ``kernel.structure`` says where they belong. ``method`` is "recursion" (composite links), "pass"
+    (automatic differentiation) or "cheapest", the one with fewer operations. External wrenches are fixed to their
+    frames; loads are constant in the base frame.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> np.allclose(arm.inverse_dynamics_sensitivities(q, qd, [0.0, 0.0]).dtau_dqdd, arm.mass_matrix(q))
+    True
     """
     _check_method("inverse_dynamics_sensitivities", method)
     outside = External.of(robot, external, loads)
@@ -220,10 +227,17 @@ def inverse_dynamics_sensitivities(
 
 @quantity("q, qd, tau -> dqdd_dq, dqdd_dqd, dqdd_dtau")
 def forward_dynamics_sensitivities(robot: Robot, *, external: Names = (), loads: Names = ()) -> RobotRecipe:
-    """d(qdd)/dq = -A^-1 d(tau)/dq, d(qdd)/d(qd) = -A^-1 d(tau)/d(qd), d(qdd)/d(tau) = A^-1, at the found qdd.
+    """Derivatives of the accelerations: d(qdd)/dq, d(qdd)/d(qd), (nv, nv) each, and d(qdd)/d(tau), (nv, nu).
 
-    A is never inverted as a matrix of numbers: it is eliminated joint by joint from the tips inward, as
-    the articulated-body recursion does, and every column goes through that elimination.
+    d(qdd)/dq = -M^-1 d(tau)/dq, d(qdd)/d(qd) = -M^-1 d(tau)/d(qd), d(qdd)/d(tau) = M^-1, at qdd = forward_dynamics(q,
+    qd, tau). M is not inverted numerically: it is eliminated joint by joint from the tips inward, as in the
+    articulated-body algorithm.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> slopes = arm.forward_dynamics_sensitivities(q, qd, [0.0, 0.0])
+    >>> np.allclose(slopes.dqdd_dtau @ arm.mass_matrix(q), np.eye(2))
+    True
     """
     refuse_forceless(robot, "forward_dynamics_sensitivities")
     outside = External.of(robot, external, loads)
@@ -269,7 +283,12 @@ def forward_dynamics_sensitivities(robot: Robot, *, external: Names = (), loads:
 def inverse_dynamics_hessian(robot: Robot, *, external: Names = (), loads: Names = ()) -> RobotRecipe:
     """Second derivatives of weights . tau to (q, qd, qdd), (3 nv, 3 nv), symmetric: for optimisers.
 
-    By the differentiation pass: the weighted sum is pulled back to its gradient, then differentiated again.
+    By automatic differentiation: reverse mode for the gradient of the weighted sum, then forward mode.
+
+    >>> import neuler
+    >>> arm, still = neuler.robots.two_link(), [0.0, 0.0]
+    >>> arm.inverse_dynamics_hessian([0.1, 0.2], still, still, [1.0, 0.0]).shape
+    (6, 6)
     """
     outside = External.of(robot, external, loads)
     refuse_undriven(robot, "inverse_dynamics_hessian")
@@ -310,11 +329,16 @@ def reaction_sensitivities_of(
     sparse: bool = False,
     method: str = "cheapest",
 ) -> RobotRecipe:
-    """Of the reaction wrenches (rows as in reaction_wrenches) to q, qd, qdd: (links, 6, nv) each.
+    """Derivatives of ``reaction_wrenches`` to q, qd and qdd, (links, 6, nv) each.
 
-    Components are those in the link's own frame. ``sparse`` gives the wrenches of links that a coordinate can
-    reach only, (entries, 6); ``kernel.structure`` holds link and coordinate of each. ``method`` is "composite"
-    (by composite links), "barman" (his recursion, without free joints) or the cheaper one of both.
+    Components are those in the link's own frame. ``sparse=True`` returns only the wrenches of links that a coordinate
+    affects, (entries, 6); ``kernel.structure`` holds the link and the coordinate of each. ``method`` is "composite"
+    (composite links), "barman" (Barman's recursion, without free joints) or "cheapest".
+
+    >>> import neuler
+    >>> arm, still = neuler.robots.two_link(), [0.0, 0.0]
+    >>> arm.reaction_sensitivities([0.1, 0.2], still, still).dreaction_dq.shape
+    (3, 6, 2)
     """
     if method not in REACTION_METHODS:
         known = ", ".join(REACTION_METHODS)

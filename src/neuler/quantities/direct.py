@@ -62,11 +62,17 @@ def forward_dynamics(
     loads: Names = (),
     reactions: bool = False,
 ) -> RobotRecipe:
-    """The motion that forces make: qdd = M(q)^-1 (tau + J^T wrench - h(q, qd)).
+    """Accelerations for given forces, (nv): qdd = M(q)^-1 (tau + J(q)^T w - h(q, qd)).
 
-    Of a tree by articulated bodies, Khalil (34)-(44), or by ``method`` "nasser" (Nasser 2) or "walker_orin" (columns
-    of M by inverse dynamics); with couplings or loops by the reduced matrix, (58). ``reactions`` adds the reaction
-    wrenches.
+    For a tree by the articulated-body algorithm, Khalil (34)-(44); ``method`` "nasser" (Nasser 2) and "walker_orin"
+    (columns of M by inverse dynamics) are independent of it. With couplings or loops from the reduced mass matrix,
+    (58). ``external``, ``loads`` and ``reactions`` as for ``inverse_dynamics``.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> tau = arm.inverse_dynamics(q, qd, [1.0, 2.0])
+    >>> np.allclose(arm.forward_dynamics(q, qd, tau), [1.0, 2.0])
+    True
     """
     if method not in FORWARD_METHODS:
         raise InputError(f"forward_dynamics: method must be one of {', '.join(FORWARD_METHODS)}, got {method!r}")
@@ -159,11 +165,19 @@ def hybrid_dynamics(
     loads: Names = (),
     reactions: bool = False,
 ) -> RobotRecipe:
-    """Joints named in ``motion`` are given accelerations, the others forces; the rest is found.
+    """Forces of some joints and accelerations of the others, (nu); the rest of both is given.
 
-    By default the driven joints are given their motion: then it finds their forces, and the accelerations of
-    elastic and passive joints, Khalil (72)-(82), and of free links, (89)-(100). ``given`` and ``found`` have a number
-    for every one of tau; in loops the joints given their motion must be independent of each other.
+    For the joints named in ``motion`` the input ``given`` holds accelerations and the result ``found`` their forces;
+    for all others ``given`` holds forces and ``found`` accelerations. By default ``motion`` are the driven joints: the
+    result is then the motors' forces, and the accelerations of elastic and passive joints, Khalil (72)-(82), and of
+    free links, (89)-(100). With loops the joints in ``motion`` must be independent of each other.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> tau = arm.inverse_dynamics(q, qd, [1.0, 2.0])
+    >>> found = arm.hybrid_dynamics(q, qd, [1.0, tau[1]], motion="joint1")  # acceleration of joint1, force of joint2
+    >>> np.allclose(found, [tau[0], 2.0])
+    True
     """
     refuse_forceless(robot, "hybrid_dynamics")
     roles = {joint.name: joint.role for joint in robot.moving_joints}

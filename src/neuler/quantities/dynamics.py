@@ -97,14 +97,21 @@ def by_link(tree: Tree, reactions: Sequence[Wrench]) -> list[Scalar]:
 
 @quantity("q, qd, qdd -> tau")
 def inverse_dynamics(robot: Robot, *, external: Names = (), loads: Names = (), reactions: bool = False) -> RobotRecipe:
-    """Forces for a motion: tau = M(q) qdd + h(q, qd) - J^T wrench, Khalil (12); in loops (55)-(57), (66).
+    """Joint forces for a motion, (nu), in N m and N: tau = M(q) qdd + h(q, qd) - J(q)^T w.
 
-    ``external`` names frames with a wrench in their own axes, ``loads`` frames with one in the base's axes;
-    ``reactions`` adds the reaction wrenches. Where more joints are driven than the robot has freedoms, the forces are
-    the least (in the sum of their squares) of all that do it.
+    h is the bias force (Coriolis, centrifugal, gravity, friction, springs), w are external wrenches. Khalil (12); with
+    loops (55)-(57), (66).
+
+    ``external`` names frames on which a wrench (force; moment) acts, in the frame's own axes; ``loads`` names frames on
+    which one acts in the base's axes. Each adds an input, ``wrench_FRAME`` or ``load_FRAME``. ``reactions=True``
+    returns the reaction wrenches, too. If more joints are driven than the robot has degrees of freedom, tau is the
+    solution with the least sum of squares.
 
     >>> import neuler
-    >>> neuler.robots.two_link().inverse_dynamics([0.1, 0.2], [0.0, 0.0], [0.0, 0.0]).shape
+    >>> arm = neuler.robots.two_link()
+    >>> arm.inverse_dynamics([0.1, 0.2], [0.0, 0.0], [0.0, 0.0]).shape
+    (2,)
+    >>> arm.inverse_dynamics([0.1, 0.2], [0.0, 0.0], [0.0, 0.0], loads={"link2": [0, -5, 0, 0, 0, 0]}).shape
     (2,)
     """
     outside = External.of(robot, external, loads)
@@ -125,8 +132,14 @@ def inverse_dynamics(robot: Robot, *, external: Names = (), loads: Names = (), r
 
 @quantity("q, qd, qdd -> force")
 def generalized_force(robot: Robot, *, external: Names = (), loads: Names = ()) -> RobotRecipe:
-    """M(q) qdd + h(q, qd) - J^T wrench along the robot's own velocities, (nv): of a parallel robot the bracket of
-    Khalil (66). Of a tree it is ``inverse_dynamics``; of others G_a^T tau; both without load-dependent friction.
+    """Force along the robot's own velocities, (nv): M(q) qdd + h(q, qd) - J(q)^T w.
+
+    For a tree this is ``inverse_dynamics``; for other robots it is actuation_matrix^T tau, for a parallel robot the
+    bracket of Khalil (66). Load-dependent friction is not part of it: it acts on tau.
+
+    >>> import neuler
+    >>> neuler.robots.four_bar().generalized_force([1.5707963, 0.0, 1.5707963], [0.0], [0.0]).shape
+    (1,)
     """
     outside = External.of(robot, external, loads)
 
@@ -141,9 +154,15 @@ def generalized_force(robot: Robot, *, external: Names = (), loads: Names = ()) 
 
 @quantity("q, qd -> bias")
 def bias_force(robot: Robot, *, external: Names = (), loads: Names = ()) -> RobotRecipe:
-    """h(q, qd), (nv): Coriolis, centrifugal, gravity, friction and spring forces; H of Khalil (7), H_c of (58).
+    """Bias force h(q, qd), (nv): Coriolis, centrifugal, gravity, friction and spring forces.
 
-    Load-dependent friction is no part of it: it acts on tau, which ``inverse_dynamics`` gives with it.
+    tau = M(q) qdd + h(q, qd) for a tree. H of Khalil (7); with loops H_c of (58). Load-dependent friction is not part
+    of it: it acts on tau, and ``inverse_dynamics`` includes it.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> np.allclose(arm.bias_force(q, qd), arm.inverse_dynamics(q, qd, [0.0, 0.0]))
+    True
     """
     whole = generalized_force.make(robot, external=external, loads=loads)
     still = [0.0] * robot.nv
@@ -154,7 +173,13 @@ def bias_force(robot: Robot, *, external: Names = (), loads: Names = ()) -> Robo
 
 @quantity("q -> gravity")
 def gravity_force(robot: Robot) -> RobotRecipe:
-    """The force that holds the robot still, (nv): the gradient of the potential energy."""
+    """Force that holds the robot still, (nv): the gradient of the potential energy, springs included.
+
+    >>> import neuler, numpy as np
+    >>> arm = neuler.robots.two_link()
+    >>> np.allclose(arm.gravity_force([0.1, 0.2]), arm.bias_force([0.1, 0.2], [0.0, 0.0]))
+    True
+    """
     whole = generalized_force.make(robot)
     still = [0.0] * robot.nv
     trace = lambda values: whole.trace({**values, "qd": list(still), "qdd": list(still)})  # noqa: E731
@@ -178,7 +203,15 @@ def reduced_mass(chart: Chart, tree: Tree) -> list[list[Scalar]]:
 
 @quantity("q -> mass_matrix")
 def mass_matrix(robot: Robot) -> RobotRecipe:
-    """M(q), (nv, nv), rotor inertia included: A of Khalil (7), by composite links; A_c = G^T A G of (58) in loops."""
+    """Mass matrix M(q), (nv, nv), symmetric, rotor inertia included: kinetic energy = qd . M qd / 2.
+
+    A of Khalil (7), by composite links; with loops A_c = G^T A G of (58).
+
+    >>> import neuler
+    >>> M = neuler.robots.two_link().mass_matrix([0.1, 0.2])
+    >>> M.shape, bool(M[0, 1] == M[1, 0])
+    ((2, 2), True)
+    """
     n = robot.nv
 
     def trace(values: Values) -> list[list[Scalar]]:
@@ -191,9 +224,15 @@ def mass_matrix(robot: Robot) -> RobotRecipe:
 
 @quantity("q, qd -> coriolis_matrix")
 def coriolis_matrix(robot: Robot) -> RobotRecipe:
-    """C(q, qd), (nv, nv): C qd are the Coriolis and centrifugal forces, and dM/dt - 2 C is skew-symmetric.
+    """Coriolis matrix C(q, qd), (nv, nv): C qd are the Coriolis and centrifugal forces.
 
-    By composite links (Echeandia and Wensing 2021); with couplings or loops G^T (C G + A dG/dt).
+    The matrix dM/dt - 2 C is skew-symmetric. By composite links (Echeandia and Wensing 2021); with couplings or loops
+    G^T (C G + A dG/dt).
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), np.array([0.1, 0.2]), np.array([0.3, 0.4])
+    >>> np.allclose(arm.coriolis_matrix(q, qd) @ qd, arm.bias_force(q, qd) - arm.gravity_force(q))
+    True
     """
     n = robot.nv
 
@@ -226,9 +265,14 @@ def _constant(robot: Robot) -> bool:
 
 @quantity("q -> actuation_matrix")
 def actuation_matrix(robot: Robot) -> RobotRecipe:
-    """Velocities of the joints in tau by the robot's own, (nu, nv): mass_matrix qdd + bias = actuation_matrix^T tau.
+    """Velocities of the joints in tau per velocity of the robot, (nu, nv): v_tau = actuation_matrix qd.
 
-    Of a tree the unit matrix; of a parallel robot the inverse of the platform's Jacobian.
+    Its transpose turns tau into generalized force: mass_matrix qdd + bias_force = actuation_matrix^T tau. For a tree it
+    is the identity; for a parallel robot the inverse of the platform's Jacobian.
+
+    >>> import neuler
+    >>> neuler.robots.two_link().actuation_matrix([0.1, 0.2]).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
     refuse_forceless(robot, "actuation_matrix")
 
@@ -244,19 +288,29 @@ def actuation_matrix(robot: Robot) -> RobotRecipe:
 
 @quantity("q, qd, qdd -> reactions")
 def reaction_wrenches(robot: Robot, *, external: Names = (), loads: Names = ()) -> RobotRecipe:
-    """Of the antecedent on each link, of the ground on the base (row 0), (links, 6): Khalil (26)-(30).
+    """Wrenches of each parent link on its child, (links, 6): (force; moment), N and N m.
 
-    (force; moment) in the link's frame at its origin. What rigid links leave undecided, the forces of redundant
-    constraints (those across the plane of a planar loop), is taken as zero.
+    Row k belongs to ``robot.links[k]``, in that link's frame at its origin; row 0 is what the ground exerts on the
+    base. Khalil (26)-(30). Forces of redundant constraints, which rigid links leave undetermined (those across the
+    plane of a planar loop), are set to zero.
+
+    >>> import neuler
+    >>> neuler.robots.two_link().reaction_wrenches([0.1, 0.2], [0.0, 0.0], [0.0, 0.0]).shape
+    (3, 6)
     """
     return _reactions(robot, "reaction_wrenches", 0, External.of(robot, external, loads))
 
 
 @quantity("q, qd, qdd -> cuts", only="loops")
 def loop_wrenches(robot: Robot, *, external: Names = (), loads: Names = ()) -> RobotRecipe:
-    """Of the first frame of each cut joint on the second, (loops, 6): (force; moment) in the second frame.
+    """Wrenches in the cut joints, (loops, 6): (force; moment) of the first frame on the second, in the second.
 
-    Forces of redundant constraints are taken as zero.
+    Forces of redundant constraints are set to zero.
+
+    >>> import neuler
+    >>> machine = neuler.robots.four_bar()
+    >>> machine.loop_wrenches(machine.neutral(), [0.0], [0.0]).shape
+    (1, 6)
     """
     return _reactions(robot, "loop_wrenches", 1, External.of(robot, external, loads))
 

@@ -29,11 +29,13 @@ LINKS = tuple(f"{name}_link" for name in MOTION)
 
 @quantity("q_link, qd_link, qdd_link, qddd_link, qdddd_link -> theta, thetad, thetadd, tau", only="springs")
 def elastic_inverse_dynamics(robot: Robot, *, external: Names = (), loads: Names = ()) -> RobotRecipe:
-    """Motion and torques of the motors from the motion of the links to its snap: theta = q + e / K, Hua (28), (29).
+    """Motor positions theta, their two rates, and torques, from the motion of the links up to its snap.
 
-    ``q_link`` ... are those of the joints, without theta; of joints that no elastic one feels, jerk and snap have no
-    effect (``robot.needed_derivatives()``). ``theta`` and its rates: one for each drive with a spring; ``tau`` as of
-    ``inverse_dynamics``, zero on the links' side of springs. Wrenches and loads come with two rates each.
+    theta = q + e / K, Hua (28), (29): e is the torque that the spring of stiffness K transmits. The inputs ``q_link``
+    ... are those of the joints, without theta; for joints on which no elastic drive depends, jerk and snap have no
+    effect (``robot.needed_derivatives()``). ``theta``, ``thetad`` and ``thetadd`` have one number for each drive with a
+    spring; ``tau`` is as for ``inverse_dynamics``, zero on the link side of springs. Wrenches and loads come with two
+    rates each.
 
     >>> import neuler
     >>> motor = neuler.Motor("m", "joint2", 50, inertia=1e-4, stiffness=100.0)

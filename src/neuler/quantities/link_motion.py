@@ -31,11 +31,14 @@ def by_own(chart: Chart, rows: Sequence[Sequence[Scalar]]) -> list[Scalar]:
 
 @quantity("q -> poses")
 def link_poses(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
-    """Homogeneous matrices in the base frame, of all links (links, 4, 4) or of one named ``frame`` (4, 4).
+    """Poses in the base frame, homogeneous matrices: of all links, (links, 4, 4), or of one ``frame``, (4, 4).
+
+    A point x of a link is at R x + p in the base frame.
 
     >>> import neuler
-    >>> neuler.robots.two_link().link_poses([0.0, 0.0]).shape
-    (3, 4, 4)
+    >>> arm = neuler.robots.two_link()
+    >>> arm.link_poses([0.0, 0.0]).shape, arm.link_poses([0.0, 0.0], frame="link2").shape
+    ((3, 4, 4), (4, 4))
     """
     names = robot.shown_names if frame is None else (frame,)
     robot.locate(names[0])
@@ -54,7 +57,15 @@ def link_poses(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
 
 @quantity("q, qd -> velocities")
 def link_velocities(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
-    """Screws (linear; angular) in the frame's own axes at its own origin, of all links (links, 6) or one ``frame``."""
+    """Velocities (linear; angular), m/s and rad/s, of all links, (links, 6), or of one ``frame``, (6).
+
+    In the frame's own axes, at its own origin.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> np.allclose(arm.link_velocities(q, qd, frame="link2"), arm.jacobian(q, frame="link2") @ qd)
+    True
+    """
     names = robot.shown_names if frame is None else (frame,)
     robot.locate(names[0])
 
@@ -73,9 +84,14 @@ def link_velocities(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
 
 @quantity("q -> jacobian")
 def jacobian(robot: Robot, *, frame: str | None = None, reference: str = "link") -> RobotRecipe:
-    """Of ``frame`` (default: ``robot.tip``), (6, nv): its screw (linear; angular) at its origin by qd.
+    """Jacobian of ``frame``, (6, nv): J qd is its velocity (linear; angular) at its origin.
 
-    In its own axes (``reference="link"``) or in the base's ("world").
+    In the frame's own axes (``reference="link"``) or in the base's (``reference="world"``). Without ``frame`` that of
+    ``robot.tip``, the link behind the most moving joints.
+
+    >>> import neuler
+    >>> neuler.robots.puma560().jacobian([0.1] * 6, frame="dh6", reference="world").shape
+    (6, 6)
     """
     name = robot.tip if frame is None else frame
     robot.locate(name)
@@ -91,9 +107,15 @@ def jacobian(robot: Robot, *, frame: str | None = None, reference: str = "link")
 
 @quantity("q, qd, qdd, qddd -> velocities, accelerations, jerks")
 def link_motions(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
-    """Velocity, acceleration and jerk of all links, (links, 6) each, or of one ``frame``, Guarino (3)-(9).
+    """Velocities, accelerations, jerks (linear; angular) of all links, (links, 6) each, or of one ``frame``.
 
-    (linear; angular) each, inertial derivatives at the frame's origin in its own axes, gravity not included.
+    Inertial derivatives at the frame's origin, in its own axes; gravity is not included. Guarino (3)-(9).
+
+    >>> import neuler
+    >>> still = [0.0, 0.0]
+    >>> found = neuler.robots.two_link().link_motions([0.1, 0.2], [1.0, 0.0], still, still)
+    >>> found.accelerations.shape
+    (3, 6)
     """
     names = robot.shown_names if frame is None else (frame,)
     robot.locate(names[0])
@@ -121,11 +143,11 @@ def _at(motion: LinkMotion, placement: Transform) -> list[tuple[Scalar, ...]]:
 
 @quantity("q, qd, dt -> q")
 def integrate(robot: Robot) -> RobotRecipe:
-    """Where q is after the velocity qd has lasted dt (s), qd constant in each link's own frame.
+    """Position after dt seconds at velocity qd, (nq); qd is constant in each link's own frame.
 
-    q + dt qd where positions are plain numbers; free links screw along, exactly, and their quaternions keep the
-    length one. With loops the independent joints go so, the others along G and then to where the loops are closed
-    again; NaN where a step is too long for that. ``robot.difference`` is its inverse on one branch.
+    q + dt qd for plain coordinates. Free links follow the screw motion exactly, and quaternions keep their unit length.
+    With loops the independent joints move so, and the dependent ones follow and are closed again; NaN where the step is
+    too long for that. ``robot.difference`` is the inverse.
 
     >>> import neuler
     >>> drone = neuler.robots.two_link().with_free_base()

@@ -1,4 +1,4 @@
-"""The page of all quantities, written from the declarations: ``python -m neuler.quantities.reference`` prints it."""
+"""The page of all quantities, generated from the declarations: ``python -m neuler.quantities.reference`` prints it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from neuler.quantities.catalogue import QUANTITIES
 from neuler.quantities.declare import Quantity
 
 ARGUMENTS = {
-    "q": "positions (m, rad, quaternions), nq",
-    "qd": "velocities (m/s, rad/s), nv",
-    "qdd": "accelerations (m/s^2, rad/s^2), nv",
-    "qddd": "jerks (m/s^3, rad/s^3), nv",
+    "q": "positions (m, rad, quaternions), (nq)",
+    "qd": "velocities (m/s, rad/s), (nv)",
+    "qdd": "accelerations (m/s^2, rad/s^2), (nv)",
+    "qddd": "jerks (m/s^3, rad/s^3), (nv)",
     "q_link": "positions of the joints, without theta of motors",
     "qd_link": "their velocities",
     "qdd_link": "their accelerations",
     "qddd_link": "their jerks",
     "qdddd_link": "their snaps (m/s^4, rad/s^4)",
-    "tau": "forces (N, N m), nu",
-    "given": "accelerations of the joints named in `motion`, forces of the others, nu",
-    "weights": "a number for every one of tau, nu",
+    "tau": "forces and torques (N, N m), (nu)",
+    "given": "accelerations of the joints named in `motion`, forces of the others, (nu)",
+    "weights": "a factor for each entry of tau, (nu)",
     "dt": "time (s)",
     "share": "of a step, 0 to 1",
     "damping": "rate at which open loops close (1/s)",
@@ -26,13 +26,20 @@ ARGUMENTS = {
 _HEAD = """\
 # Quantities
 
-What can be computed of a robot. Each is a verb, `robot.inverse_dynamics(q, qd, qdd)`, compiled when it is first
-called, and a variant with options, `robot.compile("inverse_dynamics", external=("tool",))`. Batch axes lead; arguments
-go by place or by name; several results come as a named tuple. All take `dtype="float32"`, and `parameters=` makes some
-of the robot's numbers one more input ([parameters](parameters.md)). This page is written from the declarations in
-`quantities/` by `python -m neuler.quantities.reference`.
+All that can be computed for a robot. Each quantity is a method: `robot.inverse_dynamics(q, qd, qdd)` is compiled when
+it is first called. [conventions.md](conventions.md) says what q, qd and tau contain, and all signs and frames.
 
-| argument | is |
+- **Arrays:** batch axes lead and broadcast; the shapes below are those of one state. `out=` takes arrays to write into.
+  Arguments may be given by name; several results are returned as a named tuple.
+- **Options** are given in the call, `robot.jacobian(q, frame="tool0", reference="world")`, or once,
+  `kernel = robot.compile("jacobian", frame="tool0")`. An option that names frames takes a mapping to give their
+  wrenches at the same time: `robot.inverse_dynamics(q, qd, qdd, external={"tool0": wrench})`.
+- All quantities take `dtype="float32"`, and `parameters=`, which turns some of the robot's numbers into an input
+  ([parameters.md](parameters.md)).
+
+This page is generated from the declarations in `quantities/` by `python -m neuler.quantities.reference`.
+
+| argument | meaning |
 |---|---|
 """
 
@@ -45,7 +52,7 @@ def _section(quantity: Quantity) -> str:
     text, _, example = quantity.text.partition("\n>>> ")
     parts = [f"## {quantity.name}", f"`{shown}`", text.strip()]
     if quantity.only:
-        parts.append(f"For robots with {quantity.whose}.")
+        parts.append(f"Only for robots with {quantity.whose}.")
     if options:
         parts.append(f"Options: {', '.join(options)}.")
     if example:

@@ -41,8 +41,8 @@ def coordinates(robot: Robot, *names: str) -> tuple[Operand, ...]:
     """An operand a name, one number a coordinate."""
     if not robot.nv and robot.loops:
         raise RobotError(
-            f"robot {robot.name!r} has no freedom: its loops hold every joint. Of such a structure there are "
-            "closure, upright, constrained_dynamics and assemble alone"
+            f"robot {robot.name!r} has no degree of freedom: its loops hold every joint. Such a structure has only "
+            "closure, upright, constrained_dynamics and assemble"
         )
     if not robot.nv:
         raise RobotError(f"robot {robot.name!r} has no joint that moves: it has no coordinates to compute with")

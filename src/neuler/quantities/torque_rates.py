@@ -59,11 +59,17 @@ def jerks(chart: Chart, values: Values) -> list[Scalar]:
 
 @quantity("q, qd, qdd, qddd -> tau, tau_rate")
 def inverse_dynamics_rate(robot: Robot, *, external: Names = (), loads: Names = (), order: int = 1) -> RobotRecipe:
-    """tau and d(tau)/dt, Guarino (3)-(21); with ``order=2`` snap too, and the second derivative.
+    """Joint forces tau and their time derivatives along the motion, (nu) each: N m, N m/s. Guarino (3)-(21).
 
-    Each external wrench comes with its rate: components in its frame, and their time derivatives; each load
-    with the time derivatives of its components in the base frame. With couplings or loops by the differentiation pass.
-    Coulomb friction adds nothing to a rate: it jumps at rest, and is constant elsewhere (a smooth law has a rate).
+    ``order=2`` also takes the snap qdddd and returns the second derivative. Each external wrench comes with the time
+    derivative of its components in its frame, each load with that of its components in the base frame: inputs
+    ``wrench_FRAME_rate``, ``load_FRAME_rate``. With couplings or loops by automatic differentiation. Coulomb friction
+    contributes nothing to a rate: it jumps at rest and is constant elsewhere; a smooth friction law has a rate.
+
+    >>> import neuler
+    >>> tau, tau_rate = neuler.robots.two_link().inverse_dynamics_rate([0.1, 0.2], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+    >>> tau_rate.shape
+    (2,)
     """
     if isinstance(order, bool) or order not in (1, 2):
         raise InputError(f"inverse_dynamics_rate: order must be 1 or 2, got {order!r}")

@@ -1,4 +1,4 @@
-"""The robot as a whole: energy, momentum, mass centre, and momentum about it."""
+"""The robot as a whole: energy, momentum, centre of mass, and momentum about it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from neuler.trace.recipe import Operand
 
 def _check_mass(robot: Robot) -> None:
     if not robot.mass > 0:
-        raise RobotError(f"robot {robot.name!r} has a mass of {robot.mass:g} kg, so it has no mass centre")
+        raise RobotError(f"robot {robot.name!r} has a mass of {robot.mass:g} kg, so it has no centre of mass")
 
 
 def _in_base_axes(tree: Tree, momentum: Wrench) -> list[Scalar]:
@@ -44,7 +44,16 @@ def _rows_in_base_axes(tree: Tree, rows: Sequence[Sequence[Scalar]]) -> list[lis
 
 @quantity("q, qd -> kinetic, potential")
 def energy(robot: Robot) -> RobotRecipe:
-    """Kinetic energy (rotors included) and potential energy (springs included), in joule."""
+    """Kinetic energy, rotors included, and potential energy, springs included, in J.
+
+    The potential energy is zero where the centre of mass is level with the base frame's origin and no spring is
+    strained.
+
+    >>> import neuler
+    >>> found = neuler.robots.two_link().energy([0.0, 0.0], [1.0, 0.0])
+    >>> bool(found.kinetic > 0)
+    True
+    """
 
     def trace(values: Values) -> list[list[Scalar]]:
         chart = Chart(robot, values["q"])
@@ -57,7 +66,12 @@ def energy(robot: Robot) -> RobotRecipe:
 
 @quantity("q, qd -> momentum")
 def momentum(robot: Robot) -> RobotRecipe:
-    """(linear; angular) momentum of all links in the base frame, about its origin, (6)."""
+    """Momentum (linear; angular) of all links, (6), in the base frame about its origin: kg m/s, kg m^2/s.
+
+    >>> import neuler
+    >>> neuler.robots.two_link().momentum([0.0, 0.0], [1.0, 0.0]).shape
+    (6,)
+    """
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree, chart = trees(robot, values).fused, Chart(robot, values["q"])
@@ -69,7 +83,7 @@ def momentum(robot: Robot) -> RobotRecipe:
 
 @quantity("q -> center_of_mass")
 def center_of_mass(robot: Robot) -> RobotRecipe:
-    """Mass centre of all links in the base frame (m): sum m x / sum m, the base's own mass included.
+    """Centre of mass of all links, (3), in the base frame (m): sum m x / sum m, the base's own mass included.
 
     >>> import neuler
     >>> neuler.robots.two_link().center_of_mass([0.0, 0.0]).shape
@@ -87,7 +101,7 @@ def center_of_mass(robot: Robot) -> RobotRecipe:
 
 @quantity("q -> center_of_mass_jacobian")
 def center_of_mass_jacobian(robot: Robot) -> RobotRecipe:
-    """J(q) with J qd the velocity of the mass centre in the base frame (m/s). (q) -> (3, nv).
+    """Jacobian of the centre of mass, (3, nv): J qd is its velocity in the base frame (m/s).
 
     >>> import neuler
     >>> neuler.robots.two_link().center_of_mass_jacobian([0.0, 0.0]).shape
@@ -104,7 +118,7 @@ def center_of_mass_jacobian(robot: Robot) -> RobotRecipe:
 
 @quantity("q, qd -> centroidal_momentum")
 def centroidal_momentum(robot: Robot) -> RobotRecipe:
-    """(linear; angular) momentum of all links about the mass centre, in the base's axes (kg m/s, kg m^2/s).
+    """Momentum (linear; angular), (6), about the centre of mass, in the base's axes: kg m/s, kg m^2/s.
 
     >>> import neuler
     >>> neuler.robots.two_link().centroidal_momentum([0.0, 0.0], [0.0, 0.0]).tolist()
@@ -121,7 +135,9 @@ def centroidal_momentum(robot: Robot) -> RobotRecipe:
 
 @quantity("q, qd, qdd -> centroidal_momentum_rate")
 def centroidal_momentum_rate(robot: Robot) -> RobotRecipe:
-    """Time derivative of ``centroidal_momentum`` along the motion (N, N m): all outer forces, weight and ground's.
+    """Time derivative of ``centroidal_momentum`` along the motion, (6), in N and N m.
+
+    It equals the sum of all external forces: weight, and what the ground exerts.
 
     >>> import neuler
     >>> neuler.robots.two_link().centroidal_momentum_rate([0.0, 0.0], [1.0, 0.0], [0.0, 0.0]).shape
@@ -139,7 +155,7 @@ def centroidal_momentum_rate(robot: Robot) -> RobotRecipe:
 
 @quantity("q -> centroidal_matrix")
 def centroidal_matrix(robot: Robot) -> RobotRecipe:
-    """A(q) with A qd = ``centroidal_momentum`` (Orin, Goswami, Lee 2013). (q) -> (6, nv).
+    """Centroidal momentum matrix A(q), (6, nv): A qd is ``centroidal_momentum`` (Orin, Goswami, Lee 2013).
 
     >>> import neuler, numpy
     >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]

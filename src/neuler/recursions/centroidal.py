@@ -1,4 +1,4 @@
-"""The robot as a whole: mass centre, momentum about it, and the matrix that gives it (Orin, Goswami, Lee 2013).
+"""The robot as a whole: centre of mass, momentum about it, and the matrix that gives it (Orin, Goswami, Lee 2013).
 
 Results are in the axes of the canonical frame of the base. Places are counted from the links that
 the base carries, never from the base itself: how far a free robot has flown costs no digits.
@@ -54,7 +54,7 @@ def _branches(tree: Tree, places: Sequence[Place]) -> list[Branch]:
 
 
 def _from_centre(branches: Sequence[Branch]) -> dict[int, Vector]:
-    """Of each branch its origin as seen from the mass centre of all."""
+    """Of each branch its origin as seen from the centre of mass of all."""
     total = sum((branch.mass for branch in branches[1:]), branches[0].mass)
     found = {}
     for here in branches:
@@ -73,7 +73,7 @@ def mass_centre(tree: Tree, q: Sequence[Scalar]) -> Vector:
 
 
 def _about_centre(tree: Tree, places: Sequence[Place], parts: list[Wrench]) -> Wrench:
-    """Momenta (or their rates) of the links, each in its frame about its origin, as one about the mass centre."""
+    """Momenta (or their rates) of the links, each in its frame about its origin, as one about the centre of mass."""
     levers = _from_centre(_branches(tree, places))
     linear, angular = vec.ZERO, vec.ZERO
     for number in range(len(tree.bodies) - 1, 0, -1):
@@ -97,7 +97,7 @@ def momentum(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Wrench:
 def momentum_rate(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> Wrench:
     """Its time derivative: the force and moment of Khalil (22), (23) on every link, without gravity.
 
-    The mass centre moves along the momentum, so that its own motion adds nothing.
+    The centre of mass moves along the momentum, so that its own motion adds nothing.
     """
     places = placements(tree, q)
     moving = motions(tree, places, qd, qdd, vec.ZERO)
@@ -106,7 +106,7 @@ def momentum_rate(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Se
 
 @dataclass(frozen=True)
 class _Stand:
-    """Of a body: its axes in the base's, and its origin as seen from the mass centre."""
+    """Of a body: its axes in the base's, and its origin as seen from the centre of mass."""
 
     rotation: Matrix
     origin: Vector

@@ -33,7 +33,7 @@ def kinetic_energy(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Sca
 
 
 def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
-    """-g . sum M_j c_j, zero where the mass centre is level with the base frame; and what the springs store."""
+    """-g . sum M_j c_j, zero where the centre of mass is level with the base frame; and what the springs store."""
     mass, moment = mass_moment(tree, q)
     start: Vector = tree.base.translation
     level = vec.subtract(moment, vec.scale(mass, start))

@@ -174,7 +174,7 @@ def turning_rate(turning: Turning, wdd: Vector) -> Turning:
 def link_motion(
     tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar], qddd: Sequence[Scalar]
 ) -> list[LinkMotion]:
-    """Velocity, acceleration and jerk of every body, its origin and its mass centre, Guarino (3)-(9)."""
+    """Velocity, acceleration and jerk of every body, its origin and its centre of mass, Guarino (3)-(9)."""
     places = placements(tree, q)
     moving = motions(tree, places, qd, qdd, vec.ZERO)
     changing = motion_rates(tree, places, moving, qd, qdd, qddd)

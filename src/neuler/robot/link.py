@@ -34,7 +34,7 @@ def inertia6(value: ArrayLike, owner: str = "inertia") -> Inertia6:
 class Link:
     """A rigid body with Khalil's ten inertial parameters, all in the link's frame.
 
-    ``mass`` (kg), ``first_moment`` = mass times mass centre (kg m), ``inertia`` about the
+    ``mass`` (kg), ``first_moment`` = mass times centre of mass (kg m), ``inertia`` about the
     origin of the link's frame (kg m^2): xx, yy, zz, xy, xz, yz.
 
     >>> Link.from_com("rod", mass=2.0, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1)).inertia[2]
@@ -54,7 +54,7 @@ class Link:
 
     @classmethod
     def from_com(cls, name: str, *, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike = (0, 0, 0)) -> Link:
-        """From the mass centre (m) and the inertia about it, both in the axes of the link's frame."""
+        """From the centre of mass (m) and the inertia about it, both in the axes of the link's frame."""
         owner = f"link {name!r}"
         m = finite(owner, "mass", mass)
         c = np.array(vector(owner, "com", com, 3))
@@ -65,7 +65,7 @@ class Link:
 
     @property
     def com(self) -> Vec3:
-        """Mass centre (m); the origin for a link without mass."""
+        """Centre of mass (m); the origin for a link without mass."""
         if self.mass == 0:
             return (0.0, 0.0, 0.0)
         x, y, z = self.first_moment
@@ -79,7 +79,7 @@ class Link:
 
     @property
     def inertia_about_com(self) -> NDArray[np.float64]:
-        """3x3 inertia about the mass centre."""
+        """3x3 inertia about the centre of mass."""
         c = np.array(self.com)
         return self.inertia_matrix - self.mass * (c @ c * np.eye(3) - np.outer(c, c))
 

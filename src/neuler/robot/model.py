@@ -365,7 +365,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
     def with_payload(
         self, frame: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike = (0, 0, 0)
     ) -> Robot:
-        """The same robot with a body rigidly attached to ``frame``: mass centre and inertia about it in its axes.
+        """The same robot with a body rigidly attached to ``frame``: centre of mass and inertia about it in its axes.
 
         A negative mass takes a body away again, with a warning.
         """

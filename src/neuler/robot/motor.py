@@ -42,9 +42,9 @@ class Motor:
 
     ``carrier``: the link it sits on, by default the joint's parent. ``axis``: of the rotor in the carrier's frame, by
     default the joint's own where the carrier is its parent. ``inertia`` (kg m^2) of what turns, on the motor's side:
-    (xx, yy, zz) with z along the axis, about the mass centre, or zz alone. ``mass`` (kg) and ``position`` (m) of the
-    motor's mass centre in the carrier's frame. ``included``: the carrier's data contain the motor at rest, as those of
-    most files do; the spin alone is added then.
+    (xx, yy, zz) with z along the axis, about the centre of mass, or zz alone. ``mass`` (kg) and ``position`` (m) of the
+    motor's centre of mass in the carrier's frame. ``included``: the carrier's data contain the motor at rest, as those
+    of most files do; the spin alone is added then.
 
     ``stiffness`` (N m/rad, on the output side) and ``damping`` of a spring between the gear and the joint: with one,
     theta is a coordinate of its own, named ``joint3.motor``; without (infinite) the drive is rigid and theta = q.
@@ -182,7 +182,7 @@ class Motor:
 
     @property
     def moments(self) -> Vec3:
-        """xx, yy, zz (kg m^2) about the mass centre, z along the axis."""
+        """xx, yy, zz (kg m^2) about the centre of mass, z along the axis."""
         assert isinstance(self.inertia, tuple)
         return self.inertia
 
@@ -268,7 +268,7 @@ def transmissions(motors: Sequence[Motor]) -> list[list[Motor]]:
 
 
 def seat(motor: Motor, joint: Joint) -> Transform:
-    """The motor's frame in its carrier's: z along the axis, the mass centre as origin."""
+    """The motor's frame in its carrier's: z along the axis, the centre of mass as origin."""
     own = not motor.carrier or motor.carrier == joint.parent
     if motor.axis is None and not own:
         raise RobotError(
@@ -278,7 +278,7 @@ def seat(motor: Motor, joint: Joint) -> Transform:
     if motor.position is None and not own and motor.mass and not motor.included:
         raise RobotError(
             f"motor {motor.name!r}: has a mass on {motor.carrier!r}, which is not the parent of joint {joint.name!r}; "
-            "give the position of its mass centre in that link's frame"
+            "give the position of its centre of mass in that link's frame"
         )
     axis = np.array(joint.placement.rotation) @ np.array(joint.axis) if motor.axis is None else np.array(motor.axis)
     place = joint.placement.translation if own else (0.0, 0.0, 0.0)

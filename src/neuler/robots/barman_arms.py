@@ -18,7 +18,7 @@ _TIP = Transform()
 def two_link() -> Robot:
     """Two revolute joints in the horizontal plane, without gravity: Barman 4.1, Tables 4.1 and 4.2.
 
-    L = 0.4 m, m = 0.5 kg, I = 0.1 kg m^2 about the mass centre in the middle, torque within 10 N m.
+    L = 0.4 m, m = 0.5 kg, I = 0.1 kg m^2 about the centre of mass in the middle, torque within 10 N m.
     The table gives the inertia about z alone; here each link is a thin rod, whose inertia about its
     own length is zero. The tip is the frame "tool".
 
@@ -38,7 +38,7 @@ def two_link() -> Robot:
 def prismatic_revolute(theta2: float = pi / 2) -> Robot:
     """A slide and a revolute joint, without gravity: Barman 4.2, Tables 4.3 and 4.4.
 
-    L = 0.4 m, m = 0.5 kg, I = 0.1 kg m^2 about the mass centre in the middle, force within 10 N and
+    L = 0.4 m, m = 0.5 kg, I = 0.1 kg m^2 about the centre of mass in the middle, force within 10 N and
     torque within 10 N m. The coordinates are added to the table's d1 = L and theta2 = pi/2; pass
     ``theta2=0`` (rad) to read the table as giving no offset. The first joint slides along z of the
     base, the second turns about x. The table gives one inertia a link; here each is a thin rod.

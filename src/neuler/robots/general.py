@@ -13,7 +13,7 @@ def general_chain(n: int, seed: int = 0) -> Robot:
     """A chain of ``n`` revolute joints with general geometry and bodies: no parameter is zero or special.
 
     Modified DH with general alpha (rad), d and r (m); each link has all ten inertial parameters, those
-    of a body that can exist: 1 to 6 kg, mass centre within 0.3 m, principal inertias in general axes
+    of a body that can exist: 1 to 6 kg, centre of mass within 0.3 m, principal inertias in general axes
     that satisfy the triangle inequality. The same ``n`` and ``seed`` give the same robot; numbers are
     rounded to six digits.
 

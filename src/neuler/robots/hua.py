@@ -14,9 +14,9 @@ _LINK3 = (0.3, 0.25, 0.25, 0.15, 0.13, 0.2)
 def hua_3r() -> Robot:
     """Three hinges, the third behind a spring of 100 N m/rad; motor 1 on the base, motors 2 and 3 on link 1.
 
-    Masses, inertias and the stiffness are those of Hua's Table I and V, inertias taken about the mass centres. What
+    Masses, inertias and the stiffness are those of Hua's Table I and V, inertias taken about the centres of mass. What
     the paper leaves out is chosen: joint 1 turns about the vertical, joints 2 and 3 about horizontal axes; links of
-    0.3, 0.4 and 0.4 m with mass centres in the middle; gear ratio 10; motors 2 and 3 to both sides of joint 2, the
+    0.3, 0.4 and 0.4 m with centres of mass in the middle; gear ratio 10; motors 2 and 3 to both sides of joint 2, the
     rotor of motor 2 parallel to its joint, that of motor 3 tilted, so that no term of (30) vanishes. The tip is the
     frame "tool".
 

@@ -15,7 +15,7 @@ _GEOMETRY = (  # alpha, a, d
     (-pi / 2, 0.0, 0.0),
     (0.0, 0.0, 0.0),
 )
-_BODIES = (  # mass, mass centre, inertia about it
+_BODIES = (  # mass, centre of mass, inertia about it
     (0.0, (0, 0, 0), (0, 0.35, 0)),
     (17.4, (-0.3638, 0.006, 0.2275), (0.13, 0.524, 0.539)),
     (4.8, (-0.0203, -0.0141, 0.07), (0.066, 0.086, 0.0125)),

@@ -20,7 +20,7 @@ _GEOMETRY: tuple[dict[str, Any], ...] = (
     {"alpha": pi / 2},
     {"alpha": -pi / 2},
 )
-_BODIES = (  # mass, mass centre, sides of a uniform box along x, y, z
+_BODIES = (  # mass, centre of mass, sides of a uniform box along x, y, z
     (30.0, (0.0, 0.0, -0.1), (0.25, 0.25, 0.4)),
     (25.0, (D3 / 2, 0.0, 0.1), (D3 + 0.1, 0.15, 0.15)),
     (15.0, (0.0, 0.05, 0.05), (0.15, 0.25, 0.2)),

@@ -32,8 +32,8 @@ def shuttle_arm() -> Robot:
     """The Shuttle Remote Manipulator System: Nguyen and Hughes 1994, six joints about z, y, y, y, z, x; no gravity.
 
     Published: offsets, masses, and the inertias of links 1 to 4 about their frames. *Chosen here*:
-    every mass centre, as that of a uniform slender body. Link 1 reaches along z to the next joint;
-    links 2 to 4 lie along x with the length that gives the published moment yy (their mass centres
+    every centre of mass, as that of a uniform slender body. Link 1 reaches along z to the next joint;
+    links 2 to 4 lie along x with the length that gives the published moment yy (their centres of mass
     are then 2.32, 2.33 and 0.19 m out); links 5 and 6 are cylinders of 0.15 m radius along x that
     reach to the next joint and to the end effector, with the inertias of such bodies. The end
     effector is the frame "tool".

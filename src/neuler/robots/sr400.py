@@ -26,7 +26,7 @@ _GEOMETRY: tuple[dict[str, Any], ...] = (
     {"antecedent": 1, "alpha": -pi / 2, "d": D2},
     {"d": D8},
 )
-_BODIES = (  # mass, mass centre, sides of a uniform box along x, y, z
+_BODIES = (  # mass, centre of mass, sides of a uniform box along x, y, z
     (180.0, (0.15, 0.0, -0.25), (0.6, 0.5, 0.7)),
     (60.0, (D3 / 2, 0.0, 0.0), (D3 + 0.2, 0.2, 0.2)),
     (55.0, (0.05, -0.15, 0.0), (0.3, D8 + 0.3, 0.25)),

@@ -16,7 +16,7 @@ _GEOMETRY: tuple[dict[str, float], ...] = (
     {"alpha": -pi / 2},
     {"alpha": pi / 2, "r": 0.263},
 )
-# mass, mass centre, inertia about it: Guarino, Table II
+# mass, centre of mass, inertia about it: Guarino, Table II
 _BODIES = (
     (9.29, (0, -0.1105, -0.0175), (0.276, 0.071, 0.255)),
     (5.01, (0, 0, -0.1054), (0.108, 0.100, 0.018)),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from neuler.errors import RobotError
 from neuler.naming import listed
 from neuler.passes.trees import fused_tree
+from neuler.plain import degrees
 from neuler.recursions.positions import integrate
 from neuler.robot import Robot
 from neuler.robot.configuration import neutral_positions, random_positions
@@ -52,18 +53,18 @@ class Mobility:
     active: tuple[str, ...]
     """Of every number of tau, the joint whose force it is."""
     driven: int
-    """How many freedoms these decide; the robot is under-actuated where they are fewer than it has."""
+    """How many degrees of freedom these determine; the robot is under-actuated where they are fewer than it has."""
     choice: Choice = field(repr=False)
     active_numbers: tuple[int, ...] = field(repr=False)
     """Of every number of tau, the number of its velocity among those of the joints with coordinates."""
     motions: Array = field(repr=False)
-    """A basis of the velocities that the loops allow at the reference: a column a freedom."""
+    """A basis of the velocities that the loops allow at the reference: a column for each degree of freedom."""
 
     def __repr__(self) -> str:
         lost = f"; redundant: {', '.join(self.redundant)}" if self.redundant else ""
         return (
-            f"<mobility: {_freedoms(self)}, {self.rank} independent of {self.constraints} constraints; independent: "
-            f"{', '.join(self.independent) or 'none'}{lost}; closed at "
+            f"<mobility: {degrees(self.freedoms)}, {self.rank} independent of {self.constraints} constraints; "
+            f"independent: {', '.join(self.independent) or 'none'}{lost}; closed at "
             f"({', '.join(f'{x:.6g}' for x in self.reference)})>"
         )
 
@@ -234,7 +235,7 @@ def choose(robot: Robot, facts: Mobility, named: Sequence[str] | None = None, *,
         if len(numbers) > facts.freedoms:
             if not held:
                 raise RobotError(
-                    f"robot {robot.name!r} has {_freedoms(facts)}; {', '.join(names)} have {len(numbers)} "
+                    f"robot {robot.name!r} has {degrees(facts.freedoms)}; {', '.join(names)} have {len(numbers)} "
                     "velocities, which cannot all be independent"
                 )
             rows = tuple(range(facts.constraints))
@@ -259,8 +260,8 @@ def completed(robot: Robot, joints: Sequence[str]) -> Choice:
     told = [k for k, _ in velocity_numbers(robot, joints)]
     if len(_pivots(facts.motions[told], facts.freedoms, 1.0)) < len(told):
         raise RobotError(
-            f"robot {robot.name!r} has {_freedoms(facts)}; the motions of {', '.join(joints)} ({len(told)} velocities) "
-            "depend on each other, so that not all of them can be given"
+            f"robot {robot.name!r} has {degrees(facts.freedoms)}; the motions of {', '.join(joints)} ({len(told)} "
+            "velocities) depend on each other, so that not all of them can be given"
         )
     every = range(len(facts.motions))
     first = [k for k in facts.active_numbers if k not in told]
@@ -274,7 +275,7 @@ def refuse_undriven(robot: Robot, quantity: str) -> None:
         return
     facts = robot.mobility
     raise RobotError(
-        f"{quantity}: robot {robot.name!r} has {_freedoms(facts)}, of which its motors "
+        f"{quantity}: robot {robot.name!r} has {degrees(facts.freedoms)}, of which its motors "
         f"({', '.join(robot.active_names) or 'none'}) decide {facts.driven} at its reference: it is under-actuated, or "
         "the reference is singular. Drive more joints (role 'driven'), or give another reference= position"
     )
@@ -426,11 +427,7 @@ def _redundant(robot: Robot, rows: Sequence[int]) -> tuple[str, ...]:
 
 def _undetermined(robot: Robot, facts: Mobility, names: Sequence[str], reached: int) -> str:
     return (
-        f"robot {robot.name!r} has {_freedoms(facts)}, but the joints ({', '.join(names) or 'none'}) decide "
+        f"robot {robot.name!r} has {degrees(facts.freedoms)}, but the joints ({', '.join(names) or 'none'}) decide "
         f"{reached} of them at its reference: too few, or the reference is singular. Name other joints, or give "
         "another reference= position"
     )
-
-
-def _freedoms(facts: Mobility) -> str:
-    return "1 freedom" if facts.freedoms == 1 else f"{facts.freedoms} freedoms"

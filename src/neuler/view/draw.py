@@ -49,7 +49,7 @@ def draw(
 
     Links are lines between joint origins, dashed where they are ground. Joints are small bodies along their axes:
     cylinders turn, boxes slide, a bolt in a nut does both, a ball turns any way, a plate moves in its plane, a cross
-    slides any way; those that no motor moves are pale. Discs are mass centres whose area grows with mass, the square
+    slides any way; those that no motor moves are pale. Discs are centres of mass whose area grows with mass, the square
     is the base (left out where a robot floats far from it). Discs on a shaft are rotors of motors, with a dotted line
     to each joint that they drive, violet through a spring; one that sits on a joint is drawn beside it. Crosses in
     circles are joints at which loops are cut; a loop that is open, or slides, has two with a dashed line between them.

@@ -151,7 +151,7 @@ def _add(ax: Any, faces: Sequence[Array], colour: str, filled: bool) -> None:
 
 
 def bodies(ax: Any, robot: Robot, origins: Array, centres: Array) -> None:
-    """Discs at the mass centres, their area by the mass; a thin line to the frame of the link."""
+    """Discs at the centres of mass, their area by the mass; a thin line to the frame of the link."""
     masses = np.array([max(link.mass, 0.0) for link in robot.links])
     heavy = masses > 0
     if not heavy.any():

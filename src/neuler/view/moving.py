@@ -153,7 +153,7 @@ def _force_row(one: Force, largest: float) -> list[str]:
 
 def no_forces(robot: Robot) -> Markup:
     """Why there are no forces to show."""
-    told = f"There are none to show: its motors do not decide all of its {robot.mobility.freedoms} freedoms. "
+    told = f"There are none to show: its motors do not decide all of its {robot.mobility.freedoms} degrees of freedom. "
     told += "forward_dynamics finds its motion from their forces."
     return join([tag("h2", "Forces of the motors"), tag("p", told)])
 

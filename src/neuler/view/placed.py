@@ -1,4 +1,4 @@
-"""A robot at a position: where its links and mass centres are, and both sides of every loop."""
+"""A robot at a position: where its links and centres of mass are, and both sides of every loop."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ def _coordinates(robot: Robot) -> list[list[str]]:
 
 
 def _tip(scene: Scene) -> list[float]:
-    """The far end of the robot's last link: its frame or mass centre where nothing follows."""
+    """The far end of the robot's last link: its frame or centre of mass where nothing follows."""
     body, point = scene.spot(scene.robot.tip)
     ends = [b for a, b, _ in scene.rods if b[0] == body and a == (body, point)]
     body, point = ends[-1] if ends else (body, point)

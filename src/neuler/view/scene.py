@@ -1,4 +1,4 @@
-"""What of a robot moves together, and what is drawn on it: rods, marks of joints, plates, mass centres.
+"""What of a robot moves together, and what is drawn on it: rods, marks of joints, plates, centres of mass.
 
 A player that runs elsewhere needs the poses of a few bodies and, once, the shapes that they carry. A body is a link
 that a joint moves, with all that is fixed to it.
@@ -159,7 +159,7 @@ class _Builder:
                     self._rod(self._spot(index), spot, LINK)
 
     def _tips(self) -> None:
-        """Links on which nothing stands reach to their frames, or else to their mass centres."""
+        """Links on which nothing stands reach to their frames, or else to their centres of mass."""
         for number, link in enumerate(self.robot.links):
             if number in self.ends or number in self.flat:
                 continue

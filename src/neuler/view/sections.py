@@ -61,7 +61,7 @@ def marks_of(robot: Robot) -> list[tuple[str, str]]:
     """The key to a picture of a robot: what there is of it."""
     found = [
         (INK, "base", True), (STEEL, "link", bool(robot.joints)), *((*mark, True) for mark in symbols(robot)),
-        (MASS, "mass centre, larger for more mass", any(link.mass > 0 for link in robot.links)),
+        (MASS, "centre of mass, larger for more mass", any(link.mass > 0 for link in robot.links)),
         (SPRING, "spring", any(joint.stiffness for joint in robot.joints)),
         (ROTOR, "rotor, dotted to its joint", bool(robot.motors)),
         (SPRING, "dotted: through a spring", any(motor.elastic for motor in robot.motors)),
@@ -119,10 +119,10 @@ def findings(found: Sequence[Finding]) -> Markup:
 
 def parameters(robot: Robot) -> Markup:
     """Tables of masses, joints and motors."""
-    units = "Inertia about the mass centre in the axes of its link; an empty limit does not exist. "
+    units = "Inertia about the centre of mass in the axes of its link; an empty limit does not exist. "
     units += "Friction and rotor inertia at the joint, behind the gear. Units: kg, m, rad, s, N, N m."
     units = " ".join([units, *([text.several(robot)] if text.several(robot) else [])])
-    link_head = ("link", "mass", "mass centre", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
+    link_head = ("link", "mass", "centre of mass", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
     parts = [tag("h2", "Masses"), table(link_head, text.link_rows(robot))]
     if any(joint.moves for joint in robot.joints):
         parts += [tag("h2", "Joints"), table(text.joint_head(robot), text.joint_rows(robot), left=2)]

@@ -17,7 +17,7 @@ from neuler.extras import install
 Array = NDArray[np.float64]
 
 INK, STEEL, HINGE, SLIDE, MASS = "#1d2733", "#46586b", "#c2410c", "#0f766e", "#3b6fb6"
-"""Text, links, joints that turn, joints that slide, mass centres."""
+"""Text, links, joints that turn, joints that slide, centres of mass."""
 CUT, SPRING, ROTOR = "#a16207", "#7e22ce", "#4d7c0f"
 """Loops and couplings, springs, rotors of motors."""
 

@@ -115,7 +115,7 @@ def mobility_rows(robot: Robot) -> list[list[str]]:
     lost = facts.constraints - facts.rank
     joints = sum(joint.nv for joint in robot.moving_joints)
     return [
-        ["freedoms", f"{facts.freedoms} = {joints} velocities of the joints - {facts.rank} independent constraints"],
+        ["degrees of freedom", f"{facts.freedoms} = {joints} joint velocities - {facts.rank} independent constraints"],
         ["constraints", f"{facts.constraints}, {lost} redundant" + (f": {', '.join(facts.redundant)}" if lost else "")],
         ["forces (tau) of", ", ".join(robot.active_names) or "no joint"],
         ["independent joints", ", ".join(facts.independent) or "none"],
@@ -185,11 +185,11 @@ def _factor(ratio: float) -> str:
 
 # ---- parameters ----------------------------------------------------------------------------------
 
-LINK_HEAD = ("link", "mass kg", "mass centre m", "inertia about it kg m^2: xx", "yy", "zz", "xy", "xz", "yz")
+LINK_HEAD = ("link", "mass kg", "centre of mass m", "inertia about it kg m^2: xx", "yy", "zz", "xy", "xz", "yz")
 
 
 def link_rows(robot: Robot) -> list[list[str]]:
-    """Mass, mass centre and inertia about it, of every link."""
+    """Mass, centre of mass and inertia about it, of every link."""
     rows = []
     for link in robot.links:
         j = link.inertia_about_com

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Spin(Axial):
     """One angle (rad); the body turns by ``gear_ratio`` times it, and its frame stays with the parent.
 
-    The body looks the same at every angle (round about the axis, mass centre on it), so that its inertia is constant
+    The body looks the same at every angle (round about the axis, centre of mass on it), so that its inertia is constant
     in a frame that does not turn with it: Hua's assumption A2. Its angle then has no effect but on springs.
     """
 
