@@ -67,7 +67,7 @@ def plan_picture() -> bytes:
     """Barman 4.1 in least time, as PNG."""
     arm = neuler.robots.two_link()
     found = plan.Plan(arm, start=[0.0, -2.0], goal=[1.0, -1.0], control_points=80).solve()
-    return small(png(found.drawn(plotting())))
+    return small(png(found.plot(figure=plotting()())))
 
 
 def reach_picture() -> bytes:

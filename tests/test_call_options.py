@@ -53,9 +53,9 @@ def test_every_option_of_every_quantity_at_the_call(name):
         np.testing.assert_array_equal(
             *(np.concatenate([np.ravel(y) for y in (x if isinstance(x, tuple) else (x,))]) for x in (expected, found))
         )
-        before = len(verb._variants)
+        before = set(verb._variants.values())
         verb(*arrays, **{option: list(value) if isinstance(value, tuple) else value})
-        assert len(verb._variants) == before
+        assert set(verb._variants.values()) == before
 
 
 def test_a_frame_and_its_axes():
@@ -98,8 +98,38 @@ def test_threads_go_along():
     robot = neuler.robots.two_link()
     robot.jacobian.threads = 1
     robot.jacobian([0.0, 0.0], frame="link1")
-    (variant,) = robot.jacobian._variants.values()
+    (variant,) = set(robot.jacobian._variants.values())
     assert variant.threads == 1
+    robot.jacobian.threads = 2  # also where the kernel with these options is there already
+    robot.jacobian([0.0, 0.0], frame="link1")
+    assert variant.threads == 2
+
+
+def test_what_an_option_may_be_does_not_depend_on_earlier_calls():
+    still = [0.0] * 2
+    robot = neuler.robots.two_link()
+    robot.inverse_dynamics_rate(still, still, still, still, order=1)
+    robot.inverse_dynamics(still, still, still, reactions=True)
+    for bad in (True, 1.0):
+        with pytest.raises(InputError, match="order"):
+            robot.inverse_dynamics_rate(still, still, still, still, order=bad)
+    with pytest.raises(InputError, match="'reactions' must be True or False, got 1"):
+        robot.inverse_dynamics(still, still, still, reactions=1)
+
+
+def test_the_order_of_options_makes_no_other_kernel():
+    robot = neuler.robots.two_link()
+    robot.jacobian([0.0, 0.0], frame="link1", reference="world")
+    robot.jacobian([0.0, 0.0], reference="world", frame="link1")
+    assert len(set(robot.jacobian._variants.values())) == 1
+
+
+def test_a_kernel_with_parameters_takes_them_by_name():
+    kernel = ROBOT.compile("inverse_dynamics", parameters=("link2.mass", "gravity"))
+    by_name = kernel(Q, QD, QDD, parameters={"gravity": (0, 0, -1.62), "link2.mass": 3.0})
+    np.testing.assert_array_equal(by_name, kernel(Q, QD, QDD, [3.0, 0, 0, -1.62]))
+    with pytest.raises(InputError, match=r"this kernel has the parameters 'link2.mass', 'gravity'; got 'gravity'"):
+        kernel(Q, QD, QDD, parameters={"gravity": (0, 0, -1.62)})
 
 
 def test_options_inside_a_traced_function():

@@ -310,7 +310,7 @@ def test_robots_without_enough_motors():
     with pytest.raises(RobotError, match="no motor drives 'root_joint', 'swing'"):
         ComputedTorque(loose, 1.0)
     four = neuler.robots.four_bar()
-    with pytest.raises(RobotError, match="has 1 degrees of freedom, of which its motors decide 0"):
+    with pytest.raises(RobotError, match="has 1 degree of freedom, of which its motors decide 0"):
         ComputedTorque(four.with_passive(*four.joint_names), 1.0)
 
 

@@ -156,7 +156,8 @@ def test_labels_do_not_overlap_and_scales_are_equal(name):
     extent = surroundings(robot, states)
     for q in states:
         figure = plotting()(figsize=(6.0, 6.0))
-        ax = draw(robot, q, figure.add_axes((0, 0, 1, 1), projection="3d"), extent=extent).axes[0]
+        ax = figure.add_axes((0, 0, 1, 1), projection="3d")
+        assert draw(robot, q, ax, extent=extent) is None  # nothing that a notebook would show again
         spans = [np.diff(getattr(ax, f"get_{x}lim")())[0] for x in "xyz"]
         np.testing.assert_allclose(ax._box_aspect / ax._box_aspect[0], np.array(spans) / spans[0], rtol=1e-9)
         figure.draw_without_rendering()
@@ -198,14 +199,14 @@ def test_a_panel_is_scaled_by_most_moments():
     names, units = ["tau_a", "tau_b"], ["N m", "N m"]
     still = np.zeros(1001)
     whole, cut = (
-        run_figure(t, [("tau", tau, names, units)], None, still, still, plotting()).axes[0] for tau in (calm, first)
+        run_figure(t, [("tau", tau, names, units)], None, still, still, plotting()()).axes[0] for tau in (calm, first)
     )
     assert [text.get_text() for text in whole.texts] == []
     assert whole.get_ylim()[1] >= calm.max()
     assert [text.get_text() for text in cut.texts] == ["cut off: 1244 at 0 s"]
     low, high = cut.get_ylim()
     assert low < calm.min() < calm.max() < high < 20.0
-    turned = run_figure(t, [("tau", -first, names, units)], None, still, still, plotting()).axes[0]
+    turned = run_figure(t, [("tau", -first, names, units)], None, still, still, plotting()()).axes[0]
     assert [text.get_text() for text in turned.texts] == ["cut off: -1244 at 0 s"]
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import inspect
 import pickle
 
@@ -14,6 +15,8 @@ from neuler import FormatError, InputError, plan
 from neuler.elsewhere import _FUNCTIONS, _VERBS, method, quantity
 from neuler.formats import DHRow, KhalilRow
 from neuler.quantities.catalogue import QUANTITIES
+from neuler.view.placed import Placed
+from neuler.view.player import player
 
 ROBOT = neuler.robots.puma560()
 Q = np.random.default_rng(2).normal(size=(5, 6))
@@ -27,6 +30,7 @@ def test_dir_holds_public_names_only():
     robot = neuler.robots.puma560()
     robot.inverse_dynamics(Q, Q, Q)
     assert not robot.mobility.redundant  # what is cached on the robot is not among its names
+    assert not hasattr(robot, "compiled")
     assert all(name.isidentifier() and not name.startswith("_") for name in dir(robot))
     assert {"inverse_dynamics", "nq", "links", "with_payload", "rollout", "compile"} <= set(dir(robot))
     for name in dir(robot):
@@ -37,7 +41,7 @@ def test_verbs_of_loops_stand_on_robots_with_loops_alone():
     arm, linkage, platform = (set(dir(x)) for x in (ROBOT, neuler.robots.four_bar(), neuler.robots.delta()))
     of_loops = {name for name, each in QUANTITIES.items() if each.only == "loops"}
     assert not arm & {*of_loops, "assemble", "forward_kinematics", "elastic_inverse_dynamics"}
-    assert of_loops - {"platform_jacobian"} | {"assemble"} <= linkage
+    assert of_loops | {"assemble"} <= linkage
     assert "forward_kinematics" not in linkage
     assert of_loops | {"assemble", "forward_kinematics"} <= platform
 
@@ -52,6 +56,20 @@ def test_names_of_other_libraries_are_answered_with_ours(name):
         getattr(neuler, name)
     with pytest.raises(InputError, match=f"did you mean '{ours}'"):
         ROBOT.compile(name)
+
+
+@pytest.mark.parametrize("name", ["dof", "payload", "ikine", "getFrameId"])
+def test_what_is_no_quantity_is_not_offered_as_one(name):
+    with pytest.raises(InputError) as caught:
+        ROBOT.compile(name)
+    offered = str(caught.value).partition("did you mean ")[2].partition("?")[0].strip("'")
+    assert offered in ("", *QUANTITIES)
+
+
+def test_an_error_inside_a_property_is_not_hidden(monkeypatch):
+    monkeypatch.setattr(neuler.Robot, "tip", property(lambda robot: robot.nonsense_inside))
+    with pytest.raises(AttributeError, match="nonsense_inside"):
+        _ = ROBOT.tip
 
 
 def test_what_is_answered_exists():
@@ -152,6 +170,49 @@ def test_tables_in_simulations():
     np.testing.assert_array_equal(found.q, wanted.q)
 
 
+def test_tables_wherever_positions_and_forces_are_given(tmp_path):
+    """Columns in another order mean the same to all of them."""
+    turned = pd.DataFrame(Q, columns=NAMES).iloc[:, ::-1]
+    pushed, wanted = (neuler.simulate(ROBOT, x, None, 0.005) for x in (turned, Q))
+    np.testing.assert_array_equal(pushed.q, wanted.q)
+    held, wanted = (neuler.simulate(ROBOT, x, None, 0.005) for x in (turned.iloc[0], Q[0]))
+    np.testing.assert_array_equal(held.q, wanted.q)
+    np.testing.assert_array_equal(Placed.of(ROBOT, turned.iloc[0]).poses, Placed.of(ROBOT, Q[0]).poses)
+    assert player(ROBOT, np.arange(5.0), turned) == player(ROBOT, np.arange(5.0), Q)
+    goal = ROBOT.link_poses(Q[0], frame="dh6")
+    found = ROBOT.inverse_kinematics(goal, turned.iloc[0], frame="dh6")
+    np.testing.assert_allclose(found.q, Q[0], rtol=0, atol=1e-9)
+    arm = neuler.robots.two_link()
+    ends = pd.DataFrame([[0.0, -2.0], [1.0, -1.0]], columns=["joint1", "joint2"]).iloc[:, ::-1]
+    named = plan.Plan(arm, plan.duration(), start=ends.iloc[0], goal=ends.iloc[1], control_points=8).solve()
+    plain = plan.Plan(arm, plan.duration(), start=[0.0, -2.0], goal=[1.0, -1.0], control_points=8).solve()
+    assert named.duration == plain.duration
+    machine = neuler.robots.five_bar()
+    both = pd.Series({"right_arm": 1.0, "left_arm": 2.0})
+    np.testing.assert_array_equal(machine.assemble(both).q, machine.assemble([2.0, 1.0]).q)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda table: neuler.control.quintic(table.iloc[0], table.iloc[1], 1.0),
+        lambda table: neuler.control.table(np.arange(5.0), table),
+        lambda table: plan.within(plan.torque, table.iloc[0]),
+    ],
+)
+def test_tables_are_refused_where_nobody_knows_the_names(call):
+    with pytest.raises(InputError, match=r"columns with names, and its numbers have none here; pass .*\.to_numpy\(\)"):
+        call(pd.DataFrame(Q, columns=NAMES))
+
+
+def test_a_series_without_names_is_an_array():
+    steps = pd.Series([0.1, 0.2], index=[5, 6])  # rows of a larger table
+    found = ROBOT.integrate(Q[:2], Q[:2], steps)
+    np.testing.assert_array_equal(found, ROBOT.integrate(Q[:2], Q[:2], [0.1, 0.2]))
+    times = pd.Series(np.arange(3.0), index=[0.5, 1.5, 2.5])
+    assert neuler.control.table(times, Q[:3])(1.0).shape == (18,)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -219,6 +280,44 @@ def test_the_same_in_rollouts_and_compiled_simulations():
     np.testing.assert_allclose(called.q, run.q, rtol=0, atol=1e-10)
 
 
+def test_gains_with_defaults_are_no_memory():
+    def pd_law(t, q, qd, kp=20.0, kd=5.0):
+        return law(t, kp / 20.0 * q, kd / 5.0 * qd)
+
+    for controller in (pd_law, functools.partial(pd_law, kp=20.0)):
+        run = neuler.simulate(ROBOT, controller, (Q[0], Q[1]), 0.01)
+        np.testing.assert_array_equal(run.q, neuler.simulate(ROBOT, law, (Q[0], Q[1]), 0.01).q)
+        rolled = ROBOT.rollout(Q, 0 * Q, controller, 1e-3, 5)
+        np.testing.assert_array_equal(rolled.q, ROBOT.rollout(Q, 0 * Q, law, 1e-3, 5).q)
+
+    def with_defaults(t, q, qd, memory=None, reference=None):
+        return law(t, q, qd), memory
+
+    np.testing.assert_array_equal(ROBOT.rollout(Q, 0 * Q, with_defaults, 1e-3, 5).q, rolled.q)
+
+
+class Law:
+    """A controller of three arguments that says of itself that it may be compiled."""
+
+    memory0, robot, period = np.zeros(0), ROBOT, 2e-3
+
+    def __call__(self, t, q, qd):
+        return law(t, q, qd)
+
+
+def test_attributes_of_short_controllers_count():
+    run = neuler.simulate(ROBOT, Law(), (Q[0], Q[1]), 0.02)
+    assert len(np.unique(run.tau[1:, 0])) == 10
+    other = Law()
+    other.robot = neuler.robots.two_link()
+    with pytest.raises(InputError, match="the controller is one of 'two_link'"):
+        neuler.simulate(ROBOT, other, None, 0.02)
+    other = Law()
+    other.memory0 = np.zeros(2)
+    with pytest.raises(InputError, match=r"with memory0 takes \(t, q, qd, memory, reference\)"):
+        neuler.simulate(ROBOT, other, None, 0.02)
+
+
 def test_a_lambda_with_the_robot_inside_and_a_sample_time():
     hold = lambda t, q, qd: ROBOT.gravity_force(q) - 50.0 * qd  # noqa: E731
     hold.period = 0.01
@@ -283,6 +382,17 @@ def test_within_without_a_bound_are_the_robots_own_limits():
     assert own.valid
     assert own.duration == pytest.approx(usual.duration, rel=1e-9)
     assert own.duration == pytest.approx(told.duration, rel=1e-9)
+
+
+def test_within_without_a_bound_for_some_joints_and_times():
+    robot = neuler.robots.two_link()
+    ends = {"start": [0.0, -2.0], "goal": [1.0, -1.0], "robot_limits": False, "duration": (0.2, 2.0)}
+    part = plan.within(plan.torque, joints="joint2", when=(0.0, 0.5))
+    rest = plan.within(plan.torque, 30.0)
+    found = plan.Plan(robot, plan.duration(), limits=[part, rest], **ends).solve()
+    assert found.valid
+    early, late = (found.torques(np.linspace(a, b, 200) * found.duration) for a, b in ((0.0, 0.5), (0.5, 1.0)))
+    assert np.abs(early[:, 1]).max() <= 10.0 + 1e-4 < np.abs(late).max()
 
 
 def test_within_without_a_bound_where_there_are_none():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -367,3 +368,40 @@ def test_bad_input():
     floating = robot.with_free_base()
     with pytest.raises(InputError, match="guess: the quaternion of joint 'root_joint' has the length 0 instead of 1"):
         floating.inverse_kinematics(goal, np.zeros(13))
+
+
+def test_one_pose_is_judged_as_in_a_batch():
+    """In plain numbers or by arrays: the same poses are refused, the same are made rotations."""
+    robot = neuler.robots.puma560()
+    good = poses(robot, [0.1, -0.5, 0.3, 0.2, 0.7, -0.4], "link6")
+    guess = np.array([0.0, -0.4, 0.2, 0.0, 0.5, 0.0])
+    rough = good.copy()
+    rough[:3, :3] *= 1.0 + 1e-9
+    for pose in (good, rough):
+        one, many = robot.inverse_kinematics(pose, guess), robot.inverse_kinematics(pose[None], guess)
+        np.testing.assert_array_equal(one.q, many.q[0])
+        for name in ("distance", "angle", "converged", "iterations"):
+            alone, row = getattr(one, name), getattr(many, name)
+            assert type(alone) is type(row) is np.ndarray
+            assert (alone.shape, row.shape) == ((), (1,))
+            np.testing.assert_array_equal(alone, row[0])
+    mirrored = good.copy()
+    mirrored[:3, 0] *= -1.0
+    for bad in (mirrored, 2 * good, np.full((4, 4), np.nan), good + np.array([[0], [0], [0], [0.1]])):
+        with pytest.raises(InputError):
+            robot.inverse_kinematics(bad, guess)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert not robot.inverse_kinematics(np.stack([good, bad]), guess).converged[1]
+    place = robot.inverse_kinematics(good[:3, 3], guess, orientation=False)
+    assert place.angle is None
+    assert place.distance.shape == ()
+
+
+def test_threads_with_different_seeds():
+    robot = neuler.robots.puma560()
+    goals = poses(robot, robot.random_configuration(5, 40), "link6")
+    alone = [robot.inverse_kinematics(goal, seed=k).q for k, goal in enumerate(goals)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda k: robot.inverse_kinematics(goals[k], seed=k).q, range(40)))
+    np.testing.assert_array_equal(alone, together)

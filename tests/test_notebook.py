@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbclient
@@ -14,6 +15,7 @@ import nbformat
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from matplotlib.figure import Figure
 
 import neuler
 from neuler import plan
@@ -135,6 +137,39 @@ def test_pyplot_knows_the_figures():
     assert len(pyplot.get_fignums()) == 3
     for figure in made:
         figure.savefig(io.BytesIO())
+
+
+@pytest.mark.parametrize("backend", ["QtAgg", "TkAgg", "nbAgg", "module://ipympl.backend_nbagg", "WebAgg", "macosx"])
+def test_windows_and_widgets_show_their_figures_themselves(backend, monkeypatch):
+    """And are not closed by the notebook's display."""
+    from neuler.view import picture
+
+    figure = neuler.view.draw(neuler.robots.two_link())
+    monkeypatch.setattr(picture, "get_backend", lambda: backend)
+    figure._ipython_display_()
+    assert pyplot.fignum_exists(figure.number)
+
+
+def test_drawing_into_axes_gives_nothing_to_show():
+    axes = pyplot.figure().add_subplot(projection="3d")
+    assert neuler.view.draw(neuler.robots.two_link(), ax=axes) is None
+    assert axes.lines
+
+
+def test_other_threads_get_figures_that_pyplot_does_not_know():
+    robot = neuler.robots.two_link()
+    with ThreadPoolExecutor(1) as pool:
+        figure = pool.submit(neuler.view.draw, robot).result()
+    assert not pyplot.get_fignums()
+    figure.savefig(io.BytesIO())
+
+
+def test_a_figure_of_ones_own_gets_what_it_needs():
+    run = neuler.simulate(neuler.robots.two_link(), None, None, 0.02)
+    own = Figure()
+    assert run.plot(figure=own) is own
+    assert len(own.axes) > 3
+    assert not pyplot.get_fignums()
 
 
 def test_a_backend_that_cannot_run_leaves_a_figure_that_can_be_saved(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 import neuler
 from every_robot import MADE, made
+from neuler.kernels import _CODE
 from neuler.quantities import reference, stubs
 from neuler.quantities.catalogue import QUANTITIES
 
@@ -130,7 +131,7 @@ def test_looking_at_a_robot_compiles_nothing_and_raises_nothing(name):
     inspect.getmembers(robot)
     for attribute in dir(robot):
         assert hasattr(robot, attribute)
-    assert "compiled" not in robot.__dict__
+    assert _CODE not in robot.__dict__
 
 
 def test_help_says_what_a_verb_is():

@@ -18,7 +18,7 @@ from neuler.bound import Bound
 from neuler.compiler import direct
 from neuler.compiler.direct import Direct
 from neuler.errors import InputError
-from neuler.inputs import in_order, is_table
+from neuler.inputs import is_table, take_columns
 from neuler.naming import hint
 from neuler.trace.inlining import inlined, scalars
 from neuler.trace.listing import Listing
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from neuler.compiler.gufunc import Code
 
 _DTYPES = ("float64", "float32")
-_WORK_PER_THREAD = 8_000_000
+WORK_PER_THREAD = 8_000_000
 """Operations, about a quarter of a millisecond, below which waking a thread costs more than it brings."""
 
 
@@ -221,11 +221,10 @@ class Compiled(Direct):
 
     def _make_ready(self) -> None:
         """Get the code, decide how batches are shared, and let emitted code take calls with one state."""
-        work = self.operations
-        cost = work.mul + work.add + 20 * work.trig + 10 * work.div
+        cost = self.operations.weight
         names = tuple(operand.name for operand in self.outputs)
         self.__dict__.update(
-            _rows_per_thread=max(64, _WORK_PER_THREAD // max(cost, 1)),
+            _rows_per_thread=max(64, WORK_PER_THREAD // max(cost, 1)),
             _takes=len(self.inputs),
             _one_array=len(self.outputs) == 1 and bool(self.outputs[0].shape),
             _results=None if len(names) == 1 else _results(self._called, names),
@@ -287,6 +286,11 @@ class Compiled(Direct):
     def cached(self) -> bool:
         """Whether the machine code came from the cache on disk."""
         return self._compiled.cached
+
+    @property
+    def compiled_in(self) -> float:
+        """How long making the machine code took when it was made, on this machine, also where it was stored since."""
+        return self._compiled.compiled_in
 
     @property
     def compile_seconds(self) -> float:
@@ -429,8 +433,8 @@ class Compiled(Direct):
 
     def _looked_at(self, x: Any, operand: Operand, *, traced: bool = False) -> np.ndarray:
         """An argument as an array of real numbers, or (``traced``) of objects with traced values among them."""
-        if is_table(x):
-            x = in_order(self._called, operand.name, x, operand.name, self._entries(operand))
+        if operand.shape and is_table(x):
+            x = take_columns(self._called, operand.name, x, operand.name, self._entries(operand))
         if isinstance(x, np.ma.MaskedArray):
             raise InputError(f"{self._called}: {operand.name} is a masked array; fill or drop what is masked first")
         try:

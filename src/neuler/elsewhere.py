@@ -53,7 +53,7 @@ _VERBS = {
     "mj_inverse": "inverse_dynamics(q, qd, qdd)",
     "mj_forward": "forward_dynamics(q, qd, tau)",
     "mj_fullM": "mass_matrix(q)",
-    "mj_jac": "jacobian(q, frame=...)",
+    "mj_jac": 'jacobian(q, frame=..., reference="world")',
     "mj_rne": "bias_force(q, qd)",
     "mj_step": "rollout(q0, qd0, tau, dt, steps)",
 }

@@ -14,16 +14,17 @@ def is_table(given: Any) -> bool:
     return hasattr(given, "to_numpy") and (hasattr(given, "columns") or hasattr(given, "index"))
 
 
-def in_order(called: str, what: str, given: Any, prefix: str, names: Sequence[str]) -> Any:
+def take_columns(called: str, what: str, given: Any, prefix: str, names: Sequence[str]) -> Any:
     """What was given, as an array where it is a table: its columns by ``names``, in their order.
 
-    A column is called ``q_elbow``, with the prefix "q", or ``elbow``; others beside them are left out. Columns without
-    names, numbered from 0, are taken as they stand. A table in which a name is missing is refused.
+    A column is called ``q_elbow``, with the prefix "q", or ``elbow``; other columns are ignored. Columns numbered from
+    0, and a series whose index has no names, are taken in their order. A table in which a name is missing is refused.
     """
     if not is_table(given):
         return given
-    labels = list(given.columns if hasattr(given, "columns") else given.index)
-    if labels == list(range(len(labels))):
+    frame = hasattr(given, "columns")
+    labels = list(given.columns if frame else given.index)
+    if labels == list(range(len(labels))) or (not frame and not any(isinstance(label, str) for label in labels)):
         return given.to_numpy()
     remedy = f"pass {what}.to_numpy() to take its columns in their order"
     if not names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from neuler.compiler.build import Built
 
 __all__ = ["Bound", "Kernel", "plain_options", "threads"]
+
+
+_CODE = "code of kernels"
+"""Where a robot holds the code that was made for it; no name of an attribute."""
 
 
 def plain_options(quantity: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,7 +91,7 @@ class Kernel(Compiled):
 
     _watch: Watch | LoopWatch | None
     """Who says why a result is NaN, once the code is made."""
-    _variants: dict[tuple[tuple[str, Any], ...], Kernel]
+    _variants: dict[tuple[Any, ...], Kernel]
     """By options as they were given at calls: the kernels that have them."""
 
     def _declare(self, robot: Robot, quantity: str, dtype: str, options: Mapping[str, Any]) -> None:
@@ -131,19 +136,42 @@ class Kernel(Compiled):
         if not named:
             return super()._general(*arrays, out=out)
         more = {} if out is None else {"out": out}
+        key = *named.items(), *map(type, named.values())
         try:
-            variant = self._variants.get((*named.items(),))
+            variant = self._variants.get(key)
         except TypeError:  # arrays by name, lists of names
             variant = None
-        if variant is not None:  # nothing but options, as in an earlier call
-            return variant(*arrays, **more)
+        if variant is None:  # not the same options as in an earlier call, and nothing else
+            given = self._options_among(named)
+            if not given:
+                return super()._general(*arrays, out=out, **named)
+            variant = self._variant(self._without_values(given, named))
+            with contextlib.suppress(TypeError):
+                if not named:
+                    self._variants[key] = variant
+        if variant._threads != self._threads:
+            variant.threads = self._threads
+        return variant(*arrays, **named, **more)
+
+    def _options_among(self, named: dict[str, Any]) -> dict[str, Any]:
+        """What among arguments by name is an option, taken out of them.
+
+        ``parameters`` of a kernel that has some are an input: their values, by name too.
+        """
         known = find(self.quantity).options
         given = {name: named.pop(name) for name in (*named,) if name == DTYPE or name in known}
-        if PARAMETERS in given and self.options.get(PARAMETERS):  # here it is an input, and its values are given
-            named[PARAMETERS] = given.pop(PARAMETERS)
-        if not given:
-            return super()._general(*arrays, out=out, **named)
-        return self._variant(self._without_values(given, named))(*arrays, **named, **more)
+        own = self.options.get(PARAMETERS)
+        if PARAMETERS in given and own:
+            value, names = given.pop(PARAMETERS), (own,) if isinstance(own, str) else own
+            if isinstance(value, Mapping):
+                if set(value) != set(names):
+                    raise InputError(
+                        f"{self.quantity}: this kernel has the parameters {', '.join(map(repr, names))}; got "
+                        f"{', '.join(map(repr, value)) or 'none'}"
+                    )
+                value = stacked(self.quantity, self.robot.mechanism, {name: value[name] for name in names})
+            named[PARAMETERS] = value
+        return given
 
     def _without_values(self, given: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:
         """Options without values: those that a mapping gives join the arguments by name."""
@@ -165,16 +193,15 @@ class Kernel(Compiled):
         return options
 
     def _variant(self, options: Mapping[str, Any]) -> Kernel:
-        """The kernel with other options, made when it is first asked for."""
-        plain = {name: tuple(x) if isinstance(x, list) else x for name, x in options.items()}
-        key = (*plain.items(),)
+        """The kernel with other options, made when it is first asked for, whatever the order of its options."""
+        plain = {name: tuple(x) if isinstance(x, list) else x for name, x in sorted(options.items())}
+        key = *plain.items(), *map(type, plain.values())
         try:
             found = self._variants.get(key)
         except TypeError:  # not the value of an option; the kernel says so
             found = None
         if found is None:
             found = Kernel(self.robot, self.quantity, **{DTYPE: self.dtype, **self.options, **plain})
-            found.threads = self.threads
             found = self._variants.setdefault(key, found)
         return found
 
@@ -191,7 +218,7 @@ class Kernel(Compiled):
             self.recipe, self.quantity, self.__doc__ or "", self.dtype.name, decided, origin=__name__,
             reports=self._makes_nan, one=one,
         )  # fmt: skip
-        held = self.robot.__dict__.setdefault("compiled", {})  # while the robot lives, its code need not be made again
+        held = self.robot.__dict__.setdefault(_CODE, {})  # while the robot lives, its code need not be made again
         held[self.quantity, self.dtype.name, options] = built
         return built
 

@@ -158,7 +158,7 @@ def measure(
     call = best_seconds(lambda: kernel(*first), repeats, shortest)
     into = found if len(found) > 1 else found[0]
     whole = best_seconds(lambda: kernel(*arrays, out=into), repeats, shortest)
-    seconds = _compile_seconds(kernel) if compile_again else kernel._compiled.compiled_in
+    seconds = _compile_seconds(kernel) if compile_again else kernel.compiled_in
     told = Measurement(quantity, kernel.operations, seconds, 1e6 * call, 1e9 * whole / batch)
     return Measured(told, states, found)
 

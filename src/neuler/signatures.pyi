@@ -84,7 +84,7 @@ class HybridDynamicsMore(tuple[Array, ...]):
     def cuts(self) -> Array: ...
 
 class HybridDynamics(Kernel):
-    """Forces of some joints and accelerations of the others, (nu); the rest of both is given.
+    """Mixed dynamics, (nu): each joint is given its acceleration or its force, and the other one is returned.
 
     For the joints named in ``motion`` the input ``given`` holds accelerations and the result ``found`` their forces;
     for all others ``given`` holds forces and ``found`` accelerations. By default ``motion`` are the driven joints: the
@@ -143,8 +143,9 @@ class GravityForce(Kernel):
     """Force that holds the robot still, (nv): the gradient of the potential energy, springs included.
 
     >>> import neuler, numpy as np
-    >>> arm = neuler.robots.two_link()
-    >>> np.allclose(arm.gravity_force([0.1, 0.2]), arm.bias_force([0.1, 0.2], [0.0, 0.0]))
+    >>> arm, q = neuler.robots.puma560(), np.full(6, 0.3)
+    >>> up = [arm.energy(q + x, 0 * q).potential - arm.energy(q - x, 0 * q).potential for x in 1e-6 * np.eye(6)]
+    >>> np.allclose(arm.gravity_force(q), np.array(up) / 2e-6, atol=1e-6)
     True
     """
 
@@ -177,7 +178,8 @@ class GeneralizedForce(Kernel):
     bracket of Khalil (66). Load-dependent friction is not part of it: it acts on tau.
 
     >>> import neuler
-    >>> neuler.robots.four_bar().generalized_force([1.5707963, 0.0, 1.5707963], [0.0], [0.0]).shape
+    >>> machine = neuler.robots.four_bar()
+    >>> machine.generalized_force(machine.neutral(), [0.0], [0.0]).shape
     (1,)
     """
 
@@ -309,8 +311,8 @@ class Integrate(Kernel):
     """Position after dt seconds at velocity qd, (nq); qd is constant in each link's own frame.
 
     q + dt qd for plain coordinates. Free links follow the screw motion exactly, and quaternions keep their unit length.
-    With loops the independent joints move so, and the dependent ones follow and are closed again; NaN where the step is
-    too long for that. ``robot.difference`` is the inverse.
+    With loops, the independent joints move this way; the dependent ones follow, and the loops are closed again; NaN
+    where the step is too long for that. ``robot.difference`` is the inverse.
 
     >>> import neuler
     >>> drone = neuler.robots.two_link().with_free_base()
@@ -387,9 +389,11 @@ class CenterOfMassJacobian(Kernel):
 class CentroidalMomentum(Kernel):
     """Momentum (linear; angular), (6), about the centre of mass, in the base's axes: kg m/s, kg m^2/s.
 
-    >>> import neuler
-    >>> neuler.robots.two_link().centroidal_momentum([0.0, 0.0], [0.0, 0.0]).tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> whole, about = arm.momentum(q, qd), arm.centroidal_momentum(q, qd)
+    >>> np.allclose(whole[3:], about[3:] + np.cross(arm.center_of_mass(q), about[:3]))
+    True
     """
 
     @overload
@@ -496,10 +500,10 @@ class InverseDynamicsSensitivitiesResult(NamedTuple):
 class InverseDynamicsSensitivities(Kernel):
     """Derivatives of the joint forces: d(tau)/dq, d(tau)/d(qd), d(tau)/d(qdd), (nu, nv) each. Barman 3.
 
-    Entry (i, j) is the derivative of force i to coordinate j. ``sparse=True`` returns only the entries of joints on one
-    path to the base; ``kernel.structure`` says where they belong. ``method`` is "recursion" (composite links), "pass"
-    (automatic differentiation) or "cheapest", the one with fewer operations. External wrenches are fixed to their
-    frames; loads are constant in the base frame.
+    Entry (i, j) is the derivative of force i with respect to coordinate j. ``sparse=True`` returns only the entries of
+    joints on one path to the base; ``kernel.structure`` says where they belong. ``method`` is "recursion" (composite
+    links), "pass" (automatic differentiation) or "cheapest", the one with fewer operations. External wrenches are fixed
+    to their frames; loads are constant in the base frame.
 
     >>> import neuler, numpy as np
     >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
@@ -537,7 +541,7 @@ class ForwardDynamicsSensitivities(Kernel):
     def __call__(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
 class InverseDynamicsHessian(Kernel):
-    """Second derivatives of weights . tau to (q, qd, qdd), (3 nv, 3 nv), symmetric: for optimisers.
+    """Second derivatives of weights . tau with respect to (q, qd, qdd), (3 nv, 3 nv), symmetric.
 
     By automatic differentiation: reverse mode for the gradient of the weighted sum, then forward mode.
 
@@ -558,7 +562,7 @@ class ReactionSensitivitiesResult(NamedTuple):
     dreaction_dqdd: Array
 
 class ReactionSensitivities(Kernel):
-    """Derivatives of ``reaction_wrenches`` to q, qd and qdd, (links, 6, nv) each.
+    """Derivatives of ``reaction_wrenches`` with respect to q, qd and qdd, (links, 6, nv) each.
 
     Components are those in the link's own frame. ``sparse=True`` returns only the wrenches of links that a coordinate
     affects, (entries, 6); ``kernel.structure`` holds the link and the coordinate of each. ``method`` is "composite"
@@ -580,7 +584,7 @@ class ClosureResult(NamedTuple):
     jacobian: Array
 
 class Closure(Kernel):
-    """How far each loop is open (m, rad), (constraints): zero where closed, Khalil (3); and its Jacobian W, (4).
+    """One residual per constraint (m, rad), zero where the loops are closed, Khalil (3); and their Jacobian W, (4).
 
     W has a row for each constraint and a column for each velocity of the joints that have coordinates.
 
@@ -617,8 +621,8 @@ class AssemblyStepResult(NamedTuple):
 class AssemblyStep(Kernel):
     """One Newton step towards closed loops: the gap (m, rad), the size of the step, and the next q.
 
-    q moves by ``share`` of the step, whose length is bounded smoothly: a long one to 0.8 (m, rad), a short one not at
-    all. ``independent`` names other joints that stay where they are. ``robot.assemble`` does the whole iteration.
+    q moves by ``share`` of the step. Long steps are limited smoothly to 0.8 (m, rad); short ones are unchanged.
+    ``independent`` names other joints that stay where they are. ``robot.assemble`` does the whole iteration.
 
     >>> import neuler
     >>> machine = neuler.robots.four_bar()
@@ -711,7 +715,7 @@ class ConstrainedDynamics(Kernel):
     A qdd + H = tau + W^T forces with W qdd + dW/dt qd = -drift. Here qd, qdd and tau are those of all joints that have
     coordinates. ``damping`` (1/s) is the rate a at which a loop that has opened by c closes again, drift = 2 a dc/dt +
     a^2 c (Baumgarte); zero leaves it open. ``forces`` are those of all constraints; redundant ones, which rigid links
-    leave undetermined, are zero. Poses at which the motors do not determine the motion pose no problem; where the
+    leave undetermined, are zero. Poses at which the motors do not determine the motion cause no difficulty; where the
     constraints themselves become dependent, where branches of the assembly meet, the results are NaN. Every joint needs
     inertia.
 

@@ -17,6 +17,7 @@ from neuler.diagnose.finding import Finding
 from neuler.errors import InputError, RobotError
 from neuler.kernels import Kernel
 from neuler.naming import closest
+from neuler.plain import degrees
 from neuler.quantities.catalogue import QUANTITIES
 from neuler.quantities.elastic import needed_derivatives
 from neuler.robot import Robot
@@ -58,7 +59,7 @@ class Methods:
         """A quantity with some of its options fixed, as a kernel: ``robot.compile("jacobian", frame="tool")(q)``.
 
         Options are checked at once; machine code is made when the kernel is first called with numbers. The options of
-        each quantity are on docs/quantities.md and in ``help(robot.jacobian)``; all take ``dtype="float32"``.
+        each quantity are in docs/quantities.md and in ``help(robot.jacobian)``; all take ``dtype="float32"``.
 
         ``external=("tool",)`` adds an input ``wrench_tool``, (force; moment) in the axes of that frame at its origin;
         ``loads=("tool",)`` adds ``load_tool``, in the axes of the base frame, the force at the frame's origin.
@@ -98,7 +99,7 @@ class Methods:
         the result stays on the same branch. ``continuous=True``: the first axis is a path, and every point starts from
         the result of the previous one.
 
-        A single state that cannot be closed raises an error; in a batch, its row is NaN and a warning counts them.
+        A single state that cannot be closed raises an error; in a batch such rows are NaN, and a warning counts them.
 
         >>> import neuler
         >>> four_bar = neuler.robots.four_bar()
@@ -133,12 +134,12 @@ class Methods:
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
     ) -> Rollout | ControlledRollout:
-        """States along a simulation of ``steps`` steps of dt (s), every ``every``-th of them: one call of machine code.
+        """Simulate ``steps`` steps of ``dt`` seconds in one call of compiled code; returns every ``every``-th state.
 
         ``q0`` (..., nq), ``qd0`` (..., nv), ``dt`` (...): batch axes lead and broadcast. ``tau``: forces (..., steps,
-        nu); (nu,) or (..., 1, nu) that are held; None for no forces; or a controller, a function ``(t, q, qd) -> tau``
-        or ``(t, q, qd, memory, reference) -> (tau, memory)`` that becomes part of the loop. ``steps`` must be given
-        where tau does not have a row for each. ``method``: "rk4", fourth order;
+        nu); (nu,) or (..., 1, nu) held constant; None for no forces; or a controller, a function ``(t, q, qd) -> tau``
+        or ``(t, q, qd, memory, reference) -> (tau, memory)`` that becomes part of the loop. ``steps`` is required
+        unless tau has one row per step. ``method``: "rk4", fourth order;
         "euler", semi-implicit, first order; "implicit", second order, for stiff springs and dampers.
 
         For a controller, ``memory`` (..., nm) is its initial memory (default: its ``memory0``), ``reference``
@@ -272,9 +273,10 @@ class Methods:
 
         ``pose`` holds homogeneous matrices (..., 4, 4), or with ``orientation=False`` positions (..., 3) of the frame's
         origin (m); batch axes lead. The Levenberg-Marquardt method with the exact Jacobian searches from ``guess`` (a
-        position q; default: ``robot.neutral()``), and if that fails, from random starts: the solution nearest to the
-        guess is returned. Results are within the joints' limits; joints that do not move the frame stay as in the
-        guess. Loops stay closed; the guess must be closed.
+        position q; default: ``robot.neutral()``), and if that fails, from random starts, eight or more at a time: of
+        the solutions of the first that succeed, the one nearest to the guess is returned. Results are within the
+        joints' limits; joints that do not move the frame stay as in the guess. Loops stay closed; the guess must be
+        closed.
 
         ========================  =====================================================================
         ``orientation=True``      whether the frame's orientation must be reached, too
@@ -286,7 +288,7 @@ class Methods:
         ========================  =====================================================================
 
         The result has ``q``, ``converged``, the remaining ``distance`` (m) and ``angle`` (rad), and ``iterations``. A
-        single pose that cannot be reached raises an error that says by how much; in a batch, its row is NaN and a
+        single pose that cannot be reached raises an error that says by how much; in a batch such rows are NaN, and a
         warning counts them.
 
         >>> import neuler
@@ -298,8 +300,8 @@ class Methods:
 
         For a parallel robot without a ``frame``: positions of all joints for positions of the platform, in the
         coordinates of its joint. ``guess`` (default: the reference) and the options are those of ``assemble``. A pose
-        that the legs cannot reach, or whose quaternion is not of length one, raises an error; in a batch, its row is
-        NaN and a warning counts them.
+        that the legs cannot reach, or whose quaternion is not of length one, raises an error; in a batch such rows
+        are NaN, and a warning counts them.
 
         >>> robot = neuler.robots.gough_stewart()
         >>> found = robot.inverse_kinematics([0.25, 0.433, 1.0, 0, 0, 0, 1])
@@ -344,14 +346,14 @@ class Methods:
             )
         if robot.mobility.driven < robot.nv:
             raise RobotError(
-                f"forward_kinematics: robot {robot.name!r} has {robot.nv} degrees of freedom, of which its motors "
+                f"forward_kinematics: robot {robot.name!r} has {degrees(robot.nv)}, of which its motors "
                 f"decide {robot.mobility.driven}; drive more joints (role 'driven')"
             )
         return self.assemble(q_active, guess, independent=motors(robot), **options)
 
 
 _OF_LOOPS = ("assemble",)
-_OF_PLATFORMS = ("forward_kinematics", "platform_jacobian")
+_OF_PLATFORMS = ("forward_kinematics",)
 """Verbs of robots with loops alone, and of parallel robots."""
 
 
@@ -366,6 +368,8 @@ def _names(robot: Robot) -> list[str]:
 
 def _no_attribute(robot: Robot, name: str) -> Any:
     """Python asks for an attribute that there is not: say what was meant."""
+    if hasattr(type(robot), name):  # an error inside a property: that one is to be seen
+        return object.__getattribute__(robot, name)
     called = f"robot {robot.__dict__.get('name', '')!r} has no attribute {name!r}"
     if name.startswith("_") or "links" not in robot.__dict__:  # protocols of Python and of notebooks; a pickle
         raise AttributeError(called, name=name, obj=robot)

@@ -129,7 +129,7 @@ def _write(found: Planned, task: Planning, step: float | None) -> list[Path]:
         written.append(path)
     if task.output.figures:
         try:
-            figures = {"plan": found.drawn(plotting()), **found.figures()}
+            figures = {"plan": found.plot(figure=plotting()()), **found.figures()}
         except NeulerError as error:
             note(f"no figures: {error}")
             figures = {}

@@ -162,7 +162,7 @@ def _write(found: Run, task: Simulation) -> list[Path]:
         found.save(written[-1])
     if task.output.figures:
         try:
-            figure = found.drawn(plotting())
+            figure = found.plot(figure=plotting()())
         except NeulerError as error:
             note(f"no figures: {error}")
         else:

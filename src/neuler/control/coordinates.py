@@ -15,6 +15,7 @@ import numpy as np
 
 from neuler.algebra.linear import Orthogonal
 from neuler.errors import InputError, RobotError
+from neuler.plain import degrees
 from neuler.robot import Joint, Robot
 
 
@@ -124,7 +125,7 @@ def refuse_undriven(robot: Robot, what: str, remedy: str, besides: Sequence[str]
         )
     if robot.loops and robot.mobility.driven < robot.mobility.freedoms:
         raise RobotError(
-            f"{what}: robot {robot.name!r} has {robot.mobility.freedoms} degrees of freedom, of which its motors "
+            f"{what}: robot {robot.name!r} has {degrees(robot.mobility.freedoms)}, of which its motors "
             f"decide {robot.mobility.driven}; drive more joints (role 'driven')"
         )
 

@@ -23,6 +23,7 @@ from neuler import math as nm
 from neuler.errors import InputError
 from neuler.functions.function import Function
 from neuler.functions.tracing import listing_of
+from neuler.inputs import take_columns
 from neuler.robot.coupling import Spline
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar
@@ -140,6 +141,7 @@ def table(t: ArrayLike, q: ArrayLike, degree: int = 5, order: int = 2) -> Refere
     [1.0, 0.5]
     """
     times = _row("table", "t", t)
+    q = take_columns("table", "q", q, "", ())
     try:
         points = np.asarray(q, dtype=float)
     except (TypeError, ValueError):
@@ -157,6 +159,7 @@ def table(t: ArrayLike, q: ArrayLike, degree: int = 5, order: int = 2) -> Refere
 
 
 def _row(what: str, name: str, value: ArrayLike) -> np.ndarray:
+    value = take_columns(what, name, value, "", ())
     try:
         found = np.atleast_1d(np.asarray(value, dtype=float))
     except (TypeError, ValueError):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.compiler.program import ALARM, Phase, Program, Work, counts
-from neuler.functions.scan import run_rows, weight
+from neuler.functions.rows import run_rows
 from neuler.trace.graph import Scalar
 from neuler.trace.listing import Listing, run
 from neuler.trace.recipe import Operand, Recipe
@@ -77,7 +77,7 @@ class Repeat:
         rows = len(carry[0])
         found = [np.empty((rows, operand.size)) for operand in self.carry]
         arrays = [_CLOCK, _NOTHING, *carry, *held]
-        work = rounds * weight(self._listing.operations) if rows > _FEW else 0
+        work = rounds * self._listing.operations.weight if rows > _FEW else 0
         run_rows(self._built, (rows,), work, arrays, [1] * len(arrays), [*found, np.empty((rows, 3))], None)
         return found
 

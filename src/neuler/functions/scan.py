@@ -8,7 +8,6 @@ without a Python loop. Batch axes lead; rows of a batch are lanes of a vector, a
 
 from __future__ import annotations
 
-import math
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.compiled import share, threads
 from neuler.compiler.program import ALARM, Phase, Program, Work, counts
 from neuler.errors import InputError
+from neuler.functions.rows import run_rows
 from neuler.functions.tracing import listing_of, operands
 from neuler.naming import fresh, hint
 from neuler.trace.graph import Scalar
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from neuler.compiler.build import Built
 
 Array = NDArray[np.float64]
-_WORK_PER_THREAD = 8_000_000
-"""Operations below which waking a thread costs more than it brings."""
 _TAKEN = ("event", "alarm", "clock", "status", "joint", "t")
 """Variables that the loop has for itself."""
 
@@ -119,7 +116,7 @@ class Scan:
         clock = np.array(counts(steps))
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise InputError(f"{self.name}: threads must be a positive whole number or None, got {threads!r}")
-        work = weight(self._built.operations) * steps
+        work = self._built.operations.weight * steps
         run_rows(self._built, batch, work, [clock, np.zeros(3), *taken], [1, 1, *cores], results, threads)
         ends = [x.reshape((*batch, *o.shape)) for x, o in zip(last, self.carry, strict=True)]
         kept = [x.reshape((*batch, steps, *o.shape)) for x, o in zip(found, self.outputs, strict=True)]
@@ -173,35 +170,6 @@ class Scan:
     def __reduce__(self) -> Any:
         sides = [tuple((x.name, x.shape) for x in side) for side in (self._listing.inputs, self._listing.outputs)]
         return _again, (self.name, *sides, self._listing.body, *self._sizes)
-
-
-def weight(each: Operations) -> int:
-    """Operations as if all were additions."""
-    return each.mul + each.add + 20 * each.trig + 10 * each.div
-
-
-def run_rows(
-    built: Built, batch: tuple[int, ...], work: int, arrays: list[Array], cores: list[int], out: list[Array],
-    most: int | None,
-) -> None:  # fmt: skip
-    """Call a compiled loop on all rows of a batch, in this thread or, where the work is worth it, in several.
-
-    ``work``: operations of one row. ``cores``: axes of the arrays that belong to a row. ``most``: threads at most.
-    """
-    workers = min(most or threads(), work * math.prod(batch) // _WORK_PER_THREAD, max(batch, default=1))
-    with np.errstate(all="ignore"):  # NaN in, NaN out
-        if workers < 2:
-            built.ufunc(*arrays, out=tuple(out))
-            return
-        axis = int(np.argmax(batch))
-        spread = [np.broadcast_to(x, batch + x.shape[x.ndim - n :]) for x, n in zip(arrays, cores, strict=True)]
-        edges = np.linspace(0, batch[axis], workers + 1).astype(int)
-
-        def part(k: int) -> None:
-            cut = (*(slice(None),) * axis, slice(edges[k], edges[k + 1]))
-            built.ufunc(*(x[cut] for x in spread), out=tuple(x[cut] for x in out))
-
-        share(part, workers)
 
 
 def _again(name: str, inputs: Any, outputs: Any, body: bytes, carry: int, each: int) -> Scan:

@@ -18,6 +18,7 @@ from neuler.plan.nlp import Array
 from neuler.plan.relations import Mirror, Relation
 from neuler.plan.stage import Stage
 from neuler.robot import Robot
+from neuler.robot.columns import by_columns
 
 OPEN = 1e-6
 """Metres or radians that loops may be open by in a position that is given."""
@@ -108,7 +109,7 @@ def reference_of(robot: Robot, begin: Boundary, end: Boundary) -> Array:
 
 def _position(robot: Robot, boundary: Boundary, what: str) -> Array | None:
     """Of all joints, closed; None where it is not given, or not of a length that can be read."""
-    q = boundary.q
+    q = by_columns(robot, "plan", what, boundary.q, "q")
     array = None if q is None or isinstance(q, Mapping) else real(q)
     if array is None or array.ndim != 1 or not np.isfinite(array).all():
         return None

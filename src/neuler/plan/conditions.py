@@ -15,6 +15,7 @@ from neuler.plan.measures import Limit
 from neuler.plan.model import Model
 from neuler.plan.nlp import Array
 from neuler.robot import Transform
+from neuler.robot.columns import by_columns
 
 FREE = np.nan
 """Inside, the mark of what a condition leaves open."""
@@ -62,7 +63,7 @@ def targets(model: Model, given: Any, what: str, position: bool = False) -> Arra
                 raise InputError(f"{what}: there is no {name!r}; {hint(name, model.names)}")
             found[model.names.index(name)] = number(f"{what} of {name}", value)
         return found
-    found_numbers = real(given)
+    found_numbers = real(by_columns(model.robot, "plan", what, given, "q" if position else "qd"))
     array = np.zeros((0, 0)) if found_numbers is None else found_numbers
     sizes = {model.robot.nq, model.coordinates.size} if position else {model.nc, model.robot.nv}
     if array.shape == () and not position:

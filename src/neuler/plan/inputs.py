@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuler.errors import InputError
+from neuler.inputs import take_columns
 from neuler.plan.nlp import Array
 
 
@@ -16,6 +17,7 @@ def real(value: Any) -> Array | None:
     """An array of real numbers; None of anything else: text, complex numbers, ragged lists."""
     if isinstance(value, str | bytes | Mapping):
         return None
+    value = take_columns("plan", "argument", value, "", ())
     try:
         found = np.asarray(value)
     except (TypeError, ValueError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,8 +96,8 @@ def _title(planned: Planned) -> str:
     return f"{planned.robot.name}: {verdict(planned.duration, planned.valid, planned.optimal)}"
 
 
-def overview(planned: Planned, poses: int, new: Callable[..., Any]) -> Any:
-    """One figure of all, made by ``new``."""
+def overview(planned: Planned, poses: int, figure: Any) -> Any:
+    """One figure of all, drawn into the one that is given, or into a new one."""
     samples = planned.sample(count=_COUNT)
     every = panels(planned, samples)
     chosen = [panel for measure, group in every.items() if measure != "acceleration" for panel in group]
@@ -106,7 +105,7 @@ def overview(planned: Planned, poses: int, new: Callable[..., Any]) -> Any:
         chosen[-1:] = [*chosen[-1:], *every["acceleration"][:1]]
     return overview_figure(
         samples.t, chosen, planned.robot, samples.q, breaks=_inner(planned), poses=poses, scenery=planned.scenery,
-        title=_title(planned), new=new,
+        title=_title(planned), figure=figure,
     )  # fmt: skip
 
 

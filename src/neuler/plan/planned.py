@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -293,21 +293,16 @@ class Planned:
 
         return track(self, controller, step, robot=robot, after=after, x0=x0, options=options or {}, gains=gains)
 
-    def plot(self, poses: int = 9) -> Figure:
-        """Forces and what limits them, rates, velocities, inner forces and the motion: a matplotlib figure.
+    def plot(self, poses: int = 9, figure: Figure | None = None) -> Figure:
+        """The motion, forces and rates with their limits, velocities, internal joint forces: a matplotlib figure.
 
-        Notebooks show it, and ``matplotlib.pyplot.show()`` knows it.
+        Notebooks show it, and ``matplotlib.pyplot.show()`` knows it until ``matplotlib.pyplot.close()``. ``figure``: an
+        empty one to draw into instead; it gets the size that it needs.
         """
-        from neuler.view.space import known_figure
-
-        return self.drawn(known_figure, poses)
-
-    def drawn(self, new: Callable[..., Any], poses: int = 9) -> Figure:
-        """The same figure, made by ``new(figsize=..., layout=...)``: one that pyplot does not know, for files."""
         from neuler.plan.pictures import overview
 
-        figure: Figure = overview(self, poses, new)
-        return figure
+        drawn: Figure = overview(self, poses, figure)
+        return drawn
 
     def figures(self, poses: int = 9) -> dict[str, Figure]:
         """The same one by one, by name: torque, torque_rate, position, velocity, joint_force, motion."""

@@ -36,7 +36,7 @@ def _joints(robot: Robot) -> int:
 
 @quantity("q -> open_by, jacobian", only="loops")
 def closure(robot: Robot) -> RobotRecipe:
-    """How far each loop is open (m, rad), (constraints): zero where closed, Khalil (3); and its Jacobian W, (4).
+    """One residual per constraint (m, rad), zero where the loops are closed, Khalil (3); and their Jacobian W, (4).
 
     W has a row for each constraint and a column for each velocity of the joints that have coordinates.
 
@@ -61,8 +61,8 @@ def closure(robot: Robot) -> RobotRecipe:
 def assembly_step(robot: Robot, *, independent: Names | None = None) -> RobotRecipe:
     """One Newton step towards closed loops: the gap (m, rad), the size of the step, and the next q.
 
-    q moves by ``share`` of the step, whose length is bounded smoothly: a long one to 0.8 (m, rad), a short one not at
-    all. ``independent`` names other joints that stay where they are. ``robot.assemble`` does the whole iteration.
+    q moves by ``share`` of the step. Long steps are limited smoothly to 0.8 (m, rad); short ones are unchanged.
+    ``independent`` names other joints that stay where they are. ``robot.assemble`` does the whole iteration.
 
     >>> import neuler
     >>> machine = neuler.robots.four_bar()
@@ -196,7 +196,7 @@ def constrained_dynamics(robot: Robot) -> RobotRecipe:
     A qdd + H = tau + W^T forces with W qdd + dW/dt qd = -drift. Here qd, qdd and tau are those of all joints that have
     coordinates. ``damping`` (1/s) is the rate a at which a loop that has opened by c closes again, drift = 2 a dc/dt +
     a^2 c (Baumgarte); zero leaves it open. ``forces`` are those of all constraints; redundant ones, which rigid links
-    leave undetermined, are zero. Poses at which the motors do not determine the motion pose no problem; where the
+    leave undetermined, are zero. Poses at which the motors do not determine the motion cause no difficulty; where the
     constraints themselves become dependent, where branches of the assembly meet, the results are NaN. Every joint needs
     inertia.
 

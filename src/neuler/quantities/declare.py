@@ -84,7 +84,7 @@ class Quantity:
         if name in _OF_THE_ROBOT:
             return f"{listed}. {_OF_THE_ROBOT[name]}"
         likely = closest(name, (*inputs, *self.options, DTYPE))
-        return f"did you mean {likely!r}? {listed.capitalize()}" if likely else listed
+        return f"did you mean {likely!r}? I{listed[1:]}" if likely else listed
 
     def recipe(self, robot: Robot, **options: object) -> RobotRecipe:
         """For one robot; what it cannot have is refused by name."""
@@ -135,6 +135,7 @@ _OF_THE_ROBOT = {
 
 def unknown(quantity: object, offered: Mapping[str, Quantity]) -> InputError:
     """The error for a quantity that does not exist."""
-    likely = elsewhere.quantity(quantity) or closest(quantity, offered)
+    other = elsewhere.quantity(quantity)
+    likely = other if other in offered else closest(quantity, offered)
     meant = f"did you mean {likely!r}? " if likely else ""
     return InputError(f"there is no quantity {quantity!r}; {meant}there are: {', '.join(offered)}")

@@ -195,10 +195,10 @@ def inverse_dynamics_sensitivities(
 ) -> RobotRecipe:
     """Derivatives of the joint forces: d(tau)/dq, d(tau)/d(qd), d(tau)/d(qdd), (nu, nv) each. Barman 3.
 
-    Entry (i, j) is the derivative of force i to coordinate j. ``sparse=True`` returns only the entries of joints on one
-    path to the base; ``kernel.structure`` says where they belong. ``method`` is "recursion" (composite links), "pass"
-    (automatic differentiation) or "cheapest", the one with fewer operations. External wrenches are fixed to their
-    frames; loads are constant in the base frame.
+    Entry (i, j) is the derivative of force i with respect to coordinate j. ``sparse=True`` returns only the entries of
+    joints on one path to the base; ``kernel.structure`` says where they belong. ``method`` is "recursion" (composite
+    links), "pass" (automatic differentiation) or "cheapest", the one with fewer operations. External wrenches are fixed
+    to their frames; loads are constant in the base frame.
 
     >>> import neuler, numpy as np
     >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
@@ -281,7 +281,7 @@ def forward_dynamics_sensitivities(robot: Robot, *, external: Names = (), loads:
 
 @quantity("q, qd, qdd, weights -> hessian")
 def inverse_dynamics_hessian(robot: Robot, *, external: Names = (), loads: Names = ()) -> RobotRecipe:
-    """Second derivatives of weights . tau to (q, qd, qdd), (3 nv, 3 nv), symmetric: for optimisers.
+    """Second derivatives of weights . tau with respect to (q, qd, qdd), (3 nv, 3 nv), symmetric.
 
     By automatic differentiation: reverse mode for the gradient of the weighted sum, then forward mode.
 
@@ -329,7 +329,7 @@ def reaction_sensitivities_of(
     sparse: bool = False,
     method: str = "cheapest",
 ) -> RobotRecipe:
-    """Derivatives of ``reaction_wrenches`` to q, qd and qdd, (links, 6, nv) each.
+    """Derivatives of ``reaction_wrenches`` with respect to q, qd and qdd, (links, 6, nv) each.
 
     Components are those in the link's own frame. ``sparse=True`` returns only the wrenches of links that a coordinate
     affects, (entries, 6); ``kernel.structure`` holds the link and the coordinate of each. ``method`` is "composite"

@@ -165,7 +165,7 @@ def hybrid_dynamics(
     loads: Names = (),
     reactions: bool = False,
 ) -> RobotRecipe:
-    """Forces of some joints and accelerations of the others, (nu); the rest of both is given.
+    """Mixed dynamics, (nu): each joint is given its acceleration or its force, and the other one is returned.
 
     For the joints named in ``motion`` the input ``given`` holds accelerations and the result ``found`` their forces;
     for all others ``given`` holds forces and ``found`` accelerations. By default ``motion`` are the driven joints: the

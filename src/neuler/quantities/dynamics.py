@@ -138,7 +138,8 @@ def generalized_force(robot: Robot, *, external: Names = (), loads: Names = ()) 
     bracket of Khalil (66). Load-dependent friction is not part of it: it acts on tau.
 
     >>> import neuler
-    >>> neuler.robots.four_bar().generalized_force([1.5707963, 0.0, 1.5707963], [0.0], [0.0]).shape
+    >>> machine = neuler.robots.four_bar()
+    >>> machine.generalized_force(machine.neutral(), [0.0], [0.0]).shape
     (1,)
     """
     outside = External.of(robot, external, loads)
@@ -176,8 +177,9 @@ def gravity_force(robot: Robot) -> RobotRecipe:
     """Force that holds the robot still, (nv): the gradient of the potential energy, springs included.
 
     >>> import neuler, numpy as np
-    >>> arm = neuler.robots.two_link()
-    >>> np.allclose(arm.gravity_force([0.1, 0.2]), arm.bias_force([0.1, 0.2], [0.0, 0.0]))
+    >>> arm, q = neuler.robots.puma560(), np.full(6, 0.3)
+    >>> up = [arm.energy(q + x, 0 * q).potential - arm.energy(q - x, 0 * q).potential for x in 1e-6 * np.eye(6)]
+    >>> np.allclose(arm.gravity_force(q), np.array(up) / 2e-6, atol=1e-6)
     True
     """
     whole = generalized_force.make(robot)

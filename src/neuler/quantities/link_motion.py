@@ -146,8 +146,8 @@ def integrate(robot: Robot) -> RobotRecipe:
     """Position after dt seconds at velocity qd, (nq); qd is constant in each link's own frame.
 
     q + dt qd for plain coordinates. Free links follow the screw motion exactly, and quaternions keep their unit length.
-    With loops the independent joints move so, and the dependent ones follow and are closed again; NaN where the step is
-    too long for that. ``robot.difference`` is the inverse.
+    With loops, the independent joints move this way; the dependent ones follow, and the loops are closed again; NaN
+    where the step is too long for that. ``robot.difference`` is the inverse.
 
     >>> import neuler
     >>> drone = neuler.robots.two_link().with_free_base()

@@ -19,15 +19,16 @@ ARGUMENTS = {
     "given": "accelerations of the joints named in `motion`, forces of the others, (nu)",
     "weights": "a factor for each entry of tau, (nu)",
     "dt": "time (s)",
-    "share": "of a step, 0 to 1",
+    "share": "fraction of the Newton step taken, 0 to 1",
     "damping": "rate at which open loops close (1/s)",
 }
 """What the arguments are."""
 _HEAD = """\
 # Quantities
 
-All that can be computed for a robot. Each quantity is a method: `robot.inverse_dynamics(q, qd, qdd)` is compiled when
-it is first called. [conventions.md](conventions.md) says what q, qd and tau contain, and all signs and frames.
+Everything that neuler can compute for a robot. Each quantity is a method, compiled when it is first called:
+`robot.inverse_dynamics(q, qd, qdd)`. [conventions.md](conventions.md) says what q, qd and tau contain, and all signs and
+frames.
 
 - **Arrays:** batch axes lead and broadcast; the shapes below are those of one state. `out=` takes arrays to write into.
   Arguments may be given by name; several results are returned as a named tuple.

@@ -120,9 +120,11 @@ def center_of_mass_jacobian(robot: Robot) -> RobotRecipe:
 def centroidal_momentum(robot: Robot) -> RobotRecipe:
     """Momentum (linear; angular), (6), about the centre of mass, in the base's axes: kg m/s, kg m^2/s.
 
-    >>> import neuler
-    >>> neuler.robots.two_link().centroidal_momentum([0.0, 0.0], [0.0, 0.0]).tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> whole, about = arm.momentum(q, qd), arm.centroidal_momentum(q, qd)
+    >>> np.allclose(whole[3:], about[3:] + np.cross(arm.center_of_mass(q), about[:3]))
+    True
     """
     _check_mass(robot)
 

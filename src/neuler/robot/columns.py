@@ -13,6 +13,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from neuler.inputs import is_table, take_columns
 from neuler.robot.joint import Joint
 from neuler.trace.recipe import Operand
 
@@ -81,6 +82,17 @@ def entries(joints: Sequence[Joint], parts: Callable[[Joint], Sequence[str]], be
         names = parts(joint)
         found += [f"{joint.name}{between}{part}" for part in names] if names else [joint.name]
     return found
+
+
+def by_columns(robot: Robot, called: str, what: str, given: Any, name: str) -> Any:
+    """An argument q, qd or tau (``name``), as an array where it is a table whose columns have names.
+
+    ``what`` is what the argument is called in messages.
+    """
+    if not is_table(given):
+        return given
+    size = {"q": robot.nq, "qd": robot.nv, "tau": robot.nu}[name]
+    return take_columns(called, what, given, name, entry_names(robot, Operand(name, (size,))) or [])
 
 
 def column_names(robot: Robot, operand: Operand, options: Mapping[str, Any] | None = None) -> list[str]:

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, caller
-from neuler.inputs import in_order
-from neuler.robot.columns import entries, position_parts
+from neuler.robot.columns import by_columns
 from neuler.robot.value import kept
 from neuler.tolerances import OPEN, UNIT
 
@@ -239,7 +238,7 @@ _TRIES, _EXACT, _MISSED = 60, 1e-14, 1e-9
 
 def positions(robot: Robot, verb: str, name: str, q: ArrayLike) -> Array:
     """Finite positions with the robot's last axis; errors name the argument and the rows."""
-    q = in_order(verb, name, q, "q", entries(robot.moving_joints, position_parts))
+    q = by_columns(robot, verb, name, q, "q")
     try:
         found = np.asarray(q)
     except ValueError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -24,17 +23,19 @@ FORMS = "(t, q, qd) -> tau, or (t, q, qd, memory, reference) -> (tau, memory)"
 """What controllers look like."""
 
 
-@dataclass(frozen=True)
 class Short:
-    """A controller without memory and reference, a function (t, q, qd) -> tau, in the form that all others have."""
+    """A controller without memory and reference, a function (t, q, qd) -> tau, in the form that all others have.
 
-    function: Callable[..., Any]
-    called: str
+    It has the ``period``, ``robot`` and ``memory0`` (which must be empty) of the function, where that has them.
+    """
 
-    @property
-    def period(self) -> Any:
-        """Seconds from sample to sample, where the function has such an attribute."""
-        return getattr(self.function, "period", None)
+    def __init__(self, function: Callable[..., Any], called: str) -> None:
+        self.function, self.called = function, called
+        for name in ("period", "robot", "memory0"):
+            if hasattr(function, name):
+                setattr(self, name, getattr(function, name))
+        if np.size(getattr(self, "memory0", ())):
+            raise InputError(f"{called}: a controller with memory0 takes (t, q, qd, memory, reference)")
 
     def __call__(self, t: Any, q: Any, qd: Any, memory: Any, reference: Any) -> tuple[Any, Any]:
         """(tau, memory); the memory is what it was."""
@@ -47,7 +48,11 @@ class Short:
 
 
 def in_full(called: str, controller: Callable[..., Any]) -> Callable[..., Any]:
-    """A controller that takes (t, q, qd, memory, reference): itself, or the short form of three arguments wrapped."""
+    """A controller that takes (t, q, qd, memory, reference): itself, or the short form of three arguments wrapped.
+
+    One that needs three arguments is a short one, also where it has others with defaults, such as gains; unless these
+    are called memory and reference.
+    """
     if isinstance(controller, Compiled):  # its inputs go by name
         return controller
     try:
@@ -57,6 +62,9 @@ def in_full(called: str, controller: Callable[..., Any]) -> Callable[..., Any]:
     places = [x for x in parameters if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
     least = sum(x.default is x.empty for x in places)
     most = math.inf if any(x.kind is x.VAR_POSITIONAL for x in parameters) else len(places)
+    optional = [x.name for x in places[3:5]]
+    if least == 3 and most < math.inf and optional != ["memory", "reference"]:
+        return Short(controller, called)
     if least <= 5 <= most:
         return controller
     if least <= 3 <= most:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.compiled import share, threads
+from neuler.compiled import WORK_PER_THREAD, share, threads
 from neuler.compiler.program import COUNTS, EVENT, Program, counts
 from neuler.quantities.identity import identity
 from neuler.robot.value import kept
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from neuler.compiler.build import Built
 
 Array = NDArray[np.float64]
-WORK_PER_THREAD = 8_000_000
-"""Operations below which waking a thread costs more than it brings."""
 STORED = 32
 """Loops whose code a robot keeps, those that were used last: a controller with another number in it is another loop."""
 WORK_PER_CALL = 4_000_000_000
@@ -126,8 +124,7 @@ class TimeLoop:
     @kept
     def work(self) -> int:
         """Operations of one step, trigonometry and divisions weighted."""
-        each = self.built.operations
-        return each.mul + each.add + 20 * each.trig + 10 * each.div
+        return self.built.operations.weight
 
     def workers(self, batch: tuple[int, ...], steps: int, most: int | None) -> int:
         """Threads that are worth their while."""

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.inputs import in_order, is_table
 from neuler.passes.parameters import stacked
 from neuler.robot import Robot
-from neuler.robot.columns import entry_names
+from neuler.robot.columns import by_columns
 from neuler.robot.configuration import no_rotation, quaternions
 from neuler.rollouts import arguments
 from neuler.rollouts.controllers import in_full, traced_control, traced_wrench
@@ -24,7 +23,6 @@ from neuler.rollouts.loop import Piece, Steps
 from neuler.rollouts.model import Model
 from neuler.rollouts.slides import stops
 from neuler.rollouts.stability import warn_if_unstable
-from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -121,7 +119,7 @@ def checked(
     steps = None if steps is None else arguments.whole(called, "steps", steps, 1)
     sizes = arguments.seconds(called, dt)
     q0, qd0, tau = (
-        _by_name(robot, called, *each) for each in (("q0", q0, "q"), ("qd0", qd0, "qd"), ("tau", tau, "tau"))
+        by_columns(robot, called, *each) for each in (("q0", q0, "q"), ("qd0", qd0, "qd"), ("tau", tau, "tau"))
     )
     arrays = {
         "q": arguments.numbers(called, "q0", q0, (robot.nq,)),
@@ -136,7 +134,7 @@ def checked(
             f"{called}: tau must be an array of forces; a rollout with a controller has no derivative here"
         )
     if callable(tau):
-        tau = in_full(CALLED, tau)
+        tau = in_full(called, tau)
         tau = Clipped(tau, efforts(robot)) if clips else tau
         control, steps = _control(robot, arrays, tau, steps, memory, reference)
         own = getattr(tau, "period", None)
@@ -170,14 +168,6 @@ def checked(
         warn_if_unstable(robot, method, arrays["q"], arrays["qd"], sizes)
     arrays["event"] = _begin(model, arrays, batch)
     return Call(kernel, batch, steps, every, held, start, arrays)
-
-
-def _by_name(robot: Robot, called: str, what: str, given: Any, name: str) -> Any:
-    """An argument, as an array where it is a table whose columns have names."""
-    if not is_table(given):
-        return given
-    size = {"q": robot.nq, "qd": robot.nv, "tau": robot.nu}[name]
-    return in_order(called, what, given, name, entry_names(robot, Operand(name, (size,))) or [])
 
 
 def _refuse_stops(called: str, model: Model) -> None:

@@ -14,7 +14,8 @@ from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
 from neuler.functions.function import Function, function
 from neuler.robot import Robot
-from neuler.rollouts.controllers import in_full, not_a_pair
+from neuler.robot.columns import by_columns
+from neuler.rollouts.controllers import FORMS, in_full, not_a_pair
 
 Array = NDArray[np.float64]
 Control = Callable[..., Any]
@@ -147,12 +148,13 @@ class Policy:
 
 def _forces(robot: Robot, given: Any) -> Array:
     """(..., steps or 1, nu)."""
+    given = by_columns(robot, "simulate", "tau", given, "tau")
     try:
         found = np.zeros(robot.nu) if given is None else np.asarray(given, dtype=float)
     except (TypeError, ValueError):
         raise InputError(
-            "simulate: the controller must be a function (t, q, qd, memory, reference) -> (tau, memory), an array of "
-            f"forces, or None, got {type(given).__name__}"
+            f"simulate: the controller must be a function, {FORMS}, an array of forces, or None, got "
+            f"{type(given).__name__}"
         ) from None
     if found.ndim == 0 or found.shape[-1] != robot.nu:
         names = ", ".join(robot.active_names[:6])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +60,8 @@ class Event:
 class Run:
     """A simulated motion, or several of them: batch axes (...) lead, then the time.
 
-    States after an event are NaN. ``run[k]`` is one row of a batch. ``tau`` of a moment is the force that was applied
-    before it; of the first, after it.
+    States after an event are NaN. ``run[k]`` is one row of a batch. ``tau[k]`` is the force applied during the step
+    that ends at ``t[k]``; ``tau[0]`` is that of the first step.
     """
 
     robot: Robot
@@ -86,7 +86,7 @@ class Run:
     work: Array
     """Of tau from the start on (J), (..., n); NaN where the audit was left out."""
     other: Array
-    """Of friction and of wrenches from outside, likewise."""
+    """Work of friction and of external wrenches (J), (..., n)."""
     gap: Array
     """How far loops are open (m, rad), (..., n); zero without loops."""
     loads: Mapping[str, Array] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Run:
     notes: tuple[str, ...] = ()
     """What is worth knowing."""
     seconds: float = 0.0
-    """That it took."""
+    """Wall-clock time (s)."""
 
     # ---- rows --------------------------------------------------------------------------------------
 
@@ -208,7 +208,7 @@ class Run:
 
     @property
     def units(self) -> dict[str, str]:
-        """Of every column of :attr:`columns`; none of what has none."""
+        """Units by the names of :attr:`columns`; columns without a unit are absent."""
         found = {"t": "s", "kinetic": "J", "potential": "J", "work": "J", "other": "J"}
         for name, called in self.names.items():
             found.update(zip(called, units(self.robot, name), strict=True))
@@ -234,7 +234,7 @@ class Run:
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a table: .csv or .parquet with a column a number, .npz with the arrays by their names."""
+        """Write a table: .csv or .parquet with one column per number, .npz with the arrays by their names."""
         arrays: dict[str, NDArray[Any]] = {"t": self.t, **{name: getattr(self, name) for name in _ROWS}}
         arrays.update({f"load_{name}": value for name, value in self.loads.items()})
         if self.goal is not None:
@@ -286,17 +286,12 @@ class Run:
         player = self.player() if small and len(good) else None
         return motion_html(self.robot, good, facts, told, table, player)
 
-    def plot(self) -> Figure:
+    def plot(self, figure: Figure | None = None) -> Figure:
         """Positions, velocities, forces and energy over time: a matplotlib figure. Of a batch, its first row.
 
-        Notebooks show it, and ``matplotlib.pyplot.show()`` knows it.
+        Notebooks show it, and ``matplotlib.pyplot.show()`` knows it until ``matplotlib.pyplot.close()``. ``figure``: an
+        empty one to draw into instead; it gets the size that it needs.
         """
-        from neuler.view.space import known_figure
-
-        return self.drawn(known_figure)
-
-    def drawn(self, new: Callable[..., Any]) -> Figure:
-        """The same figure, made by ``new(figsize=..., layout=...)``: one that pyplot does not know, for files."""
         from neuler.view.curves import run_figure
 
         run = self.first
@@ -309,8 +304,8 @@ class Run:
             rates = dict(zip((name.removeprefix("qd_") for name in self.names["qd"]), curves[1][3], strict=True))
             lengths = [rates[name].removesuffix("/s") for name in self.led_names]
             curves.append(("error", run.error, self.led_names, lengths))
-        figure: Figure = run_figure(self.t, curves, asked, run.energy, run.drift, new)
-        return figure
+        drawn: Figure = run_figure(self.t, curves, asked, run.energy, run.drift, figure)
+        return drawn
 
     @property
     def first(self) -> Run:

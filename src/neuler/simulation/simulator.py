@@ -66,27 +66,27 @@ def simulate(
     ``controller.period`` (s), by default every step. ``controller.memory0`` is the memory to start with.
 
     ``x0``: (q0, qd0), batch axes leading; None stands for the neutral position, and for rest. ``t``: a duration (s),
-    or times with the first that of x0. ``step``: of the integrator (s); every k-th state is kept, by default as many
-    as are no burden. ``method``: "rk4", "euler" (semi-implicit) and the others of ``robot.rollout``; of single runs
-    "dop853" and "radau" (SciPy), which choose their steps by ``rtol`` and ``atol``; controllers without a period are
-    part of their right-hand side.
+    or an array of times, the first being that of x0. ``step``: of the integrator (s); every k-th state is kept, by
+    default all, fewer in long runs. ``method``: "rk4", "euler" (semi-implicit) and the others of ``robot.rollout``; for
+    single runs also "dop853" and "radau" (SciPy), which choose their steps by ``rtol`` and ``atol``; controllers
+    without a period are part of their right-hand side.
 
     ``external``, ``loads``: by frame, a wrench (force; moment) in its axes or in the base's, or a function (t, q, qd)
     of traced values that gives one: fluid, contact springs. ``limits="stop"`` ends a row at the first limit of a
     position; "hold" stops the joint there, inelastically. Limits of effort have no effect, and ``run.notes`` say which
-    of them was passed, by how much and when; ``effort="clip"`` cuts forces off at them. A row that diverges, or gets
+    of them was passed, by how much and when; ``effort="clip"`` clips forces at them. A row that diverges, or gets
     NaN, ends too; the others go on, and ``run.events`` says what happened. ``audit=False`` leaves out the work of
-    forces, which costs about as much as the motion. ``progress`` is told the seconds that were simulated, piece by
-    piece. An interruption (Ctrl-C) raises :class:`Interrupted`, which has the run as far as it came; so has the
-    exception of a controller that fails on its way.
+    forces, which costs about as much as the motion. ``progress`` is called with the simulated time (s) of each finished
+    piece. An interruption (Ctrl-C) raises :class:`Interrupted`, which has the run as far as it came; an exception
+    raised by the controller carries it, too.
 
     >>> import neuler
     >>> robot = neuler.robots.two_link()
     >>> run = neuler.simulate(robot, None, ([0.3, 0.2], [0.0, 0.0]), 1.0)
     >>> run.q.shape, run.status, float(run.relative_drift) < 1e-9
     ((1001, 2), array(0), True)
-    >>> held = neuler.simulate(robot, lambda t, q, qd: robot.gravity_force(q) - 10.0 * q - 2.0 * qd, None, 1.0)
-    >>> float(abs(held.q[-1]).max()) < 1e-9
+    >>> damped = neuler.simulate(robot, lambda t, q, qd: -0.5 * qd, ([0.3, 0.2], [1.0, 1.0]), 2.0)
+    >>> bool(damped.kinetic[-1] < 0.1 * damped.kinetic[0])
     True
     """
     begun = time.perf_counter()

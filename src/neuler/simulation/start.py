@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.inputs import in_order
 from neuler.plain import number
 from neuler.robot import Robot
-from neuler.robot.columns import entry_names
+from neuler.robot.columns import by_columns
 from neuler.robot.configuration import length_instead_of_one, listed, no_rotation, positions, quaternions
 from neuler.tolerances import OPEN
-from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]
 
@@ -36,7 +34,7 @@ def states(robot: Robot, x0: Any) -> tuple[Array, Array]:
     if not isinstance(x0, tuple | list) or len(x0) != 2:
         raise InputError("simulate: x0 must be (q0, qd0), positions and velocities; None in the place of one: at rest")
     q = robot.neutral() if x0[0] is None else positions(robot, "simulate", "q0", x0[0])
-    speeds = in_order("simulate", "qd0", x0[1], "qd", entry_names(robot, Operand("qd", (robot.nv,))) or [])
+    speeds = by_columns(robot, "simulate", "qd0", x0[1], "qd")
     try:
         qd = np.zeros(robot.nv) if speeds is None else np.asarray(speeds, dtype=float)
     except (TypeError, ValueError):

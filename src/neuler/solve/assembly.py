@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, RobotError
+from neuler.inputs import take_columns
 from neuler.kernels import Kernel
 from neuler.robot import Joint, Robot
 from neuler.robot.configuration import length_instead_of_one, listed, no_rotation, quaternions, ways
@@ -74,6 +75,7 @@ def assemble(
 ) -> Assembly:
     """See ``Robot.assemble``."""
     solver = _Solver.of(robot, independent, tolerance, iterations)
+    q_active = take_columns("assemble", "q_active", q_active, "q", solver.names)
     given = _numbers("q_active", q_active, len(solver.order), f" ({', '.join(solver.names)})")
     given = given[..., solver.order]
     given = _rotations(solver.joints, given)

@@ -19,7 +19,7 @@ from neuler.naming import hint
 from neuler.robot import Robot
 from neuler.robot.configuration import check_unit, listed, positions
 from neuler.solve.reaching import Wanted
-from neuler.solve.searching import Rows, Solver, Task
+from neuler.solve.searching import Arrivals, Ends, Search
 
 Array = NDArray[np.float64]
 
@@ -67,20 +67,22 @@ def inverse_kinematics(
     if not isinstance(tolerance, Real) or not 0 < tolerance < math.inf:
         raise InputError(f"{_VERB}: tolerance must be a positive number (m, rad), got {tolerance!r}")
     most, more = _whole("iterations", iterations, 1), _whole("starts", starts, 0)
-    solver = _solver(robot, frame, orientation, joints, limits)
+    search = _search(robot, frame, orientation, joints, limits)
     goals, valid = _targets(target, orientation)
-    begin = solver.neutral
+    begin = search.neutral
     if guess is not None:
         begin = positions(robot, _VERB, "guess", guess)
         check_unit(robot, _VERB, "guess", begin)
-    task = Task(float(tolerance), most)
-    others = functools.cache(lambda: solver.starts(more, seed))  # drawn when they are needed, once for all rows
+    ends = Ends(float(tolerance), most)
+    others = functools.cache(lambda: search.starts(more, seed))  # drawn when they are needed, once for all rows
     if valid is True and begin.ndim == 1:
         with np.errstate(all="ignore"):  # of searches that go astray, which are judged below
-            one = solver.best(goals[None], begin[None], task, others)
-        angle = one.angle[0] if orientation else None
-        found = Reached(one.q[0], one.distance[0], angle, one.converged[0], one.iterations[0])
-        return _judged(robot, solver, found, np.True_, more)
+            one = search.best(goals[None], begin[None], ends, others)
+        distance, angle, converged, steps = (
+            x.reshape(()) for x in (one.distance, one.angle, one.converged, one.iterations)
+        )
+        found = Reached(one.q[0], distance, angle if orientation else None, converged, steps)
+        return _judged(robot, search, found, np.True_, more)
     whole = np.asarray(valid)
     try:
         batch = np.broadcast_shapes(whole.shape, begin.shape[:-1])
@@ -92,12 +94,12 @@ def inverse_kinematics(
     rows = np.broadcast_to(goals, (*batch, *shape)).reshape(-1, *shape)
     begins = np.broadcast_to(begin, (*batch, robot.nq)).reshape(-1, robot.nq)
     usable = np.broadcast_to(whole, batch).ravel()
-    every = Rows.empty(len(rows), robot.nq)
+    every = Arrivals.empty(len(rows), robot.nq)
     with np.errstate(all="ignore"):
         for first in range(0, len(rows), _ROWS):
             some = np.arange(first, min(first + _ROWS, len(rows)))
             some = some[usable[some]]
-            every.put(some, solver.best(rows[some], begins[some], task, others))
+            every.put(some, search.best(rows[some], begins[some], ends, others))
     shaped = Reached(
         every.q.reshape(*batch, robot.nq),
         every.distance.reshape(batch),
@@ -105,15 +107,15 @@ def inverse_kinematics(
         every.converged.reshape(batch),
         every.iterations.reshape(batch),
     )
-    return _judged(robot, solver, shaped, np.broadcast_to(whole, batch), more)
+    return _judged(robot, search, shaped, np.broadcast_to(whole, batch), more)
 
 
 # ---- what was given --------------------------------------------------------------------------------
 
 
-def _solver(robot: Robot, frame: Any, orientation: bool, joints: Any, limits: bool) -> Solver:
-    """The solver for these, made once and kept on the robot, as its verbs are."""
-    held: dict[Any, Solver] = robot.__dict__.setdefault("_reaching", {})
+def _search(robot: Robot, frame: Any, orientation: bool, joints: Any, limits: bool) -> Search:
+    """The search for these, made once and stored with the robot, as its verbs are."""
+    held: dict[Any, Search] = robot.__dict__.setdefault("_reaching", {})
     key = (frame, orientation, tuple(joints) if isinstance(joints, list) else joints, limits)
     try:
         found = held.get(key)
@@ -124,7 +126,7 @@ def _solver(robot: Robot, frame: Any, orientation: bool, joints: Any, limits: bo
         if not isinstance(name, str):
             raise InputError(f"{_VERB}: frame must be the name of a link or a frame, got {frame!r}")
         robot.locate(name)
-        found = held[key] = Solver.of(robot, Wanted(name, orientation, _joints(robot, joints), limits))
+        found = held[key] = Search.of(robot, Wanted(name, orientation, _joints(robot, joints), limits))
     return found
 
 
@@ -203,15 +205,15 @@ def _is_pose(x: list[float], y: list[float], z: list[float], last: list[float]) 
 # ---- what was found ------------------------------------------------------------------------------
 
 
-def _judged(robot: Robot, solver: Solver, found: Reached, valid: NDArray[np.bool_], starts: int) -> Reached:
+def _judged(robot: Robot, search: Search, found: Reached, valid: NDArray[np.bool_], starts: int) -> Reached:
     if found.converged.all():
         return found
-    frame = solver.wanted.frame
+    frame = search.wanted.frame
     if not found.converged.ndim:
         if not valid:
             raise InputError(f"{_VERB}: the pose must be finite numbers")
         turn = "" if found.angle is None else f" and {float(found.angle):.3g} rad"
-        beyond = " within the limits of its joints (limits=False looks beyond them)" if solver.wanted.limited else ""
+        beyond = " within the limits of its joints (limits=False looks beyond them)" if search.wanted.limited else ""
         raise RobotError(
             f"{_VERB}: robot {robot.name!r} does not bring {frame!r} there{beyond}; the nearest that was found from "
             f"{starts + 1} starts is {float(found.distance):.3g} m{turn} away"

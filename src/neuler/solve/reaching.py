@@ -1,4 +1,4 @@
-"""One step of inverse kinematics, compiled: Levenberg and Marquardt's, within the limits of the joints.
+"""Inverse kinematics as a compiled loop: Levenberg and Marquardt's steps, within the limits of the joints.
 
 The error e of a frame is that of its origin and its turn, in its own axes (m, over a length of the robot; rad). With
 J its Jacobian, half e.e falls along J^T e, exactly; the step is the least one of

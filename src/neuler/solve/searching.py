@@ -23,7 +23,7 @@ _ROUNDS = (8, 16, 32)
 """Starts that are tried together; the last number again and again."""
 
 
-class Task(NamedTuple):
+class Ends(NamedTuple):
     """When a search is at its goal (m, rad), how many steps it may take, and when it is too slow."""
 
     tolerance: float
@@ -33,7 +33,7 @@ class Task(NamedTuple):
 
 
 @dataclass
-class Rows:
+class Arrivals:
     """Results of rows, to be written into."""
 
     q: Array
@@ -43,25 +43,25 @@ class Rows:
     iterations: NDArray[np.int64]
 
     @classmethod
-    def empty(cls, rows: int, nq: int) -> Rows:
+    def empty(cls, rows: int, nq: int) -> Arrivals:
         """Nothing found yet."""
         away = np.full(rows, np.nan)
         return cls(np.full((rows, nq), np.nan), away, away.copy(), np.zeros(rows, bool), np.zeros(rows, np.int64))
 
-    def put(self, where: Any, other: Rows) -> None:
+    def put(self, where: Any, other: Arrivals) -> None:
         """The rows of another."""
         self.q[where], self.distance[where], self.angle[where] = other.q, other.distance, other.angle
         self.converged[where], self.iterations[where] = other.converged, other.iterations
 
-    def taken(self, where: Any) -> Rows:
+    def taken(self, where: Any) -> Arrivals:
         """Some rows."""
-        return Rows(
+        return Arrivals(
             self.q[where], self.distance[where], self.angle[where], self.converged[where], self.iterations[where]
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Solver:
+class Search:
     """Brings one frame to targets, row by row."""
 
     robot: Robot
@@ -83,7 +83,7 @@ class Solver:
     """Random starts by their number and seed."""
 
     @classmethod
-    def of(cls, robot: Robot, wanted: Wanted) -> Solver:
+    def of(cls, robot: Robot, wanted: Wanted) -> Search:
         """What is the same for all targets."""
         loop, used = reaching(robot, wanted)
         bounds = Bounds.of(robot, wanted.limited)
@@ -116,15 +116,14 @@ class Solver:
         """Random positions within the limits, the same for every row."""
         if not count:
             return np.zeros((0, self.robot.nq))
-        known = isinstance(seed, int) and (count, seed) in self.drawn
-        if known:
-            return self.drawn[count, seed]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = self.within(self.robot.random_configuration(seed, count))
-        if isinstance(seed, int):
-            self.drawn.clear()  # those of the last seed are enough
-            self.drawn[count, seed] = found
+        found = self.drawn.get((count, seed)) if isinstance(seed, int) else None
+        if found is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = self.within(self.robot.random_configuration(seed, count))
+            if isinstance(seed, int):
+                self.drawn.clear()  # those of the last seed are enough
+                self.drawn[count, seed] = found
         return found
 
     def within(self, q: Array) -> Array:
@@ -135,9 +134,9 @@ class Solver:
             q[..., places] = np.minimum(np.maximum(q[..., places], lower), upper)
         return q
 
-    def best(self, goals: Array, begins: Array, task: Task, others: Callable[[], Array]) -> Rows:
+    def best(self, goals: Array, begins: Array, ends: Ends, others: Callable[[], Array]) -> Arrivals:
         """From the guess; where that does not lead there, from other starts: the nearest to the guess counts."""
-        found = self.search(self.within(begins), goals, task)
+        found = self.search(self.within(begins), goals, ends)
         at, rounds = 0, iter(_ROUNDS)
         while not found.converged.all():
             size = next(rounds, _ROUNDS[-1])
@@ -145,7 +144,7 @@ class Solver:
             if not len(some):
                 break
             left = np.flatnonzero(~found.converged)
-            tried = self.search(self.mixed(begins[left], some), np.repeat(goals[left], len(some), axis=0), task)
+            tried = self.search(self.mixed(begins[left], some), np.repeat(goals[left], len(some), axis=0), ends)
             picked = self.nearest(tried, begins[left], len(some))
             before = found.taken(left)
             better = ~(self.off(before) <= self.off(picked))
@@ -154,7 +153,7 @@ class Solver:
             found.iterations[left] = steps
         left = np.flatnonzero(~found.converged)
         if len(left):  # how near it comes, without haste
-            last = self.search(found.q[left], goals[left], task._replace(pace=2.0))
+            last = self.search(found.q[left], goals[left], ends._replace(pace=2.0))
             nearer = self.off(last) < self.off(found.taken(left))
             last.iterations += found.iterations[left]
             found.put(left[nearer], last.taken(nearer))
@@ -172,11 +171,11 @@ class Solver:
         rows[:, self.moved] = every[:, self.moved]
         return rows
 
-    def off(self, found: Rows) -> Array:
+    def off(self, found: Arrivals) -> Array:
         """What a frame misses by, in one number: turns count by the robot's length."""
         return np.hypot(found.distance / self.length, found.angle)
 
-    def nearest(self, found: Rows, begins: Array, starts: int) -> Rows:
+    def nearest(self, found: Arrivals, begins: Array, starts: int) -> Arrivals:
         """Of all starts of a row: the solution nearest to the guess; without one, what misses least."""
         away = np.full(len(found.q), np.inf)
         right = np.flatnonzero(found.converged)
@@ -201,18 +200,18 @@ class Solver:
         q[:, places] = np.where((turned >= lower) & (turned <= upper), turned, angles)
         return q
 
-    def search(self, start: Array, goals: Array, task: Task) -> Rows:
+    def search(self, start: Array, goals: Array, ends: Ends) -> Arrivals:
         """Levenberg and Marquardt's method from each start to its goal."""
         rows = len(start)
         flat = goals.reshape(rows, self.loop.held[0].size)
         state = [start, start, begun(rows), np.ones((rows, 1))]
-        state = self.loop(state, (flat, np.array([float(task.most), task.tolerance, task.pace])), _EXPECTED)
+        state = self.loop(state, (flat, np.array([float(ends.most), ends.tolerance, ends.pace])), _EXPECTED)
         q = self.within(state[0])  # rounding of a step may lead beyond
         distance, angle, count = state[2][:, 1], state[2][:, 2], state[2][:, SEARCH.index("count")]
-        converged = (distance < task.tolerance) & (angle < task.tolerance)
+        converged = (distance < ends.tolerance) & (angle < ends.tolerance)
         if self.wanted.limited and self.robot.loops:
             converged &= ~self.beyond(q)
-        return Rows(q, distance, angle, converged, count.astype(np.int64))
+        return Arrivals(q, distance, angle, converged, count.astype(np.int64))
 
     def beyond(self, q: Array) -> NDArray[np.bool_]:
         """Where a joint of a robot with loops is beyond a limit: those that follow are not held by steps."""

@@ -47,6 +47,11 @@ class Operations:
     div: int = 0
     trig: int = 0
 
+    @property
+    def weight(self) -> int:
+        """About how many additions take as long."""
+        return self.mul + self.add + 20 * self.trig + 10 * self.div
+
     def __str__(self) -> str:
         return f"{self.mul} mul, {self.add} add, {self.div} div, {self.trig} trig"
 

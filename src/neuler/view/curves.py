@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from neuler.plain import number, shown
 from neuler.view.charts import plain_axes, short_names
-from neuler.view.space import INK
+from neuler.view.space import INK, sized
 
 Array = NDArray[np.float64]
 Curves = tuple[str, Array, Sequence[str], Sequence[str]]
@@ -22,17 +22,17 @@ _TITLES = {"q": "positions", "qd": "velocities", "tau": "forces", "error": "erro
 
 
 def run_figure(
-    t: Array, groups: Sequence[Curves], goal: Array | None, energy: Array, drift: Array, new: Callable[..., Any]
+    t: Array, groups: Sequence[Curves], goal: Array | None, energy: Array, drift: Array, figure: Any = None
 ) -> Any:
     """One panel a group and a unit, then energy and its drift; dashed: what the reference asks for.
 
-    ``new`` makes a figure.
+    ``figure``: an empty one to draw into; else one that pyplot knows is made.
 
     Where a few moments are far beyond all others, a panel shows the others, and says what it leaves out.
     """
     panels = [(name, unit) for name, _, _, units in groups for unit in dict.fromkeys(units)]
     rows = (len(panels) + 2 + 1) // 2
-    figure = new(figsize=(11.0, 2.6 * rows), layout="constrained")
+    figure = sized(figure, (11.0, 2.6 * rows))
     axes = figure.subplots(rows, 2, squeeze=False).ravel()
     place = iter(axes)
     for name, values, called, units in groups:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,9 +42,25 @@ _OPEN = 1e-6
 """Share of the picture by which the two frames of a cut joint may be apart."""
 
 
+@overload
 def draw(
-    robot: Robot, q: ArrayLike | None = None, ax: Axes3D | None = None, *, extent: tuple[Array, Array] | None = None
-) -> Figure:
+    robot: Robot, q: ArrayLike | None = None, ax: None = None, *, extent: tuple[Array, Array] | None = None
+) -> Figure: ...
+
+
+@overload
+def draw(robot: Robot, q: ArrayLike | None, ax: Axes3D, *, extent: tuple[Array, Array] | None = None) -> None: ...
+
+
+@overload
+def draw(
+    robot: Robot, q: ArrayLike | None = None, *, ax: Axes3D, extent: tuple[Array, Array] | None = None
+) -> None: ...
+
+
+def draw(
+    robot: Robot, q: ArrayLike | None = None, ax: Any = None, *, extent: tuple[Array, Array] | None = None
+) -> Figure | None:
     """The robot at position ``q``, in 3-D axes with equal scales: a matplotlib figure, whose axes are ``axes[0]``.
 
     Links are lines between joint origins, dashed where they are ground. Joints are small bodies along their axes:
@@ -56,8 +72,8 @@ def draw(
     What three loops or more hold is a plate.
 
     ``q`` is by default the neutral position, with loops the closed reference.
-    ``ax``: 3-D axes to draw into (``figure.add_subplot(projection="3d")``); without them a figure is made, which
-    notebooks show and ``matplotlib.pyplot.show()`` knows.
+    ``ax``: 3-D axes to draw into (``figure.add_subplot(projection="3d")``); nothing is returned then. Without them a
+    figure is made, which notebooks show and ``matplotlib.pyplot.show()`` knows until ``matplotlib.pyplot.close()``.
     ``extent``: lower and upper corners of the space shown, to draw several poses alike.
 
     >>> import neuler
@@ -69,7 +85,10 @@ def draw(
         raise InputError('draw: ax must be 3-D axes; make them with figure.add_subplot(projection="3d")')
     placed = Placed.of(robot, q)
     usual = Placed.of(robot) if robot.loops else placed  # decides the point of view, so that all pictures have the same
-    ax = ax or known_figure(figsize=(6, 6), layout="constrained").add_subplot(projection="3d")
+    figure = None
+    if ax is None:
+        figure = known_figure(figsize=(6, 6), layout="constrained")
+        ax = figure.add_subplot(projection="3d")
     low, high = extent or box_around(placed.points)
     size, normal = float((high - low).max()), usual.plane
     ax.computed_zorder = False
@@ -86,7 +105,6 @@ def draw(
         ax.scatter(*placed.origins[0], marker="s", s=30 if plates else 70, color=INK, depthshade=False, zorder=3)
     corners = np.array(list(itertools.product(*zip(low, high, strict=True))))
     label(ax, merged(_names(placed, plates, spots), size), lines, np.vstack([placed.points, spots]), corners)
-    figure: Figure = ax.figure
     return figure
 
 

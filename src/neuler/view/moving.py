@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.plain import number, shown
+from neuler.plain import degrees, number, shown
 from neuler.robot import Joint, Robot
 from neuler.robot.columns import entries, force_parts, slots, turns, velocity_parts
 from neuler.solve.equilibrium import derivative, equilibrium, settling
@@ -153,7 +153,7 @@ def _force_row(one: Force, largest: float) -> list[str]:
 
 def no_forces(robot: Robot) -> Markup:
     """Why there are no forces to show."""
-    told = f"There are none to show: its motors do not decide all of its {robot.mobility.freedoms} degrees of freedom. "
+    told = f"There are none to show: its motors do not decide all of its {degrees(robot.mobility.freedoms)}. "
     told += "forward_dynamics finds its motion from their forces."
     return join([tag("h2", "Forces of the motors"), tag("p", told)])
 

@@ -9,9 +9,6 @@ import sys
 from matplotlib import get_backend
 from matplotlib.figure import Figure
 
-_STILL = ("inline", "agg")
-"""How the names of backends end that show neither windows nor widgets."""
-
 
 class Picture(Figure):
     """matplotlib's figure; as the result of a cell it is shown once, be it known to pyplot or not."""
@@ -19,8 +16,9 @@ class Picture(Figure):
     def _ipython_display_(self) -> None:
         pyplot = sys.modules.get("matplotlib.pyplot")
         known = pyplot is not None and self.canvas.manager is not None
-        if known and not get_backend().lower().endswith(_STILL):
-            return  # a widget shows it
+        backend = get_backend().lower()
+        if known and backend != "agg" and not backend.endswith("inline"):
+            return  # a window or a widget shows it
         display = importlib.import_module("IPython.display")
         buffer = io.BytesIO()
         self.savefig(buffer, format="png", bbox_inches="tight")

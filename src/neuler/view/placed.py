@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
 from neuler.robot import Robot
+from neuler.robot.columns import by_columns
 from neuler.robot.motor import seat
 from neuler.view.space import box_around
 
@@ -35,7 +36,11 @@ class Placed:
     @classmethod
     def of(cls, robot: Robot, q: ArrayLike | None = None) -> Placed:
         """At ``q``, by default at the neutral position; one that is none of the robot's is an error."""
-        state = np.asarray(robot.neutral() if q is None else q, dtype=float)
+        given = robot.neutral() if q is None else by_columns(robot, "draw", "q", q, "q")
+        try:
+            state = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            raise InputError(f"draw: q must be an array of numbers, got {q!r:.60}") from None
         if state.shape != (robot.nq,):
             raise InputError(
                 f"draw: expected q with {robot.nq} numbers for robot {robot.name!r}, got shape {state.shape}"

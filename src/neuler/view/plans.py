@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from neuler.errors import InputError
 from neuler.plain import number, shown
 from neuler.robot import Robot
+from neuler.robot.columns import by_columns
 from neuler.view.charts import LIMIT, NEAR, plain_axes, short_names
 from neuler.view.marks import mark_size, upright
 from neuler.view.placed import Placed, floats, link_poses
 from neuler.view.scene import GROUND, LINK, Scene
-from neuler.view.space import HINGE, INK, MASS, STEEL, azimuth, box_around, frame, ground, plotting
+from neuler.view.space import HINGE, INK, MASS, STEEL, azimuth, box_around, frame, ground, plotting, sized
 
 Array = NDArray[np.float64]
 
@@ -130,14 +131,14 @@ def curves_figure(t: Array, panels: Sequence[Panel], breaks: Sequence[float] = (
 
 def overview_figure(
     t: Array, panels: Sequence[Panel], robot: Robot, q: Array, *, breaks: Sequence[float] = (), poses: int = 9,
-    scenery: Sequence[Any] = (), title: str = "", new: Callable[..., Any],
+    scenery: Sequence[Any] = (), title: str = "", figure: Any = None,
 ) -> Any:  # fmt: skip
     """The motion on the left, curves on the right; limits of many that differ as shares of them.
 
-    ``new`` makes a figure.
+    ``figure``: an empty one to draw into; else one that pyplot knows is made.
     """
     rows = max(2, -(-len(panels) // 2))
-    figure = new(figsize=(15.0, max(2.35 * rows, 5.2)), layout="constrained", dpi=110)
+    figure = sized(figure, (15.0, max(2.35 * rows, 5.2)), 110)
     grid = figure.add_gridspec(rows, 4, width_ratios=[1.25, 0.06, 1.0, 1.0])
     stroboscope(robot, q, poses, figure.add_subplot(grid[:, 0], projection="3d"), scenery=scenery)
     for k, panel in enumerate(panels):
@@ -165,7 +166,7 @@ def stroboscope(
     >>> ax.name
     '3d'
     """
-    states = np.asarray(q, dtype=float)
+    states = np.asarray(by_columns(robot, "stroboscope", "q", q, "q"), dtype=float)
     if states.ndim != 2 or states.shape[-1] != robot.nq or not len(states) or not np.isfinite(states).all():
         raise InputError(
             f"stroboscope: expected finite positions (n, {robot.nq}) of robot {robot.name!r}, got shape {states.shape}"

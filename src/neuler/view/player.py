@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
-from neuler.plain import count, number, shown
+from neuler.plain import count, degrees, number, shown
 from neuler.robot import Robot
-from neuler.robot.columns import entries, position_parts, units
+from neuler.robot.columns import by_columns, entries, position_parts, units
 from neuler.view.html import Markup, join, page, tag
 from neuler.view.marks import mark_size
 from neuler.view.placed import Placed, floats, link_poses
@@ -136,6 +136,7 @@ class Inline:
 
 def _motion(robot: Robot, t: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:
     """Times (n,), states (runs, n, nq)."""
+    q = by_columns(robot, "play", "q", q, "q")
     try:
         times, states = np.atleast_1d(np.asarray(t, dtype=float)), np.asarray(q, dtype=float)
     except (TypeError, ValueError):
@@ -348,7 +349,7 @@ def _body(robot: Robot, title: str, lost: int, data: dict[str, Any], speed: floa
         tag("button", "Reset view", id="view", type="button"),
         *ticks,
     ]
-    lines = [robot.name, count(len(robot.links), "link"), f"{robot.nv} degrees of freedom"]
+    lines = [robot.name, count(len(robot.links), "link"), degrees(robot.nv)]
     if lost:
         lines.append(f"{count(lost, 'run')} without a finite state left out")
     values = tag("table", tag("tbody", id="values"), cls="values")

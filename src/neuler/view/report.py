@@ -50,7 +50,10 @@ def report(
     speeds = [Job(f"speed of {name}", functools.partial(_speed, robot, name, batch)) for name in chosen]
     for job in progress([*_sections(robot), *speeds]):
         made = job.make()
-        measured.append(made) if isinstance(made, Measurement) else parts.append(made)
+        if isinstance(made, Measurement):
+            measured.append(made)
+        else:
+            parts.append(made)
     if measured:
         left = [name for name in VERBS if name not in usual] if verbs is None and not robot.loops else []
         parts.append(sections.speed(measured, batch, left))

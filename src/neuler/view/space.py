@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import itertools
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,10 +36,23 @@ def plotting() -> Any:
 def known_figure(**options: Any) -> Any:
     """A figure that ``matplotlib.pyplot.show()`` shows, for users; one of its own where there is no backend."""
     kind = plotting()
+    if threading.current_thread() is not threading.main_thread():  # windows belong to the main thread
+        return kind(**options)
     try:
         return importlib.import_module("matplotlib.pyplot").figure(FigureClass=kind, **options)
     except Exception:  # a backend was chosen that cannot run here; the figure can be saved all the same
         return kind(**options)
+
+
+def sized(figure: Any, inches: tuple[float, float], dpi: float | None = None) -> Any:
+    """A figure of this size with room for its labels: the one that is given, or one that pyplot knows."""
+    options = {} if dpi is None else {"dpi": dpi}
+    if figure is None:
+        return known_figure(figsize=inches, layout="constrained", **options)
+    figure.set_size_inches(*inches)
+    figure.set_layout_engine("constrained")
+    figure.set(**options)
+    return figure
 
 
 def box_around(points: Array, least: float = 0.18) -> tuple[Array, Array]:
