@@ -94,6 +94,16 @@ def test_precision_at_the_call():
     np.testing.assert_array_equal(found, ROBOT.compile("inverse_dynamics", dtype="float32")(Q, QD, QDD))
 
 
+@pytest.mark.parametrize("dtype", [float, "f8", np.float64, np.dtype("d"), "float64"])
+def test_other_spellings_of_a_precision(dtype):
+    np.testing.assert_array_equal(ROBOT.gravity_force(Q, dtype=dtype), ROBOT.gravity_force(Q))
+
+
+def test_a_wrench_of_a_wrong_length():
+    with pytest.raises(InputError, match=r"wrench_dh6 with last axis 6 \(force; moment\), got shape \(3,\)"):
+        ROBOT.bias_force(Q, QD, external={"dh6": [0.0, 0.0, 1.0]})
+
+
 def test_threads_go_along():
     robot = neuler.robots.two_link()
     robot.jacobian.threads = 1
@@ -161,6 +171,9 @@ def test_the_signature_shows_the_options():
         ({"frame": np.zeros(3)}, "'frame' must be a name"),
         ({"reference": "LOCAL"}, "reference must be 'link' or 'world', got 'LOCAL'"),
         ({"dtype": "int8"}, "dtype must be float64 or float32"),
+        ({"dtype": None}, "dtype must be float64 or float32"),
+        ({"parameters": {1: 2.0}}, "parameters maps names to values"),
+        ({"parameters": {"gravity"}}, "or in a call a mapping from names to values"),
         ({"parameters": {"gravity": [1, 2]}}, r"parameters\['gravity'\] with last axis 3, got shape \(2,\)"),
         ({"parameters": {"gravity": [[1], [2, 3]]}}, r"parameters\['gravity'\] is not a regular array"),
         ({"parameters": {"links": np.zeros((2, 70)), "gravity": np.zeros((3, 3))}}, "parameters do not broadcast"),

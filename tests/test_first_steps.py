@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import inspect
 import pickle
+import pydoc
 
 import numpy as np
 import pandas as pd
@@ -85,6 +86,13 @@ def test_what_is_answered_exists():
             place = getattr(place, part)
 
 
+def test_help_shows_how_a_quantity_is_called():
+    text = pydoc.render_doc(ROBOT.jacobian)
+    assert "jacobian(q, *, frame=None, reference='link', parameters=(), dtype='float64', out=None)" in text
+    assert "its velocity (linear; angular)" in text
+    assert "which does not have it" in repr(ROBOT.closure)
+
+
 def test_a_likely_name_is_offered():
     with pytest.raises(AttributeError, match="did you mean 'inverse_dynamics'"):
         _ = ROBOT.inverse_dynamic
@@ -122,8 +130,36 @@ def test_a_free_base_under_a_root_called_world():
 
 
 def test_a_robot_of_the_catalogue_is_no_file():
-    with pytest.raises(FormatError, match=r"'puma560': .*; for a robot of the catalogue write neuler.robots.get\('pum"):
+    with pytest.raises(FormatError, match=r"'puma560': .*; neuler.robots.get\(name\) makes a robot of the catalogue"):
         neuler.load("puma560")
+
+
+def test_keys_of_the_other_convention():
+    with pytest.raises(FormatError, match="row 1: 'r' is a field of the other convention; write convention=\"khalil\""):
+        neuler.from_dh([{"r": 0.4}])
+    with pytest.raises(FormatError, match="'a' is a field of the other convention; write convention=\"standard\""):
+        neuler.from_dh([{"a": 0.4}], convention="khalil")
+
+
+def test_names_of_a_planar_base():
+    for bad in ("cart", ("x", "y"), "xyz"):
+        with pytest.raises(neuler.RobotError, match="names must be three"):
+            ROBOT.with_planar_base(bad)
+
+
+def test_random_positions_are_within_limits():
+    """Also where both are equal, or far from zero; limits that exclude each other are none."""
+    for low, high in ((0.2, 0.2), (4.0, 5.0), (-9.0, -8.0), (5.0, 50.0)):
+        limits = neuler.Limits(low, high)
+        robot = ROBOT.replace(joints=[dataclasses.replace(joint, limits=limits) for joint in ROBOT.joints])
+        q = robot.random_configuration(0, 100)
+        assert ((low <= q) & (q <= high)).all()
+    assert any(
+        "cannot move" in finding.message
+        for finding in ROBOT.replace(
+            joints=[dataclasses.replace(joint, limits=neuler.Limits(0.0, 0.0)) for joint in ROBOT.joints]
+        ).check()
+    )
 
 
 def test_rows_of_the_other_convention():
@@ -236,6 +272,48 @@ def test_functions_have_no_names_for_numbers():
     np.testing.assert_array_equal(function(pd.DataFrame(Q)), 2 * Q)
 
 
+def test_tables_of_parameters_wrenches_places_and_rows():
+    axes = pd.DataFrame({"z": [-1.62], "y": [0.1], "x": [0.2]})
+    np.testing.assert_array_equal(
+        ROBOT.gravity_force(Q[:1], parameters={"gravity": axes}),
+        ROBOT.gravity_force(Q[:1], parameters={"gravity": [[0.2, 0.1, -1.62]]}),
+    )
+    push = pd.Series({"mz": 6.0, "my": 5.0, "mx": 4.0, "fz": 3.0, "fy": 2.0, "fx": 1.0})
+    plain = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    np.testing.assert_array_equal(
+        ROBOT.bias_force(Q, Q, external={"dh6": push}), ROBOT.bias_force(Q, Q, external={"dh6": plain})
+    )
+    np.testing.assert_array_equal(
+        *(ROBOT.rollout(Q, Q, None, 1e-3, 3, external={"dh6": each}).q for each in (push, plain))
+    )
+    place = pd.Series({"z": 0.4, "y": 0.2, "x": 0.3})
+    options = {"frame": "dh6", "orientation": False}
+    np.testing.assert_array_equal(
+        ROBOT.inverse_kinematics(place, **options).q, ROBOT.inverse_kinematics([0.3, 0.2, 0.4], **options).q
+    )
+    rows = pd.DataFrame(
+        {"alpha": [0.1, 0.2], "a": [0.4, 0.3], "d": [0.0, 0.1], "theta": [0.0, 0.5], "mass": [1.0, 2.0]}
+    )
+    assert neuler.from_dh(rows) == neuler.from_dh(rows.to_dict("records"))
+    law = neuler.control.GravityPD(ROBOT, kp=100.0, kd=10.0, reference=pd.Series(Q[0], NAMES).iloc[::-1])
+    np.testing.assert_array_equal(law.reference(0.0)[:6], Q[0])
+
+
+def test_tables_of_pyarrow():
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table({name: Q[:, k] for k, name in reversed(list(enumerate(NAMES)))})
+    np.testing.assert_array_equal(ROBOT.gravity_force(table), ROBOT.gravity_force(Q))
+    with pytest.raises(InputError, match="has no column 'joint2'"):
+        ROBOT.gravity_force(table.drop(["joint2"]))
+
+
+def test_a_controller_may_return_a_row_by_name():
+    def named(t, q, qd):
+        return pd.Series(law(t, q, qd), NAMES).iloc[::-1]
+
+    np.testing.assert_array_equal(*(neuler.simulate(ROBOT, each, (Q[0], Q[1]), 0.01).q for each in (named, law)))
+
+
 # ---- results ------------------------------------------------------------------------------------------------
 
 
@@ -327,6 +405,84 @@ def test_a_lambda_with_the_robot_inside_and_a_sample_time():
     assert clipped.tau.shape == (40, 6)
 
 
+class Counting:
+    """A controller that keeps an integral in itself."""
+
+    def __init__(self):
+        self.sum = np.zeros(6)
+
+    def __call__(self, t, q, qd):
+        self.sum = self.sum + 1e-3 * q
+        return -50.0 * q - 5.0 * self.sum
+
+
+def test_controllers_that_remember_are_called_and_not_compiled():
+    def closure():
+        total = np.zeros(6)
+
+        def inner(t, q, qd):
+            nonlocal total
+            total = total + 1e-3 * q
+            return -50.0 * q - 5.0 * total
+
+        return inner
+
+    for make, name in ((Counting, "sum"), (closure, "total"), (lambda: Counting().__call__, "sum")):
+        with pytest.raises(
+            InputError, match=rf"rollout: the controller stores values of its own \('{name}'\).* memory"
+        ):
+            ROBOT.rollout(Q[0], Q[0], make(), 1e-3, 10)
+        with pytest.raises(InputError, match="stores values of its own"):
+            neuler.simulate(ROBOT, make(), None, 0.01, compile=True)
+        assert not neuler.simulate(ROBOT, make(), (Q[0], None), 0.01).status
+
+
+class Module:
+    """Called as torch's modules are."""
+
+    def __call__(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+    def forward(self, t, q, qd):
+        return law(t, q, qd)
+
+
+def test_callables_that_hide_their_arguments():
+    expected = neuler.simulate(ROBOT, law, (Q[0], Q[1]), 0.01).q
+    np.testing.assert_array_equal(neuler.simulate(ROBOT, Module(), (Q[0], Q[1]), 0.01).q, expected)
+    for controller in (lambda *args: (1.0, 2.0), lambda *args: (np.zeros(6), 0.0)):
+        with pytest.raises(InputError, match=r"must be numbers of shape|returns \(tau, memory\)"):
+            neuler.simulate(neuler.robots.two_link(), controller, None, 0.01)
+    with pytest.raises(InputError, match=r"needs the argument 'kp', .* functools.partial\(controller, kp=...\)"):
+        neuler.simulate(ROBOT, lambda t, q, qd, *, kp: -kp * q, None, 0.01)
+    with pytest.raises(InputError, match=r"the wrench on 'dh6' must be a function of \(t, q, qd\)"):
+        ROBOT.rollout(Q[0], Q[0], None, 1e-3, 10, external={"dh6": lambda t: np.zeros(6)})
+    held = neuler.simulate(ROBOT, ROBOT.gravity_force, (Q[0], None), 0.01)  # a quantity of (q)
+    np.testing.assert_allclose(held.tau[0], ROBOT.gravity_force(Q[0]), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("tau", [np.array([1j, 0]), np.ones(1), "ab", {"a": 1}])
+def test_forces_that_are_none(tau):
+    with pytest.raises(InputError, match=r"tau must be numbers of shape \(2,\)"):
+        neuler.simulate(neuler.robots.two_link(), lambda t, q, qd: tau, None, 0.01)
+
+
+def test_what_was_computed_before_a_controller_failed():
+    def failing(t, q, qd):
+        if t > 0.5:
+            raise ZeroDivisionError
+        return 0.0 * q
+
+    for scheme, least in (("rk4", 0.48), ("dop853", 0.05)):  # the latter takes long steps
+        with pytest.raises(ZeroDivisionError) as caught:
+            neuler.simulate(neuler.robots.two_link(), failing, ([0.1, 0.2], None), 1.0, method=scheme)
+        assert least < caught.value.run.t[-1] < 0.55
+
+
+def test_a_run_is_true():
+    assert neuler.simulate(neuler.robots.two_link(), None, None, 0.01)
+
+
 def test_one_number_for_all_forces():
     run = ROBOT.rollout(Q[0], Q[0], lambda t, q, qd: 0.0, 1e-3, 10)
     np.testing.assert_array_equal(run.q, ROBOT.rollout(Q[0], Q[0], None, 1e-3, 10).q)
@@ -400,5 +556,9 @@ def test_within_without_a_bound_where_there_are_none():
         plan.within(plan.torque_rate)
     limited = neuler.robots.two_link()
     free = limited.replace(joints=[dataclasses.replace(joint, limits=neuler.Limits()) for joint in limited.joints])
+    half = limited.replace(joints=[dataclasses.replace(limited.joints[0], limits=neuler.Limits()), limited.joints[1]])
+    only = plan.within(plan.torque, joints="joint1")
+    with pytest.raises(InputError, match="robot 'two_link' has no limits of torque of joint1; give a bound"):
+        plan.Plan(half, plan.duration(), start=[0.0, 0.0], goal=[1.0, 0.0], limits=[only])
     with pytest.raises(InputError, match="robot 'two_link' has no limits of torque; give a bound"):
         plan.Plan(free, plan.duration(), start=[0.0, 0.0], goal=[1.0, 0.0], limits=[plan.within(plan.torque)])

@@ -176,7 +176,9 @@ def test_what_limits_forbid_is_missed_by_what_they_forbid():
     """One bar that stops at 0.5 rad: a target at 0.8 is missed by the chord between them."""
     robot = arm(2.0, limits=(-0.5, 0.5))
     goal = [2 * np.cos(0.8), 2 * np.sin(0.8), 0.0]
-    with pytest.raises(RobotError, match=rf"'tip' there within the limits.*{4 * np.sin(0.15):.3g} m away"):
+    with pytest.raises(
+        RobotError, match=rf"within the limits of its joints that brings 'tip' there.*{4 * np.sin(0.15):.3g} m away"
+    ):
         robot.inverse_kinematics(goal, frame="tip", orientation=False)
 
 
@@ -185,10 +187,10 @@ def test_what_limits_forbid_is_missed_by_what_they_forbid():
 
 def test_out_of_reach_says_by_how_much():
     robot = arm(1.0, 0.5)
-    with pytest.raises(RobotError, match=r"robot 'bars' does not bring 'tip' there.* from 65 starts is 0.25 m away"):
+    with pytest.raises(RobotError, match=r"robot 'bars' that brings 'tip' there, from 65 starts .* 0.25 m away"):
         robot.inverse_kinematics([1.05, 1.4, 0.0], frame="tip", orientation=False)
     goals = np.array([[1.2, 0.3, 0.0], [1.05, 1.4, 0.0], [0.1, 0.2, 0.0], [1.2, 0.3, 0.4]])
-    with pytest.warns(RuntimeWarning, match=r"does not bring 'tip' there in 3 of 4 rows: 1, 2, 3; there q is NaN"):
+    with pytest.warns(RuntimeWarning, match=r"that brings 'tip' there in 3 of 4 rows: 1, 2, 3; there q is NaN"):
         found = robot.inverse_kinematics(goals, frame="tip", orientation=False)
     np.testing.assert_array_equal(found.converged, [True, False, False, False])
     np.testing.assert_array_equal(np.isnan(found.q).all(axis=-1), ~found.converged)
@@ -338,7 +340,7 @@ def test_bad_input():
     for target, message in [
         (np.eye(3), r"homogeneous matrices \(4, 4\), got shape \(3, 3\); orientation=False takes positions alone"),
         (np.eye(4)[:3], r"homogeneous matrices \(4, 4\), got shape \(3, 4\)"),
-        ("here", "pose must be an array of numbers"),
+        ("here", "pose must be an array of real numbers"),
         (2 * np.eye(4), "no homogeneous matrix: its rotation must be orthogonal"),
         (mirrored, "right-handed"),
         (np.full((4, 4), np.nan), "must be finite"),
@@ -405,3 +407,43 @@ def test_threads_with_different_seeds():
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda k: robot.inverse_kinematics(goals[k], seed=k).q, range(40)))
     np.testing.assert_array_equal(alone, together)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e7, 1e16, 1e300])
+def test_far_guesses_do_not_spoil_what_was_found(size):
+    """Whole turns are added to be near the guess; where these are rounded more than the tolerance, they are not."""
+    robot = neuler.robots.puma560()
+    goal = poses(robot, robot.random_configuration(3), "dh6")
+    found = robot.inverse_kinematics(goal, np.full(6, size), frame="dh6")
+    place, turn = misses(poses(robot, found.q, "dh6")[None], goal[None])
+    assert max(place, turn) < 1e-9
+
+
+def test_what_is_not_found_is_not_blamed_on_limits_that_are_not_there():
+    robot = neuler.robots.puma560()
+    goal = poses(robot, robot.random_configuration(1), "link6")
+    with pytest.raises(
+        RobotError, match=r"found no position of robot 'puma560' that brings 'link6' there, from 1 start of 1 s"
+    ):
+        robot.inverse_kinematics(goal, iterations=1, starts=0)
+    far = np.eye(4)
+    far[0, 3] = 1e200
+    with pytest.raises(RobotError, match="none is near"):
+        robot.inverse_kinematics(far, starts=1)
+
+
+def test_open_guesses_and_platforms():
+    machine = neuler.robots.four_bar()
+    goal = poses(machine, machine.neutral(), "coupler")
+    with pytest.raises(InputError, match="inverse_kinematics: guess: the loops are open"):
+        machine.inverse_kinematics(goal, machine.neutral() + 0.1, frame="coupler")
+    with pytest.raises(InputError, match="name a frame: frame='platform'"):
+        neuler.robots.delta().inverse_kinematics(np.eye(4))
+
+
+def test_numbers_that_are_not_real():
+    robot = neuler.robots.puma560()
+    goal = poses(robot, np.full(6, 0.3), "link6")
+    for bad in (goal + 0j, np.ma.masked_array(goal, mask=goal > 0.9)):
+        with pytest.raises(InputError, match="pose must be an array of real numbers"):
+            robot.inverse_kinematics(bad)

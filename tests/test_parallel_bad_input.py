@@ -149,7 +149,9 @@ def test_fewer_motors_than_freedoms():
     delta = machine("delta")
     robot = delta.with_passive("leg2.motor")
     assert (robot.nv, robot.nu, robot.mobility.driven, robot.independent) == (3, 2, 2, ("platform",))
-    decided = r"'delta' has 3 degrees of freedom, of which its motors \(leg1.motor, leg3.motor\) decide 2 .* under"
+    decided = (
+        r"robot 'delta' has 3 degrees of freedom, of which its motors \(leg1.motor, leg3.motor\) decide 2 .* under"
+    )
     for quantity in ("inverse_dynamics", "platform_jacobian", "reaction_wrenches"):
         with pytest.raises(RobotError, match=rf"{quantity}: {decided}"):
             robot.compile(quantity)

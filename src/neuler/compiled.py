@@ -114,10 +114,13 @@ def apart(arrays: Sequence[Any], out: Any) -> bool:
 
 def precision(called: str, dtype: Any) -> np.dtype[Any]:
     """float64 or float32 of this machine, by name or as NumPy's type."""
-    for name in _DTYPES:
-        if dtype == name or dtype is getattr(np, name) or (isinstance(dtype, np.dtype) and dtype == np.dtype(name)):
-            return np.dtype(name)
-    raise InputError(f"{called}: dtype must be float64 or float32, got {dtype!r}")
+    try:
+        found = None if dtype is None else np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or found not in [np.dtype(name) for name in _DTYPES]:
+        raise InputError(f"{called}: dtype must be float64 or float32, got {dtype!r}")
+    return found
 
 
 def _symbolic(x: Any) -> bool:

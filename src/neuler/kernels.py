@@ -102,7 +102,7 @@ class Kernel(Compiled):
         self.options = plain_options(quantity, options)
         self.dtype = precision(quantity, dtype)
         self._variants = {}
-        self.__doc__ = declared.text
+        self.__doc__ = declared.help
         self.__signature__ = declared.signature
 
     @classmethod
@@ -180,6 +180,8 @@ class Kernel(Compiled):
             options[option] = tuple(value) if isinstance(value, Mapping) else value
             if not isinstance(value, Mapping):
                 continue
+            if not all(isinstance(name, str) for name in value):
+                raise InputError(f"{self.quantity}: {option} maps names to values, got {value!r:.60}")
             if option == PARAMETERS:
                 values = {PARAMETERS: stacked(self.quantity, self.robot.mechanism, value)} if value else {}
             elif option in WRENCHES:
@@ -258,10 +260,14 @@ class Kernel(Compiled):
         return found if nans.value == before else watch.named(found, kept)
 
     def _entries(self, operand: Operand) -> list[str]:
+        if operand.name.startswith(tuple(f"{prefix}_" for prefix in WRENCHES.values())):
+            return ["fx", "fy", "fz", "mx", "my", "mz"]
         return entry_names(self.robot, operand) or []
 
     def _hint(self, operand: Operand) -> str:
         robot = self.robot
+        if operand.name.startswith(tuple(f"{prefix}_" for prefix in WRENCHES.values())):
+            return " (force; moment)"
         names, what = robot.joint_names, "one per moving joint"
         if robot.loops and operand.name in ("qd", "qdd", "tau"):
             forces = operand.name == "tau"
@@ -272,6 +278,8 @@ class Kernel(Compiled):
         return f" ({what}: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''})"
 
     def __repr__(self) -> str:
+        if not find(self.quantity).of(self.robot):
+            return f"<kernel {self.quantity} of {self.robot.name!r}, which does not have it>"
         sides = [", ".join(f"{o.name} {o.shape}" for o in side) for side in (self.inputs, self.outputs)]
         return f"<kernel {self.quantity} of {self.robot.name!r}: {sides[0]} -> {sides[1]}; {self.operations}>"
 

@@ -274,9 +274,9 @@ class Methods:
         ``pose`` holds homogeneous matrices (..., 4, 4), or with ``orientation=False`` positions (..., 3) of the frame's
         origin (m); batch axes lead. The Levenberg-Marquardt method with the exact Jacobian searches from ``guess`` (a
         position q; default: ``robot.neutral()``), and if that fails, from random starts, eight or more at a time: of
-        the solutions of the first that succeed, the one nearest to the guess is returned. Results are within the
-        joints' limits; joints that do not move the frame stay as in the guess. Loops stay closed; the guess must be
-        closed.
+        the solutions of the first that succeed, the one nearest to the guess is returned. Joints that may
+        move stay within their limits; joints that do not move the frame stay as in the guess. Loops stay closed; the
+        guess must be closed.
 
         ========================  =====================================================================
         ``orientation=True``      whether the frame's orientation must be reached, too
@@ -393,7 +393,7 @@ def _kernel_html(kernel: Kernel) -> str:
 
 
 for _name, _quantity in QUANTITIES.items():
-    setattr(Robot, _name, Verb(_name, _quantity.text))
+    setattr(Robot, _name, Verb(_name, _quantity.help))
 for _name in vars(Methods):
     if not _name.startswith("__"):
         setattr(Robot, _name, vars(Methods)[_name])

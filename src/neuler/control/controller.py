@@ -17,7 +17,10 @@ from neuler.control.coordinates import Coordinates, split
 from neuler.control.references import Reference
 from neuler.errors import InputError
 from neuler.functions.function import Function, function
+from neuler.inputs import take_columns
 from neuler.robot import Robot
+from neuler.robot.columns import entry_names
+from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]
 
@@ -197,6 +200,8 @@ class Controller:
 
     def _constant(self, reference: ArrayLike) -> Callable[[Any], Any]:
         size, whole = self.reference_sizes[0], sum(self.reference_sizes)
+        names = entry_names(self.robot, Operand("q", (self.robot.nq,))) or []
+        reference = take_columns(self.name, "reference", reference, "q", [names[k] for k in self.coordinates.places])
         try:
             values = np.atleast_1d(np.asarray(reference, dtype=float))
         except (TypeError, ValueError):

@@ -106,6 +106,12 @@ def _link(link: Link) -> Iterator[Finding]:
 
 def _joint(joint: Joint) -> Iterator[Finding]:
     subject = f"joint {joint.name!r}"
+    if joint.limits.lower == joint.limits.upper:
+        yield Finding(
+            "warning",
+            subject,
+            f"cannot move: both limits are {joint.limits.lower:.6g}",
+        )
     if joint.limits.lower > joint.limits.upper:
         yield Finding(
             "error", subject, f"lower limit {joint.limits.lower:.6g} is above the upper one {joint.limits.upper:.6g}"

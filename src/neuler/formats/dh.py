@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from neuler.errors import FormatError, RobotError
 from neuler.formats.strict import refuse_errors
+from neuler.inputs import records
 from neuler.naming import closest
 from neuler.robot import Frame, Joint, Limits, Link, Robot
 from neuler.robot.link import inertia6
@@ -212,7 +213,8 @@ def from_dh(
     if isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
         raise FormatError(f"rows must be a sequence of rows, or an array (N, 4), got {type(rows).__name__}")
     numbers = COLUMNS[convention]
-    given: Iterable[Any] = _array(rows, numbers) if hasattr(rows, "__array__") else rows
+    by_name = records(rows)
+    given: Iterable[Any] = by_name or (_array(rows, numbers) if hasattr(rows, "__array__") else rows)
     table: list[Any] = [_row(k, row, row_type, numbers) for k, row in enumerate(given, start=1)]
     if not table:
         raise FormatError("the table has no rows; a robot needs at least one joint")
@@ -323,6 +325,9 @@ def _row(k: int, row: Any, row_type: type[DHRow | KhalilRow], columns: Sequence[
     try:
         for key, value in row.items():
             if key not in known and key not in aliases:
+                other = next((name for name, kind in ROWS.items() if key in kind.__dataclass_fields__), None)
+                if other is not None:
+                    raise FormatError(f'{key!r} is a field of the other convention; write convention="{other}"')
                 raise FormatError(f"unknown key {key!r}{_closest(str(key), [*known, *aliases])}")
             target = str(aliases.get(key, key))
             if target in values:

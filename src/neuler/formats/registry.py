@@ -90,8 +90,8 @@ def format_of(source: Source) -> Format:
         if not known:
             what = f"the suffix {suffix!r}" if suffix else "no suffix"
             there = ", ".join(map(str, FORMATS))
-            name = os.fsdecode(source)
-            ready = f"; for a robot of the catalogue write neuler.robots.get({name!r})" if name.isidentifier() else ""
+            ready = "; neuler.robots.get(name) makes a robot of the catalogue, neuler.robots.names() lists them"
+            ready = ready if os.fsdecode(source).isidentifier() else ""
             raise FormatError(f"{_shown(source)}: a file with {what} is not supported; supported: {there}{ready}")
     if len(known) == 1:
         return known[0]

@@ -19,6 +19,7 @@ from neuler.algebra.pose import Pose
 from neuler.algebra.ten import Ten
 from neuler.algebra.vector import Matrix, Symmetric, Vector
 from neuler.errors import InputError
+from neuler.inputs import take_columns
 from neuler.naming import closest
 from neuler.passes import motors
 from neuler.passes.canonical import canonical
@@ -78,7 +79,9 @@ def stacked(called: str, robot: Robot, given: Mapping[str, Any]) -> np.ndarray:
     """Values by name side by side, as the input ``parameters`` takes them: batch axes lead and broadcast."""
     parts = []
     for name, value in given.items():
-        size = len(parse(robot, name))
+        found = parse(robot, name)
+        size = len(found)
+        value = take_columns(called, f"parameters[{name!r}]", value, name, [each.part for each in found])
         try:
             part = np.asarray(value)
         except ValueError:

@@ -277,12 +277,15 @@ class Limit:
             return self
         assert self.measure.of_robot is not None
         low, high = self.measure.of_robot(model)
-        if not (np.isfinite(low).any() or np.isfinite(high).any()):
+        found = replace(self, lower=low, upper=high, own=False)
+        chosen = np.array(found.bounds(self.measure.labels(model) if self.measure.labels else ()))
+        if not np.isfinite(chosen).any():
+            of = f" of {', '.join(self.joints)}" if self.joints else ""
             raise InputError(
-                f"within: robot {model.robot.name!r} has no limits of {self.measure.name}; give a bound: "
+                f"within: robot {model.robot.name!r} has no limits of {self.measure.name}{of}; give a bound: "
                 f"within({self.measure.name}, 10.0)"
             )
-        return replace(self, lower=low, upper=high, own=False)
+        return found
 
     def covers(self, labels: Sequence[str]) -> tuple[Any, Any]:
         """Rows whose lower, and whose upper bounds are given, be they infinite."""

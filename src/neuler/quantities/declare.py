@@ -15,7 +15,7 @@ from neuler import elsewhere
 from neuler.errors import InputError, RobotError
 from neuler.naming import closest
 from neuler.passes.parameters import parse
-from neuler.quantities.setup import PARAMETERS, RobotRecipe, with_parameters
+from neuler.quantities.setup import PARAMETERS, WRENCHES, RobotRecipe, with_parameters
 from neuler.robot import Robot
 
 Names = str | Iterable[str]
@@ -55,6 +55,13 @@ class Quantity:
         options = {**self.options, DTYPE: "float64", "out": None}
         return inspect.Signature([*own, more, *(kinds(x, kinds.KEYWORD_ONLY, default=y) for x, y in options.items())])
 
+    @cached_property
+    def help(self) -> str:
+        """How it is called, and what it is."""
+        arguments = ", ".join(self.arguments)
+        options = ", ".join(f"{name}={default!r}" for name, default in self.options.items())
+        return f"{self.name}({arguments}, *, {options}, dtype='float64', out=None)\n\n{self.text}"
+
     def of(self, robot: Robot) -> bool:
         """Whether the robot has it."""
         has = {"": True, "loops": bool(robot.loops), "springs": any(motor.elastic for motor in robot.motors)}
@@ -76,7 +83,10 @@ class Quantity:
             if isinstance(known[name], str) and not isinstance(value, str):
                 raise InputError(f"{self.name}: option {name!r} must be a name, got {value!r}")
             if isinstance(known[name], tuple) and not isinstance(value, str | tuple | list):
-                raise InputError(f"{self.name}: option {name!r} must be a name or a list of names, got {value!r}")
+                table = ", or in a call a mapping from names to values" if name in (PARAMETERS, *WRENCHES) else ""
+                raise InputError(
+                    f"{self.name}: option {name!r} must be a name or a list of names{table}, got {value!r}"
+                )
 
     def remedy(self, name: str, inputs: Iterable[str] = ()) -> str:
         """What to do about a name that is no option: the likely one among options and inputs, and all options."""

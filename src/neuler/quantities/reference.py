@@ -27,8 +27,8 @@ _HEAD = """\
 # Quantities
 
 Everything that neuler can compute for a robot. Each quantity is a method, compiled when it is first called:
-`robot.inverse_dynamics(q, qd, qdd)`. [conventions.md](conventions.md) says what q, qd and tau contain, and all signs and
-frames.
+`robot.inverse_dynamics(q, qd, qdd)`. [conventions.md](conventions.md) says what q, qd and tau contain, and all signs
+and frames.
 
 - **Arrays:** batch axes lead and broadcast; the shapes below are those of one state. `out=` takes arrays to write into.
   Arguments may be given by name; several results are returned as a named tuple.

@@ -169,7 +169,7 @@ class Configurations:
         for name, q in (("q0", start), ("q1", end)):
             check_unit(robot, "difference", name, q)
             if robot.loops:
-                _closed(robot, "difference", name, q)
+                check_closed(robot, "difference", name, q)
         try:
             batch = np.broadcast_shapes(start.shape[:-1], end.shape[:-1])
         except ValueError:
@@ -254,7 +254,8 @@ def positions(robot: Robot, verb: str, name: str, q: ArrayLike) -> Array:
     return found
 
 
-def _closed(robot: Robot, verb: str, name: str, q: Array) -> None:
+def check_closed(robot: Robot, verb: str, name: str, q: Array) -> None:
+    """Refuse positions at which loops are open."""
     bad = np.asarray(np.linalg.norm(robot.closure(q).open_by, axis=-1) >= OPEN)
     if bad.any():
         raise InputError(f"{verb}: {name}: the loops are open{listed(bad)}; robot.assemble gives closed positions")

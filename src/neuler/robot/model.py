@@ -427,6 +427,8 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
         """
         usual = ("base_x", "base_y", "base_turn")
         given = names if names is not None else (None, None, None)
+        if isinstance(given, str) or len(given) != 3:
+            raise RobotError(f"with_planar_base: names must be three, of the slides and the turn, got {names!r}")
         world, (x, y, turn) = self._unused(world, list(zip(usual, given, strict=True)))
         slides = [fresh(f"{name}_slide", self.frame_names) for name in (x, y)]
         joints = (

@@ -80,6 +80,6 @@ def get(name: str) -> Robot:
     """
     if name in _CATALOGUE:
         return _CATALOGUE[name]()
-    likely = closest(name, _CATALOGUE, cutoff=0.4)
+    likely = closest(name, _CATALOGUE)
     meant = f"did you mean {likely!r}?" if likely else f"it has: {', '.join(_CATALOGUE)}"
     raise RobotError(f"the catalogue has no robot {name!r}; {meant}")

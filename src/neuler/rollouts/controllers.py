@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 from collections.abc import Callable
@@ -55,11 +56,18 @@ def in_full(called: str, controller: Callable[..., Any]) -> Callable[..., Any]:
     """
     if isinstance(controller, Compiled):  # its inputs go by name
         return controller
+    inner = getattr(controller, "forward", None) or getattr(controller, "pyfunc", None)  # of torch and np.vectorize
     try:
-        parameters = inspect.signature(controller).parameters.values()
+        parameters = inspect.signature(inner if callable(inner) else controller).parameters.values()
     except (TypeError, ValueError):  # of callables that Python cannot look into
         return controller
     places = [x for x in parameters if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
+    needed = [x.name for x in parameters if x.kind is x.KEYWORD_ONLY and x.default is x.empty]
+    if needed:
+        raise InputError(
+            f"{called}: the controller needs the argument {needed[0]!r}, which nobody gives it; "
+            f"functools.partial(controller, {needed[0]}=...) does"
+        )
     least = sum(x.default is x.empty for x in places)
     most = math.inf if any(x.kind is x.VAR_POSITIONAL for x in parameters) else len(places)
     optional = [x.name for x in places[3:5]]
@@ -72,6 +80,21 @@ def in_full(called: str, controller: Callable[..., Any]) -> Callable[..., Any]:
     raise InputError(
         f"{called}: a controller is {FORMS}; this one takes {', '.join(x.name for x in places) or 'nothing'}"
     )
+
+
+def refuse_own_state(called: str, controller: Any) -> None:
+    """Refuse a controller that has stored traced values in itself: it was called once, and would never do so again."""
+    inner = controller.function if isinstance(controller, Short) else controller
+    held = dict(getattr(getattr(inner, "__self__", inner), "__dict__", {}))
+    with contextlib.suppress(TypeError):  # no Python function
+        held |= inspect.getclosurevars(inner).nonlocals
+    for name, value in held.items():
+        if isinstance(value, Node) or (isinstance(value, np.ndarray) and any(isinstance(x, Node) for x in value.flat)):
+            raise InputError(
+                f"{called}: the controller stores values of its own ({name!r}), but inside a compiled loop it is "
+                "called once, when it is traced; carry them in memory, (t, q, qd, memory, reference) -> (tau, memory), "
+                "or use neuler.simulate(..., compile=False), which calls it at every sample"
+            )
 
 
 def traced_control(called: str, robot: Robot, controller: Callable[..., Any], memory: int, reference: int) -> Control:
@@ -108,7 +131,9 @@ def traced_control(called: str, robot: Robot, controller: Callable[..., Any], me
         _check(called, "memory", after, memory, "as many numbers as the memory it was given")
         return {"tau": tau, "after": after} if memory else {"tau": tau}
 
-    return Control(listing_of(called, inside, takes, None), memory, reference)
+    found = listing_of(called, inside, takes, None)
+    refuse_own_state(called, controller)
+    return Control(found, memory, reference)
 
 
 def _ready(called: str, robot: Robot, listing: Listing, memory: int, reference: int) -> Control:
@@ -134,6 +159,15 @@ def _ready(called: str, robot: Robot, listing: Listing, memory: int, reference: 
 
 def traced_wrench(called: str, robot: Robot, name: str, function: Callable[..., Any]) -> Listing:
     """A wrench as a function of (t, q, qd): six numbers, (force; moment)."""
+    try:
+        inspect.signature(function).bind(0.0, (), ())
+    except TypeError:
+        raise InputError(
+            f"{called}: the wrench on {name!r} must be a function of (t, q, qd), this one is {function!r:.60} "
+            f"with {inspect.signature(function)}"
+        ) from None
+    except ValueError:  # Python cannot look into it
+        pass
 
     def inside(t: Any, q: Any, qd: Any) -> Any:
         found = _flat(called, f"the wrench on {name!r}", function(t, q, qd))
@@ -150,7 +184,8 @@ def _flat(called: str, what: str, found: Any) -> np.ndarray:
     except ValueError:
         raise InputError(f"{called}: {what} is not a regular array") from None
     if array.ndim != 1:
-        raise InputError(f"{called}: {what} must be a flat array, got shape {array.shape}")
+        came = f"shape {array.shape}" if array.ndim else f"{found!r:.60}"
+        raise InputError(f"{called}: {what} must be a flat array of numbers, got {came}")
     for x in array.tolist():
         if not isinstance(x, Node) and isinstance(x, float) and math.isnan(x):
             raise InputError(f"{called}: {what} holds NaN, whatever the state")

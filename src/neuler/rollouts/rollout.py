@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
+from neuler.inputs import take_columns
 from neuler.passes.parameters import stacked
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
@@ -27,6 +28,8 @@ from neuler.rollouts.stability import warn_if_unstable
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 CALLED = "rollout"
+WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
+"""What the numbers of a wrench are called as columns of a table."""
 LIMITS = ("ignore", "stop", "hold")
 """What joints' limits do: nothing, end a row, or stop the joint."""
 
@@ -201,6 +204,7 @@ def _wrenches(
                 functions[f"{prefix}_{frame}"] = traced_wrench(CALLED, robot, frame, value)
             else:
                 what = f"{option}[{frame!r}]"
+                value = take_columns(CALLED, what, value, frame, WRENCH)
                 arrays[f"{prefix}_{frame}"] = arguments.numbers(CALLED, what, value, (6,), ", (force; moment)")
         frames.append(tuple(found))
     return frames, functions

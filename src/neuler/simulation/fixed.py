@@ -30,6 +30,8 @@ from neuler.simulation.start import Clock
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+_CALLED = 16
+"""Steps of a piece with a controller that is called from Python."""
 _LOOK = 0.25
 """Seconds after which a run looks up: shows progress, can be interrupted."""
 _HELD = 2**22
@@ -99,6 +101,8 @@ class Fixed:
         clock = self.clock
         unit = math.lcm(clock.every, self.sampled)
         most = max(1, _HELD // (unit * self.rows * (self.robot.nq + self.robot.nv + self.robot.nu)))
+        if self._calls:  # what was computed before a controller fails is not lost
+            most = min(most, max(1, _CALLED // unit))
         units = min(most, max(1, 128 // unit))
         while self.done < clock.steps and not (self.status != 0).all():
             begun = time.perf_counter()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.compiled import Compiled
 from neuler.control.controller import Controller
 from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
@@ -60,7 +61,7 @@ class Policy:
             raise InputError(
                 f"simulate: {controller.name} has no reference to follow; give it one when it is made, reference=..."
             )
-        known = hasattr(controller, "memory0") or isinstance(controller, Function)
+        known = hasattr(controller, "memory0") or isinstance(controller, Compiled)
         compiled = known if compile is None else compile
         return cls(robot, controller, controller, compiled, memory, None if period is None else float(period))
 
@@ -76,7 +77,7 @@ class Policy:
         if isinstance(self.control, Controller):
             found = self.control(t, q, qd, memory)
             return np.asarray(found.tau), np.asarray(found.memory)
-        if isinstance(self.control, Function):  # its inputs go by name, as in a rollout
+        if isinstance(self.control, Compiled):  # its inputs go by name, as in a rollout
             known = {"t": t, "q": q, "qd": qd}
             found = self.control(**{each.name: known[each.name] for each in self.control.inputs if each.name in known})
             return np.asarray(found[0] if isinstance(found, tuple) else found), memory
@@ -135,8 +136,12 @@ class Policy:
         results = []
         for value, shape, what in ((found[0], (*batch, self.robot.nu), "tau"), (found[1], kept, "memory")):
             try:
-                array = np.asarray(() if value is None else value, dtype=float)
-                results.append(np.array(np.broadcast_to(array, shape)))
+                array = np.asarray(() if value is None else by_columns(self.robot, "simulate", what, value, "tau"))
+                if array.dtype.kind not in "fiub" or (array.ndim == 0 and what == "memory"):
+                    raise TypeError
+                if array.ndim and array.shape[-1:] != shape[-1:]:
+                    raise ValueError
+                results.append(np.array(np.broadcast_to(array.astype(float), shape)))
             except (TypeError, ValueError):
                 got = f"shape {value.shape}" if getattr(value, "shape", shape) != shape else f"{value!r:.60}"
                 names = f" ({', '.join(self.robot.active_names[:6])})" if what == "tau" else ""

@@ -29,7 +29,7 @@ Integers = NDArray[np.int64]
 
 REASONS = (
     "", "a number became infinite or NaN", "diverged", "beyond its limit", "a loop opened or became singular",
-    "the controller gave NaN", "interrupted",
+    "the controller gave NaN or infinity", "interrupted",
     "steps became too small, as where dry friction stops a joint ('rk4' holds it) or a spring is stiff ('implicit')",
 )  # fmt: skip
 """What the numbers of ``status`` say; none for a run that went to its end."""
@@ -112,6 +112,10 @@ class Run:
         if not self.batch:
             raise TypeError("a single run has no rows; len(run.t) is the number of its moments")
         return self.batch[0]
+
+    def __bool__(self) -> bool:
+        """There is a run, also where it has no rows to count."""
+        return True
 
     def __getitem__(self, row: Any) -> Run:
         """One row of a batch, or several (a slice, a mask)."""
@@ -304,7 +308,9 @@ class Run:
             rates = dict(zip((name.removeprefix("qd_") for name in self.names["qd"]), curves[1][3], strict=True))
             lengths = [rates[name].removesuffix("/s") for name in self.led_names]
             curves.append(("error", run.error, self.led_names, lengths))
-        drawn: Figure = run_figure(self.t, curves, asked, run.energy, run.drift, figure)
+        told = [f"run {', '.join('0' for _ in self.batch)} of {' x '.join(map(str, self.batch))}"] if self.batch else []
+        told += [str(event) for event in run.events]
+        drawn: Figure = run_figure(self.t, curves, asked, run.energy, run.drift, figure, title="; ".join(told))
         return drawn
 
     @property

@@ -140,9 +140,7 @@ class _Task:
             raise Interrupted(self._of_fixed(fixed, audit, clock, True)) from None
         except Exception as error:
             if fixed.done:  # a controller that fails on its way: nothing of the way is lost
-                run = self._of_fixed(fixed, audit, clock, True)
-                error.run = run  # type: ignore[attr-defined]
-                error.add_note(f"simulate: what was computed until {run.t[-1]:g} s is in the exception's .run")
+                _with_run(error, self._of_fixed(fixed, audit, clock, True))
             raise
         return self._of_fixed(fixed, audit, clock, False)
 
@@ -187,6 +185,11 @@ class _Task:
         except KeyboardInterrupt:
             found.status = INTERRUPTED
             raise Interrupted(self._of_adaptive(found, audit, found.done)) from None
+        except Exception as error:
+            if found.done:
+                found.status = INTERRUPTED
+                _with_run(error, self._of_adaptive(found, audit, found.done))
+            raise
         return self._of_adaptive(found, audit, len(times))
 
     def _of_adaptive(self, found: Adaptive, audit: Audit, count: int) -> Run:
@@ -209,6 +212,12 @@ class _Task:
             self.robot, times, q, qd, tau, status, ended, joint, self.method, kinetic, potential, work, other, gap,
             loads, self.policy.goal(times), self.policy.led, notes, seconds=time.perf_counter() - self.begun,
         )  # fmt: skip
+
+
+def _with_run(error: Exception, run: Run) -> None:
+    """Hand over what was computed before something failed."""
+    error.run = run  # type: ignore[attr-defined]
+    error.add_note(f"simulate: what was computed until {run.t[-1]:g} s is in the exception's .run")
 
 
 def _padded(values: Array, count: int) -> Array:

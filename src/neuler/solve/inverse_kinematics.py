@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, RobotError
+from neuler.inputs import take_columns
 from neuler.naming import hint
+from neuler.plain import count
 from neuler.robot import Robot
-from neuler.robot.configuration import check_unit, listed, positions
+from neuler.robot.configuration import check_closed, check_unit, listed, positions
 from neuler.solve.reaching import Wanted
 from neuler.solve.searching import Arrivals, Ends, Search
 
@@ -26,6 +28,8 @@ Array = NDArray[np.float64]
 _VERB = "inverse_kinematics"
 _ROWS = 1 << 14
 """States that are worked on at once."""
+_FAR = 1e100
+"""Metres that no search was away by: it could not begin."""
 _ROTATION, _EXACT = 1e-3, 1e-14
 """By which R^T R of a target may be off from the unit matrix; and from where on it is made a rotation."""
 
@@ -73,6 +77,8 @@ def inverse_kinematics(
     if guess is not None:
         begin = positions(robot, _VERB, "guess", guess)
         check_unit(robot, _VERB, "guess", begin)
+        if robot.loops:
+            check_closed(robot, _VERB, "guess", begin)
     ends = Ends(float(tolerance), most)
     others = functools.cache(lambda: search.starts(more, seed))  # drawn when they are needed, once for all rows
     if valid is True and begin.ndim == 1:
@@ -82,7 +88,7 @@ def inverse_kinematics(
             x.reshape(()) for x in (one.distance, one.angle, one.converged, one.iterations)
         )
         found = Reached(one.q[0], distance, angle if orientation else None, converged, steps)
-        return _judged(robot, search, found, np.True_, more)
+        return _judged(robot, search, found, np.True_, more, most)
     whole = np.asarray(valid)
     try:
         batch = np.broadcast_shapes(whole.shape, begin.shape[:-1])
@@ -107,7 +113,7 @@ def inverse_kinematics(
         every.converged.reshape(batch),
         every.iterations.reshape(batch),
     )
-    return _judged(robot, search, shaped, np.broadcast_to(whole, batch), more)
+    return _judged(robot, search, shaped, np.broadcast_to(whole, batch), more, most)
 
 
 # ---- what was given --------------------------------------------------------------------------------
@@ -156,10 +162,14 @@ def _joints(robot: Robot, joints: str | Sequence[str] | None) -> tuple[str, ...]
 def _targets(target: ArrayLike, turned: bool) -> tuple[Array, NDArray[np.bool_] | bool]:
     """(..., 3, 4) or (..., 3), and where they are poses: True of one that is. One that is none is an error; of a batch,
     a warning."""
+    target = take_columns(_VERB, "pose", target, "pose", () if turned else ("x", "y", "z"))
     try:
-        given = np.asarray(target, dtype=float)
+        given = np.asarray(target)
+        if given.dtype.kind not in "fiu" or isinstance(target, np.ma.MaskedArray):
+            raise TypeError
+        given = given.astype(float, copy=False)
     except (TypeError, ValueError):
-        raise InputError(f"{_VERB}: pose must be an array of numbers, got {target!r:.80}") from None
+        raise InputError(f"{_VERB}: pose must be an array of real numbers, got {target!r:.80}") from None
     if not turned:
         if given.shape[-1:] != (3,):
             raise InputError(f"{_VERB}: expected positions with last axis 3 (m), got shape {given.shape}")
@@ -205,21 +215,25 @@ def _is_pose(x: list[float], y: list[float], z: list[float], last: list[float]) 
 # ---- what was found ------------------------------------------------------------------------------
 
 
-def _judged(robot: Robot, search: Search, found: Reached, valid: NDArray[np.bool_], starts: int) -> Reached:
+def _judged(robot: Robot, search: Search, found: Reached, valid: NDArray[np.bool_], starts: int, most: int) -> Reached:
     if found.converged.all():
         return found
     frame = search.wanted.frame
     if not found.converged.ndim:
         if not valid:
             raise InputError(f"{_VERB}: the pose must be finite numbers")
+        within = " within the limits of its joints" if search.wanted.limited and search.limited else ""
         turn = "" if found.angle is None else f" and {float(found.angle):.3g} rad"
-        beyond = " within the limits of its joints (limits=False looks beyond them)" if search.wanted.limited else ""
+        near = f"the nearest is {float(found.distance):.3g} m{turn} away" if found.distance < _FAR else "none is near"
+        other = ", or look beyond the limits (limits=False)" if within else ""
         raise RobotError(
-            f"{_VERB}: robot {robot.name!r} does not bring {frame!r} there{beyond}; the nearest that was found from "
-            f"{starts + 1} starts is {float(found.distance):.3g} m{turn} away"
+            f"{_VERB}: found no position of robot {robot.name!r}{within} that brings {frame!r} there, from "
+            f"{count(starts + 1, 'start')} of {count(most, 'step')}; {near}. If it can be reached, try more starts= or "
+            f"another guess{other}"
         )
     warnings.warn(
-        f"{_VERB}: robot {robot.name!r} does not bring {frame!r} there{listed(~found.converged)}; there q is NaN",
+        f"{_VERB}: found no position of robot {robot.name!r} that brings {frame!r} there{listed(~found.converged)}; "
+        "there q is NaN",
         RuntimeWarning,
         stacklevel=4,
     )

@@ -37,6 +37,7 @@ def platform_positions(robot: Robot, pose: ArrayLike) -> Array:
         raise InputError(
             f"inverse_kinematics: expected pose with last axis {joint.nq} ({', '.join(joint.type.parts)}), "
             f"got shape {given.shape}"
+            + ("; for homogeneous matrices name a frame: frame='platform'" if given.shape[-2:] == (4, 4) else "")
         )
     if joint.type.quaternion is None:
         return given

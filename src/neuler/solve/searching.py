@@ -19,6 +19,8 @@ Indices = NDArray[np.intp]
 
 _EXPECTED = 20
 """Steps that a search takes, about."""
+_TURNS = 1e3
+"""Radians up to which whole turns are added to an angle: they are exact to 1e-13."""
 _ROUNDS = (8, 16, 32)
 """Starts that are tried together; the last number again and again."""
 
@@ -112,6 +114,11 @@ class Search:
             bounds.some(turning), np.array(moved, dtype=np.intp), tuple(springs), {},
         )  # fmt: skip
 
+    @property
+    def limited(self) -> bool:
+        """Whether a joint that may move has a limit."""
+        return bool(np.isfinite([*self.clipped[1], *self.clipped[2]]).any()) or bool(self.robot.loops)
+
     def starts(self, count: int, seed: Any) -> Array:
         """Random positions within the limits, the same for every row."""
         if not count:
@@ -197,7 +204,10 @@ class Search:
         angles = q[:, places]
         turned = angles + 2 * np.pi * np.rint((begins[:, places] - angles) / (2 * np.pi))
         q = q.copy()
-        q[:, places] = np.where((turned >= lower) & (turned <= upper), turned, angles)
+        right = (
+            (turned >= lower) & (turned <= upper) & (np.abs(turned) < _TURNS)
+        )  # beyond, rounding would move the frame
+        q[:, places] = np.where(right, turned, angles)
         return q
 
     def search(self, start: Array, goals: Array, ends: Ends) -> Arrivals:

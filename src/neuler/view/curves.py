@@ -16,14 +16,17 @@ Array = NDArray[np.float64]
 Curves = tuple[str, Array, Sequence[str], Sequence[str]]
 """What they are ("q"), numbers (n, k), and names and units of each."""
 
+_ROUNDING = 1e-9
+"""Share of an energy by which it changes where it does not."""
 NAMED = 14
 """Curves of a panel up to which each is named."""
 _TITLES = {"q": "positions", "qd": "velocities", "tau": "forces", "error": "errors"}
 
 
 def run_figure(
-    t: Array, groups: Sequence[Curves], goal: Array | None, energy: Array, drift: Array, figure: Any = None
-) -> Any:
+    t: Array, groups: Sequence[Curves], goal: Array | None, energy: Array, drift: Array, figure: Any = None,
+    title: str = "",
+) -> Any:  # fmt: skip
     """One panel a group and a unit, then energy and its drift; dashed: what the reference asks for.
 
     ``figure``: an empty one to draw into; else one that pyplot knows is made.
@@ -48,8 +51,13 @@ def run_figure(
         ax = next(place)
         ax.plot(t, values, color=INK, linewidth=1.4)
         plain_axes(ax, told)
+        good = values[np.isfinite(values)]
+        if values is energy and len(good) and np.ptp(good) < _ROUNDING * np.abs(good).max():  # do not zoom into that
+            ax.set_ylim(good.mean() - 1e-3 * abs(good.mean()), good.mean() + 1e-3 * abs(good.mean()))
     for ax in place:
         ax.set_visible(False)
+    if title:
+        figure.suptitle(shown(title), fontsize=10, color=INK, parse_math=False)
     return figure
 
 

@@ -81,6 +81,8 @@ def draw(
     >>> figure.axes[0].name
     '3d'
     """
+    if not isinstance(robot, Robot):
+        raise InputError(f"draw: a robot is needed, got {robot!r:.60}; neuler.load and neuler.robots make one")
     if ax is not None and not hasattr(ax, "get_zlim"):
         raise InputError('draw: ax must be 3-D axes; make them with figure.add_subplot(projection="3d")')
     placed = Placed.of(robot, q)

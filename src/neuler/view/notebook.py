@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from neuler.errors import NeulerError
 from neuler.kernels import Kernel
 from neuler.plain import count, number, vector
+from neuler.quantities.catalogue import QUANTITIES
 from neuler.robot import Robot
 from neuler.view import motors, text
 from neuler.view.draw import pose_pictures
@@ -61,7 +62,7 @@ def kernel_html(kernel: Kernel) -> str:
     sides = (("takes", kernel.inputs), ("gives", kernel.outputs))
     rows = [(side, operand.name, str(operand.shape)) for side, operands in sides for operand in operands]
     head = tag("p", tag("b", kernel.quantity), f" of {kernel.robot.name}: {kernel.operations} for one state")
-    told = (kernel.__doc__ or "").strip().split("\n")[0]
+    told = QUANTITIES[kernel.quantity].text.partition("\n")[0]
     return tag("div", head, tag("p", told), _table(("", "name", "shape"), rows))
 
 

@@ -132,7 +132,10 @@ class Kind:
         for turns in self.turns:
             span = np.pi if turns else 1.0
             lower, upper = max(limits.lower, -span), min(limits.upper, span)
-            found.append((lower, upper) if lower < upper else (-span, span))
+            if lower > upper:  # limits far from zero, or limits that exclude each other
+                near = min(max(0.0, limits.lower), limits.upper)
+                lower, upper = max(limits.lower, near - span), min(limits.upper, near + span)
+            found.append((lower, upper) if lower <= upper else (-span, span))
         return found
 
     # ---- inertia ----------------------------------------------------------------------------------
