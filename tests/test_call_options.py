@@ -9,12 +9,12 @@ import neuler
 from neuler import InputError, RobotError
 from neuler.quantities.catalogue import QUANTITIES, offered
 
-ROBOT = neuler.robots.puma560()
+ROBOT, SMALL = neuler.robots.puma560(), neuler.robots.two_link()
 Q, QD, QDD = np.random.default_rng(5).normal(size=(3, 7, 6))
 WRENCH = np.array([1.0, -2.0, 3.0, 0.5, 0.1, -0.2])
 CHOICES = {
-    "external": ("dh6",), "loads": ("link3",), "reactions": True, "method": None, "motion": ("joint2", "joint4"),
-    "frame": "dh6", "reference": "world", "order": 2, "sparse": True, "parameters": ("link2.mass", "gravity"),
+    "external": ("dh6",), "loads": ("link3",), "reactions": True, "method": None, "motion": ("joint2",),
+    "frame": "link2", "reference": "world", "order": 2, "sparse": True, "parameters": ("link2.mass", "gravity"),
     "independent": None,
 }  # fmt: skip
 """A value of every option; None where its values differ from quantity to quantity."""
@@ -24,7 +24,7 @@ def _machine(quantity):
     if quantity.only == "loops":
         return neuler.robots.four_bar()
     motor = neuler.Motor("m", "joint2", 50, inertia=1e-4, stiffness=100.0)
-    return ROBOT.replace(motors=[motor]) if quantity.only else ROBOT
+    return SMALL.replace(motors=[motor]) if quantity.only else SMALL
 
 
 def _arrays(kernel):

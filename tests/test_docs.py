@@ -23,13 +23,13 @@ MODULES = [
     if not info.name.endswith("__main__")
 ]  # fmt: skip
 
-PAGES = ["README.md"]
-PAGES += [
+PAGES = [
     f"docs/{path.name}"
     for path in sorted((ROOT / "docs").glob("*.md"))
     if "```python\n" in path.read_text() and path.name != "quantities.md"
 ]  # fmt: skip
-"""Pages with code that runs from top to bottom; the page of quantities repeats the examples of docstrings."""
+"""Pages with code that runs from top to bottom; the page of quantities repeats the examples of declarations, and the
+blocks of the README run in tests/test_readme.py."""
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -135,7 +135,7 @@ def test_single_precision():
 
 
 def test_threads_do_not_change_a_bit(monkeypatch):
-    monkeypatch.setattr("neuler.compiled._WORK_PER_THREAD", 20_000)
+    monkeypatch.setattr("neuler.compiled.WORK_PER_THREAD", 20_000)
     f = neuler.function(lambda x: (np.sin(x), x @ x), {"x": 4})
     x = RNG.normal(size=(30_000, 4))
     f.threads = 1

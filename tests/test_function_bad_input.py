@@ -153,7 +153,7 @@ def test_bad_outputs(outputs, message):
 def test_bad_names_types_and_numbers_of_arguments():
     with pytest.raises(neuler.InputError, match="got 'my function'"):
         neuler.function(lambda x: x, X, name="my function")
-    for dtype in ("float16", None, float):
+    for dtype in ("float16", None, int):
         with pytest.raises(neuler.InputError, match="dtype must be float64 or float32"):
             neuler.function(lambda x: x, X, dtype=dtype)
     with pytest.raises(neuler.InputError, match="65 inputs and outputs, NumPy takes 64; stack some"):

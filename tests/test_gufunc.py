@@ -111,7 +111,7 @@ def test_out_of_several_outputs():
 @pytest.fixture
 def eager(monkeypatch):
     """Threads for small batches too."""
-    monkeypatch.setattr("neuler.compiled._WORK_PER_THREAD", 200_000)
+    monkeypatch.setattr("neuler.compiled.WORK_PER_THREAD", 200_000)
 
 
 @pytest.mark.parametrize("shape", [(20_000,), (4, 5_000), (5_000, 4), (3, 7_000, 1)])
@@ -225,7 +225,7 @@ def test_options_mean_the_same_in_every_process():
     assert one.ufunc is not ROBOT.compile("hybrid_dynamics", motion=("joint2",)).ufunc
     with pytest.raises(neuler.InputError, match="'reactions' must be True or False, got 'no'"):
         ROBOT.compile("inverse_dynamics", reactions="no")
-    for dtype in ("foo", None, ">f8", float):
+    for dtype in ("foo", None, ">f8", int):
         with pytest.raises(neuler.InputError, match="dtype must be float64 or float32"):
             ROBOT.compile("inverse_dynamics", dtype=dtype)
     with pytest.raises(neuler.InputError, match="no quantity"):

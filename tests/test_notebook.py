@@ -226,20 +226,3 @@ def test_they_are_short():
             node for node in ast.parse(source).body if not isinstance(node, ast.Expr | ast.Import | ast.ImportFrom)
         ]
         assert len(lines) <= 20
-
-
-def test_type_checkers_find_nothing_in_them(tmp_path):
-    code = "\n".join(cell.source for cell in toolbox().cells if cell.cell_type == "code")
-    (tmp_path / "notebook.py").write_text(code)
-    (tmp_path / "script.py").write_text((ROOT / "examples" / "from_pinocchio.py").read_text())
-    environment = {**os.environ, "MYPYPATH": SOURCE, "PYTHONPATH": SOURCE}
-    files = ["notebook.py", "script.py"]
-    checks = (
-        ["mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "--follow-imports", "silent", *files],
-        ["pyright", "--level", "error", "--pythonpath", sys.executable, *files],
-    )
-    for command in checks:
-        done = subprocess.run(
-            [sys.executable, "-m", *command], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr

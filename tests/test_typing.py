@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 import neuler
@@ -84,40 +85,45 @@ neuler.simulate(robot)
 """
 
 
-def checked(folder, module, *options, script=SCRIPT):
-    """Lines that a type checker prints of a script."""
-    path = folder / "script.py"
-    path.write_text(script)
-    source = str(Path(neuler.__file__).resolve().parent.parent)
-    environment = {**os.environ, "MYPYPATH": source, "PYTHONPATH": source}
-    command = [sys.executable, "-m", module, *options, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
-    return [line for line in done.stdout.splitlines() if "script.py:" in line]
-
-
-CHECKERS = {
-    "mypy": lambda folder, **more: checked(folder, "mypy", "--strict", "--cache-dir", str(folder / "cache"), **more),
-    "pyright": lambda folder, **more: checked(folder, "pyright", "--pythonpath", sys.executable, **more),
+ROOT = Path(neuler.__file__).resolve().parents[2]
+COMMANDS = {
+    "mypy": ["mypy", "--strict", "--cache-dir", "cache"],
+    "pyright": ["pyright", "--pythonpath", sys.executable],
 }
 
 
-@pytest.mark.parametrize("checker", CHECKERS)
-def test_a_users_script(checker, tmp_path):
-    """No error, and types of results: arrays, or what stands for them."""
-    lines = CHECKERS[checker](tmp_path)
-    assert not [line for line in lines if "error" in line], lines
-    revealed = [line for line in lines if "Revealed type" in line or "Type of" in line]
+def scripts(folder):
+    """What is checked, by name; one call of a checker takes long, so that all of them go at once."""
+    notebook = nbformat.read(ROOT / "examples" / "from_robotics_toolbox.ipynb", as_version=4)
+    found = {
+        "script.py": SCRIPT,
+        "mistakes.py": MISTAKES,
+        "notebook.py": "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code"),
+        "pinocchio.py": (ROOT / "examples" / "from_pinocchio.py").read_text(),
+    }
+    for name, text in found.items():
+        (folder / name).write_text(text)
+    return list(found)
+
+
+@pytest.mark.parametrize("checker", COMMANDS)
+def test_what_type_checkers_see(checker, tmp_path):
+    """In a user's script types of results, in a wrong one every mistake, in the examples nothing."""
+    names = scripts(tmp_path)
+    source = str(ROOT / "src")
+    environment = {**os.environ, "MYPYPATH": source, "PYTHONPATH": source}
+    command = [sys.executable, "-m", *COMMANDS[checker], *names]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    lines = {name: [line for line in done.stdout.splitlines() if f"{name}:" in line] for name in names}
+    for name in ("script.py", "notebook.py", "pinocchio.py"):
+        assert not [line for line in lines[name] if "error" in line], lines[name]
+    wrong = {int(line.partition(".py:")[2].partition(":")[0]) for line in lines["mistakes.py"] if "error" in line}
+    assert wrong == {5, 6, 7, 8}, done.stdout
+    revealed = [line for line in lines["script.py"] if "Revealed type" in line or "Type of" in line]
     assert len(revealed) == SCRIPT.count("reveal_type")
     arrays = [line for line in revealed if "ndarray[" in line and "Function" not in line]
     assert len(arrays) == len(revealed) - 1
     assert sum("float64" in line for line in arrays) >= len(arrays) - 1  # a bound array may be of either precision
-
-
-@pytest.mark.parametrize("checker", CHECKERS)
-def test_mistakes_in_a_users_script(checker, tmp_path):
-    lines = CHECKERS[checker](tmp_path, script=MISTAKES)
-    wrong = {int(line.partition("script.py:")[2].partition(":")[0]) for line in lines if "error" in line}
-    assert wrong == {5, 6, 7, 8}
 
 
 def test_the_types_are_those_of_the_declarations():
