@@ -1,6 +1,7 @@
 """Dry friction of coupled joints: rest is exact and lasts, no step makes energy, motion converges to that by events."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -12,6 +13,12 @@ from neuler.robot.friction import Coulomb, LoadDependent, Stribeck
 from random_robots import real_files
 
 METHODS = ("rk4", "euler", "implicit")
+
+
+def with_delta(machines):
+    """Every method on some machines, and on a delta robot, of which only one that compiles quickly is in every run."""
+    slow = [pytest.param(neuler.robots.delta, method, marks=pytest.mark.slow) for method in ("rk4", "implicit")]
+    return [*itertools.product(machines, METHODS), (neuler.robots.delta, "euler"), *slow]
 
 
 def rough(robot, *levels):
@@ -226,8 +233,7 @@ def test_a_differential_is_held_by_friction_at_its_output(method):
     assert (np.diff(total(robot, found), axis=-1) <= 1e-13).all()
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("make", [differential, neuler.robots.delta, neuler.robots.slider_crank])
+@pytest.mark.parametrize(("make", "method"), with_delta([differential, neuler.robots.slider_crank]))
 def test_slides_of_several_velocities_come_to_rest(make, method):
     """Also where there are more of them than velocities: of a delta robot every joint of its legs."""
     robot = make()
@@ -262,8 +268,7 @@ def test_what_a_differential_holds_does_not_creep(method):
     assert np.abs(found.q @ [1.0, -0.7]).max() < 1e-12
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("make", [neuler.robots.delta, neuler.robots.puma560])
+@pytest.mark.parametrize(("make", "method"), with_delta([neuler.robots.puma560]))
 def test_rows_do_not_depend_on_their_neighbours(make, method):
     robot = rough(make(), 0.3)
     rng = np.random.default_rng(1)
