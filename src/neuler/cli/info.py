@@ -1,4 +1,4 @@
-"""``neuler info``: a robot's tree, loops, parameters and the doctor's findings."""
+"""``neuler info``: a robot's tree, loops, parameters, and what looks wrong."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from neuler.cli.common import load_robot, print_json, robot_command
 
 def add(commands: Any) -> None:
     """The command and its flags."""
-    info = robot_command(commands, "info", run, "show a robot's tree, parameters and the doctor's findings")
+    info = robot_command(commands, "info", run, "show a robot's tree, its parameters, and what looks wrong")
     info.add_argument("--json", action="store_true", help="print JSON")
-    info.add_argument("--strict", action="store_true", help="exit with 1 where the doctor finds errors")
+    info.add_argument("--strict", action="store_true", help="exit with 1 if the checks find errors")
 
 
 def run(chosen: Any) -> int:
-    """Print a text or JSON; 1 where the doctor's errors are to count."""
+    """Print a text or JSON; 1 where errors are to count."""
     from neuler.view import data, text
 
     with warnings.catch_warnings():

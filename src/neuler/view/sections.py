@@ -108,13 +108,13 @@ def tree(robot: Robot) -> Markup:
 
 
 def findings(found: Sequence[Finding]) -> Markup:
-    """What the doctor found."""
+    """What looks wrong."""
     items = [
         tag("li", tag("b", finding.severity), f" · {finding.subject}: {finding.message}", cls=finding.severity)
         for finding in found
     ]
     body = tag("ul", *items, cls="findings") if items else tag("p", "Nothing to report: the robot is healthy.")
-    return join([tag("h2", "Findings of the doctor"), body])
+    return join([tag("h2", "Checks"), body])
 
 
 def parameters(robot: Robot) -> Markup:

@@ -1,4 +1,4 @@
-"""A robot as text: its tree, its loops, couplings and motors, its parameters, what the doctor found."""
+"""A robot as text: its tree, its loops, couplings and motors, its parameters, what looks wrong."""
 
 from __future__ import annotations
 
@@ -310,9 +310,9 @@ def size(robot: Robot) -> list[str]:
 
 
 def doctor(findings: Iterable[Finding]) -> str:
-    """What the doctor found."""
+    """What looks wrong."""
     lines = [shown(str(finding)) for finding in findings]
-    return "doctor:\n" + "\n".join(f"  {line}" for line in lines or ["nothing to report"])
+    return "checks:\n" + "\n".join(f"  {line}" for line in lines or ["nothing to report"])
 
 
 def summary(robot: Robot, findings: Iterable[Finding], marks: tuple[str, str, str] = FANCY) -> str:
