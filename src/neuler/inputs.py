@@ -13,6 +13,8 @@ from neuler.naming import listed
 
 def is_table(given: Any) -> bool:
     """Whether it is a data frame, one row of it (a series with an index), or a table of pyarrow's."""
+    if type(given) is np.ndarray or given is None:
+        return False
     if hasattr(given, "column_names") and hasattr(given, "column"):
         return True
     return hasattr(given, "to_numpy") and (hasattr(given, "columns") or hasattr(given, "index"))

@@ -91,6 +91,7 @@ class Kernel(Compiled):
 
     _watch: Watch | LoopWatch | None
     """Who says why a result is NaN, once the code is made."""
+    _option_names: frozenset[str]
     _variants: dict[tuple[Any, ...], Kernel]
     """By options as they were given at calls: the kernels that have them."""
 
@@ -101,6 +102,7 @@ class Kernel(Compiled):
         self.quantity = self._called = quantity
         self.options = plain_options(quantity, options)
         self.dtype = precision(quantity, dtype)
+        self._option_names = frozenset((*declared.options, DTYPE))
         self._variants = {}
         self.__doc__ = declared.help
         self.__signature__ = declared.signature
@@ -133,8 +135,8 @@ class Kernel(Compiled):
 
     def _general(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """As of every compiled function; with options it is a call of the variant that has them."""
-        if not named:
-            return super()._general(*arrays, out=out)
+        if self._option_names.isdisjoint(named):
+            return super()._general(*arrays, out=out, **named)
         more = {} if out is None else {"out": out}
         key = *named.items(), *map(type, named.values())
         try:
@@ -158,8 +160,7 @@ class Kernel(Compiled):
 
         ``parameters`` of a kernel that has some are an input: their values, by name too.
         """
-        known = find(self.quantity).options
-        given = {name: named.pop(name) for name in (*named,) if name == DTYPE or name in known}
+        given = {name: named.pop(name) for name in (*named,) if name in self._option_names}
         own = self.options.get(PARAMETERS)
         if PARAMETERS in given and own:
             value, names = given.pop(PARAMETERS), (own,) if isinstance(own, str) else own

@@ -121,9 +121,7 @@ def checked(
     start = arguments.whole(called, "start", start, 0)
     steps = None if steps is None else arguments.whole(called, "steps", steps, 1)
     sizes = arguments.seconds(called, dt)
-    q0, qd0, tau = (
-        by_columns(robot, called, *each) for each in (("q0", q0, "q"), ("qd0", qd0, "qd"), ("tau", tau, "tau"))
-    )
+    q0, qd0 = by_columns(robot, called, "q0", q0, "q"), by_columns(robot, called, "qd0", qd0, "qd")
     arrays = {
         "q": arguments.numbers(called, "q0", q0, (robot.nq,)),
         "qd": arguments.numbers(called, "qd0", qd0, (robot.nv,)),
@@ -150,7 +148,7 @@ def checked(
             if value is not None:
                 raise InputError(f"{called}: {name} is for controllers, and tau is an array")
         joints = f" (forces of {', '.join(robot.active_names[:6])}{', ...' if len(robot.active_names) > 6 else ''})"
-        forces = np.zeros(robot.nu) if tau is None else tau
+        forces = np.zeros(robot.nu) if tau is None else by_columns(robot, called, "tau", tau, "tau")
         arrays["tau"], steps = arguments.series(called, "tau", forces, robot.nu, steps, joints)
         if clips:
             most = efforts(robot)
