@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from neuler import Robot
-from neuler.plan.timing import scale_time, time_path
-from neuler.plan.timing.passes import scans
+from neuler.timing import scale_time, time_path
+from neuler.timing.passes import scans
 from rollouts import without_fingers
 
 POINTS, PATHS = 1000, 100

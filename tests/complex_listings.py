@@ -5,7 +5,7 @@ An interpreter of listings of its own: nothing of the compiler and of the differ
 
 import numpy as np
 
-from neuler.plan.products import Slopes
+from neuler.functions.derivatives import Slopes
 from neuler.trace import graph as g
 from neuler.trace import listing as listings
 

@@ -8,8 +8,8 @@ import time
 
 import numpy as np
 
-from neuler.plan import solvers
-from neuler.plan.nlp import Solution
+from neuler.optimize import solvers
+from neuler.optimize.programme import Solution
 
 
 class Waves:

@@ -11,8 +11,8 @@ SOURCE = Path(neuler.__file__).parent
 ORDER = (
     "version", "errors", "naming", "elsewhere", "extras", "inputs", "plain", "tolerances", "trace", "algebra", "robot",
     "formats", "robots", "passes", "recursions", "structure", "quantities", "compiler", "diagnose", "bound", "compiled",
-    "functions", "math", "kernels", "solve", "rollouts", "files", "verbs", "layouts", "peers", "measure", "bench",
-    "view", "control", "simulation", "plan", "cli",
+    "functions", "math", "kernels", "solve", "rollouts", "workers", "optimize", "files", "verbs", "layouts", "peers",
+    "measure", "bench", "view", "control", "simulation", "timing", "plan", "cli",
 )  # fmt: skip
 """From the ground up: none imports from a room above it."""
 LAZY = {("verbs.py", "view")}

@@ -39,6 +39,7 @@ __all__ = [
 if TYPE_CHECKING:
     from neuler import control, layouts, math, plan, robots
     from neuler import simulation as simulation
+    from neuler import timing as timing
     from neuler import view as view
     from neuler.formats import load
     from neuler.formats.dh import from_dh
@@ -49,7 +50,7 @@ else:
     _LATER = {
         "control": "neuler.control", "layouts": "neuler.layouts", "math": "neuler.math", "robots": "neuler.robots",
         "plan": "neuler.plan", "simulation": "neuler.simulation", "simulate": "neuler.simulation:simulate",
-        "view": "neuler.view", "Plan": "neuler.plan:Plan",
+        "timing": "neuler.timing", "view": "neuler.view", "Plan": "neuler.plan:Plan",
         "load": "neuler.formats:load", "from_dh": "neuler.formats.dh:from_dh",
         "Function": "neuler.functions.function:Function", "function": "neuler.functions.function:function",
     }  # fmt: skip

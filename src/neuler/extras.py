@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 PACKAGES = {
     "control": ("scipy",),
     "view": ("matplotlib", "tqdm"),
@@ -21,3 +23,9 @@ def install(extra: str) -> str:
     'pip install matplotlib tqdm'
     """
     return f"pip install {' '.join(PACKAGES[extra])}"
+
+
+def require(package: str, why: str, extra: str) -> None:
+    """Refuse to go on without a package: ``why`` it is needed, and the command that installs it."""
+    if importlib.util.find_spec(package) is None:
+        raise ImportError(f"{why}: {install(extra)}")

@@ -9,13 +9,7 @@
 True
 """
 
-try:
-    import scipy.sparse as _  # noqa: F401
-except ImportError:
-    from neuler.extras import install
-
-    raise ImportError(f"neuler.plan needs SciPy, and a solver: {install('plan')}") from None
-
+from neuler import optimize as _optimize  # noqa: F401  (says what to install where SciPy is missing)
 from neuler.plan.clearance import Ball, Capsule, HalfSpace, Sphere
 from neuler.plan.conditions import Boundary, Phase, Via
 from neuler.plan.measures import (
@@ -56,7 +50,7 @@ from neuler.plan.objectives import (
 from neuler.plan.planned import Planned
 from neuler.plan.planning import Plan
 from neuler.plan.relations import Mirror, Relation, exchanges, mirrors, repeats
-from neuler.plan.timing import Path, TimedPath, scale_time, time_path
+from neuler.timing import Path, TimedPath, scale_time, time_path
 
 __all__ = [
     "Ball", "Boundary", "Capsule", "HalfSpace", "Limit", "Measure", "Mirror", "Objective", "Path", "Payload", "Phase",

@@ -10,11 +10,11 @@ import numpy as np
 
 from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError, NeulerError
+from neuler.optimize.programme import Array
 from neuler.plan.conditions import Boundary, Phase, Via
 from neuler.plan.inputs import number, real, several, whole
 from neuler.plan.measures import Limit, Measure, velocity
 from neuler.plan.model import Model, Payload
-from neuler.plan.nlp import Array
 from neuler.plan.relations import Mirror, Relation
 from neuler.plan.stage import Stage
 from neuler.robot import Robot

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.plan.nlp import Array
+from neuler.optimize.programme import Array
 
 TOLERANCE = 1e-6
 FINER, LEAST = 10, 1000

@@ -10,10 +10,10 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.naming import hint
+from neuler.optimize.programme import Array
 from neuler.plan.inputs import number, real, several, whole
 from neuler.plan.measures import Limit
 from neuler.plan.model import Model
-from neuler.plan.nlp import Array
 from neuler.robot import Transform
 from neuler.robot.columns import by_columns
 

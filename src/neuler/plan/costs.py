@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from neuler.optimize.programme import Array
 from neuler.plan import bspline
 from neuler.plan.checking import Dense
 from neuler.plan.measures import Measure
-from neuler.plan.nlp import Array
 from neuler.plan.objectives import DURATION, END, INTEGRAL, PEAK
 from neuler.plan.posing import Posed
 from neuler.plan.rows import OBJECTIVE, SLACK

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from neuler.optimize.elimination import Equality
+from neuler.optimize.programme import Array
 from neuler.plan import bspline
-from neuler.plan.elimination import Equality
-from neuler.plan.nlp import Array
 from neuler.plan.segment import Segment
 
 NEAR, AROUND, SINCE, WITHIN = "near", "around", "since", "within"

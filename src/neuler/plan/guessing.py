@@ -8,9 +8,9 @@ import numpy as np
 from scipy.sparse.linalg import spsolve
 
 from neuler.errors import NeulerError
+from neuler.optimize.programme import Array
 from neuler.plan import bspline
 from neuler.plan.model import Model
-from neuler.plan.nlp import Array
 from neuler.plan.rows import LIMIT, SLACK
 from neuler.plan.segment import Segment
 from neuler.plan.stage import Spot, Stage

@@ -10,7 +10,7 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import take_columns
-from neuler.plan.nlp import Array
+from neuler.optimize.programme import Array
 
 
 def real(value: Any) -> Array | None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from neuler.optimize.programme import Array
 from neuler.plan import checking
 from neuler.plan.checking import Dense
-from neuler.plan.nlp import Array
 from neuler.plan.rows import EQUAL, LIMIT, SLACK, Rows
 from neuler.plan.segment import Segment
 from neuler.plan.source import Splines

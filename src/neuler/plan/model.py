@@ -15,7 +15,7 @@ import numpy as np
 
 from neuler.control.coordinates import Coordinates, undriven
 from neuler.errors import InputError
-from neuler.plan.nlp import Array
+from neuler.optimize.programme import Array
 from neuler.robot import Joint, Link, Robot
 from neuler.robot.columns import column_names
 from neuler.trace.recipe import Operand

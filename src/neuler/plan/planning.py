@@ -13,6 +13,10 @@ import numpy as np
 from neuler.errors import InputError
 from neuler.functions.function import Function
 from neuler.functions.tracing import listing_of
+from neuler.optimize.blocks import Derived, derived
+from neuler.optimize.elimination import Equality
+from neuler.optimize.programme import Array
+from neuler.optimize.solvers.choice import chosen
 from neuler.plan import bspline
 from neuler.plan.arguments import (
     check_limits,
@@ -34,21 +38,17 @@ from neuler.plan.arguments import (
 )
 from neuler.plan.charts import turn_rows
 from neuler.plan.conditions import Boundary, Phase, Via, spread_of
-from neuler.plan.elimination import Equality
 from neuler.plan.inputs import whole
 from neuler.plan.measures import OF_ROBOT, Limit, below_half_a_turn
 from neuler.plan.model import Model, Payload
-from neuler.plan.nlp import Array
 from neuler.plan.objectives import Objective
 from neuler.plan.objectives import duration as least_time
 from neuler.plan.planned import Planned
-from neuler.plan.pointwise import Derived, derived
 from neuler.plan.posing import LEFT, Mesh, rough_rows
 from neuler.plan.relations import Mirror, Relation
 from neuler.plan.reports import reporting
 from neuler.plan.rows import LIMIT
 from neuler.plan.segment import Segment, lobatto
-from neuler.plan.solvers.choice import chosen
 from neuler.plan.solving import ROUNDS, Settings, solved
 from neuler.plan.stage import Stage, end_objective, spot_of, trace_stage, via_spots
 from neuler.plan.starting import solve_starts

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuler.errors import InputError
+from neuler.optimize.blocks import Derived, Pointwise
+from neuler.optimize.elimination import Elimination, Equality, eliminated
+from neuler.optimize.programme import Array, Solution
+from neuler.optimize.transcription import Transcription
 from neuler.plan import bspline
-from neuler.plan.elimination import Elimination, Equality, eliminated
 from neuler.plan.free_knots import SHORTEST, FreeSegment
 from neuler.plan.model import Model
-from neuler.plan.nlp import Array, Solution
 from neuler.plan.objectives import DURATION, Objective
-from neuler.plan.pointwise import Derived, Pointwise
 from neuler.plan.rows import LIMIT, OBJECTIVE, Rows
 from neuler.plan.segment import Segment, is_profile
 from neuler.plan.stage import Stage, idle_profiles
-from neuler.plan.transcription import Transcription
 
 LEFT = 1e-7
 """Of a span: how far before a knot points lie at which rows take their values before it."""

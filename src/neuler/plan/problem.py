@@ -18,6 +18,7 @@ from neuler.errors import FormatError, NeulerError
 from neuler.files.problem_robots import read_robot
 from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
+from neuler.optimize.solvers.choice import SOLVERS
 from neuler.plan.clearance import Ball, Capsule, HalfSpace, Obstacle, Sphere
 from neuler.plan.conditions import Boundary, Phase, Via
 from neuler.plan.measures import MEASURES, Limit, Measure, clear_of, frame_position, limit, within
@@ -26,7 +27,6 @@ from neuler.plan.objectives import OBJECTIVES, Objective
 from neuler.plan.planned import Planned
 from neuler.plan.planning import FRICTION, Plan
 from neuler.plan.relations import Relation
-from neuler.plan.solvers.choice import SOLVERS
 from neuler.plan.starting import MOST_STARTS
 from neuler.robot import Robot, Transform
 from neuler.simulation.problem import Output

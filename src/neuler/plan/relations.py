@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from neuler.errors import InputError
 from neuler.naming import hint
+from neuler.optimize.elimination import Equality
 from neuler.plan import symmetry
-from neuler.plan.elimination import Equality
 from neuler.plan.inputs import names, number, whole
 from neuler.plan.model import Model
 from neuler.plan.segment import Segment

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from neuler.optimize.programme import Solution
 from neuler.plan import checking
 from neuler.plan.checking import Dense
-from neuler.plan.nlp import Solution
 from neuler.plan.planned import Bound, Violation
 from neuler.plan.posing import Posed
 from neuler.plan.rows import LIMIT

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from neuler.errors import InputError
+from neuler.optimize.programme import Progress, Report
 from neuler.plain import number, shown
-from neuler.plan.nlp import Progress, Report
 
 
 @contextlib.contextmanager

@@ -12,13 +12,13 @@ from neuler.errors import InputError, NeulerError
 from neuler.functions.function import Function
 from neuler.functions.tracing import listing_of
 from neuler.functions.trimming import trimmed
+from neuler.optimize.blocks import Derived, derived
+from neuler.optimize.programme import Array
 from neuler.plan import free_knots
 from neuler.plan.measures import Limit, Measure
 from neuler.plan.model import HIGHEST, Model
 from neuler.plan.moment import Clock, Moment
-from neuler.plan.nlp import Array
 from neuler.plan.objectives import INTEGRAL, PEAK, Term
-from neuler.plan.pointwise import Derived, derived
 from neuler.plan.segment import PAYLOAD, SOFT
 
 LIMIT, OBJECTIVE, SLACK, EQUAL = "limit", "objective", "slack", "equal"

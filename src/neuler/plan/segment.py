@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from neuler.optimize.programme import Array
 from neuler.plan import bspline
-from neuler.plan.nlp import Array
 
 LOBATTO = {
     2: ((0.0, 1.0), (0.5, 0.5)),

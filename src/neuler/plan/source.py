@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.optimize.programme import Array
 from neuler.plan import bspline
 from neuler.plan.measures import Asked, Measure, moving_links, torque_rate
 from neuler.plan.model import HIGHEST, Model
 from neuler.plan.moment import Moment
-from neuler.plan.nlp import Array
 from neuler.plan.rows import Part, traced_rows
 from neuler.plan.segment import Segment
 from neuler.robot import Robot

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from neuler.optimize.programme import Array
 from neuler.plan.conditions import Boundary, Via, pose_of, targets
 from neuler.plan.measures import Limit, Measure, acceleration, frame_position, position, velocity
 from neuler.plan.model import Model
 from neuler.plan.moment import Moment
-from neuler.plan.nlp import Array
 from neuler.plan.objectives import END, INTEGRAL, PEAK, Objective
 from neuler.plan.rows import OBJECTIVE, Part, Rows, equal_part, limit_part, objective_part, peak_part, traced_rows
 

@@ -7,12 +7,12 @@ import pickle
 from dataclasses import replace
 from typing import Any
 
+from neuler.optimize.programme import Progress
 from neuler.plan.inputs import whole
-from neuler.plan.nlp import Progress
 from neuler.plan.planned import Planned
 from neuler.plan.reports import reporting
-from neuler.plan.solvers.multistart import best_of
 from neuler.plan.solving import Settings, solved
+from neuler.workers import best_of
 
 STRAIGHT = -1
 """The number of the start that does not stray."""

@@ -1,0 +1,175 @@
+"""Torque-rate bounds along a path: not convex, so a local optimisation in time, then slowed until they hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import BSpline
+
+from neuler.errors import InputError
+from neuler.optimize import solvers
+from neuler.timing.between import TOLERANCE
+from neuler.timing.paths import Path
+from neuler.timing.rate_law import Law, greville, knots
+from neuler.timing.rate_rows import Tables
+from neuler.timing.rows import Model
+from neuler.timing.timed import TimedPath
+
+Array = NDArray[np.float64]
+INTERVALS = 200
+"""Of the law, by default."""
+COARSE = (12, 25, 50, 100)
+"""Intervals of smoothed laws to begin with; the quickest is taken."""
+ENOUGH = 1e-4
+"""A law that is slowed by no more is not tightened again."""
+TIGHTER = 6
+"""Times that bounds are tightened, after which the law is slowed."""
+
+
+def rate_bounded(
+    timed: TimedPath, ends: tuple[Array, Array], *, intervals: int = INTERVALS, solver: str = "auto", slower: Any = None
+) -> TimedPath:
+    """A law with bounded torque rates that begins at one without, for every path of a batch.
+
+    ``slower`` (...) is a ceiling of ds/dt.
+    """
+    shape = timed.t.shape[:-1]
+    if not shape:
+        return _one(
+            timed, (float(ends[0]), float(ends[1])), intervals, solver, np.inf if slower is None else float(slower)
+        )
+    speeds = [np.broadcast_to(x, shape).ravel() for x in ends]
+    tops = np.full(shape, np.inf).ravel() if slower is None else np.broadcast_to(slower, shape).ravel()
+    found = []
+    for k, where in enumerate(np.ndindex(shape)):
+        part = timed.path.part(slice(k, k + 1))
+        if part is None:
+            raise InputError("time_path: bounds on torque rates are for one path of this kind at a time")
+        one = replace(
+            timed, path=_alone(part), t=timed.t[where], s=timed.s[where], sdot=timed.sdot[where],
+            sddot=timed.sddot[where], sdddot=timed.sdddot[where], worst=0.0,
+        )  # fmt: skip
+        found.append(_one(one, (speeds[0][k], speeds[1][k]), intervals, solver, float(tops[k])))
+    together: dict[str, Any] = {
+        name: np.stack([getattr(x, name) for x in found]).reshape((*shape, -1))
+        for name in ("t", "s", "sdot", "sddot", "sdddot")
+    }
+    return replace(
+        timed, **together, worst=np.array([x.worst for x in found]).reshape(shape),
+        iterations=sum(x.iterations for x in found), message="; ".join(x.message for x in found if x.message),
+    )  # fmt: skip
+
+
+def _alone(path: Path) -> Path:
+    """A batch of one as one path."""
+    return Path(lambda s, order: path(s, order)[0], (path.start, path.end), (), path.sizes)
+
+
+def _one(timed: TimedPath, ends: tuple[float, float], intervals: int, solver: str, slower: float) -> TimedPath:
+    model, path = timed.model, timed.path
+    if not np.isfinite(timed.t[-1]):
+        raise InputError(f"time_path: {timed.message or 'the path has no law without bounds on torque rates'}")
+    if not path.everywhere:
+        raise InputError("time_path: bounds on torque rates need a path that is known between its samples")
+    _standing(model, path)
+    tables = Tables.of(model, path, timed, slower)
+    begin = _begin(timed, tables, ends, intervals)
+    margins = np.zeros((2, intervals, len(tables.lower)))
+    room = 0.4 * (np.minimum(tables.upper, 1e9) - np.maximum(tables.lower, -1e9))
+    iterations, last = 0, None
+    best: tuple[bool, float, TimedPath, float, str] | None = None
+    for _ in range(TIGHTER):
+        law = Law(path, tables, ends, begin, (margins[0], margins[1]), 0.95 * float(timed.t[-1]))
+        solution = solvers.solve(law, solver, warm=last, tolerance=1e-8, iterations=400)
+        iterations += solution.iterations
+        found, share, message = _as_timed(timed, law, solution.x), 1.0, f"{solution.solver}: {solution.message}"
+        below, above, worst = tables.excess(found)
+        if worst > TOLERANCE and not ends[0] and not ends[1]:
+            found, worst, share = slowed(found, tables)
+            message += f"; slowed by {100 * (share - 1):.3g} %" if share > 1.0 else ""
+        key = worst > TOLERANCE, float(found.t[-1]) if worst <= TOLERANCE else worst
+        if best is None or key < best[:2]:
+            best = *key, found, worst, message
+        if solution.status in ("infeasible", "failed") or (worst <= TOLERANCE and share < 1.0 + ENOUGH):
+            break
+        last, begin = solution, (solution.x[:-1], float(solution.x[-1]))
+        margins = np.minimum(margins + 1.2 * np.stack([below, above]), room)
+    assert best is not None
+    _, _, found, worst, message = best
+    return replace(found, worst=worst, iterations=iterations, message=message)
+
+
+def _begin(timed: TimedPath, tables: Tables, ends: tuple[float, float], intervals: int) -> tuple[Array, float]:
+    """The law without bounds on rates, smoothed and slowed until they hold: control points, and the duration."""
+    T, path = float(timed.t[-1]), timed.path
+    none = np.zeros((intervals, len(tables.lower)))
+    at, best = greville(intervals), None
+    for count in COARSE:
+        few = BSpline(knots(count), timed.law(greville(count) * T)[0], 3)
+        points = few(at)
+        law = Law(path, tables, ends, (points, T), (none, none))
+        rows = int(law.used.sum())
+        for longer in np.geomspace(1.0, 30.0, 70):
+            way = longer * T / (3.0 * intervals)
+            if ends[0]:  # both speeds stay, however long it takes
+                points[1] = path.start + ends[0] * way
+                points[2:] = np.maximum(points[2:], points[1])
+            if ends[1]:
+                points[-2] = path.end - ends[1] * way
+                points[:-2] = np.minimum(points[:-2], points[-2])
+            values = law.rows(np.append(points, longer * T))[:rows]
+            if (values >= law.row_lower[:rows]).all() and (values <= law.row_upper[:rows]).all():
+                break
+        if best is None or longer * T < best[1]:
+            best = points, longer * T
+    assert best is not None
+    return best
+
+
+def _standing(model: Model, path: Path) -> None:
+    """At rest at the ends torques must be within their bounds, for that is where they begin and end."""
+    for s in (path.start, path.end):
+        rest = model.plain.inverse_dynamics(path(s), np.zeros(model.robot.nv), np.zeros(model.robot.nv))
+        lower, upper = model.bounds.torque
+        bad = (rest < lower) | (rest > upper)
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise InputError(
+                f"time_path: at rest at s = {s:g} torque {k} is {rest[k]:.4g}, beyond its bounds {lower[k]:.4g} to "
+                f"{upper[k]:.4g}: it cannot begin or end there"
+            )
+
+
+def _as_timed(timed: TimedPath, law: Law, x: Array) -> TimedPath:
+    """The law at its knots."""
+    T = float(x[-1])
+    edges = np.linspace(0.0, 1.0, law.intervals + 1)
+    middles = np.append(0.5 * (edges[:-1] + edges[1:]), 1.0 - 0.5 / law.intervals)
+    s, v, w = (law.basis(edges, k) @ x[:-1] / T**k for k in range(3))
+    j = law.basis(middles, 3) @ x[:-1] / T**3
+    return replace(timed, t=edges * T, s=s, sdot=np.maximum(v, 0.0), sddot=w, sdddot=j)
+
+
+def _scaled(timed: TimedPath, k: float) -> TimedPath:
+    """The same law, k times as long."""
+    return replace(timed, t=timed.t * k, sdot=timed.sdot / k, sddot=timed.sddot / k**2, sdddot=timed.sdddot / k**3)
+
+
+def slowed(timed: TimedPath, tables: Tables) -> tuple[TimedPath, float, float]:
+    """The least longer one that holds every bound, by bisection; the same where none does."""
+    low, high = 1.0, 1.0 + 1e-4
+    while tables.excess(_scaled(timed, high))[-1] > TOLERANCE:
+        low, high = high, 1.0 + 2.0 * (high - 1.0)
+        if high > 1e3:
+            return timed, tables.excess(timed)[-1], 1.0
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        if tables.excess(_scaled(timed, middle))[-1] > TOLERANCE:
+            low = middle
+        else:
+            high = middle
+    found = _scaled(timed, high)
+    return found, tables.excess(found)[-1], high

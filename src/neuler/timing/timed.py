@@ -1,0 +1,213 @@
+"""A path with its time law: what ``time_path`` and ``scale_time`` give."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import InputError
+from neuler.robot import Robot
+from neuler.timing.between import Fine
+from neuler.timing.paths import Path
+from neuler.timing.rows import Model, Sampled
+
+Array = NDArray[np.float64]
+
+
+class Motion(NamedTuple):
+    """Along time: positions (..., n, nq), velocities and accelerations (..., n, nv)."""
+
+    q: Array
+    qd: Array
+    qdd: Array
+
+
+@dataclass(frozen=True, eq=False)
+class TimedPath:
+    """A path and its time law, at the points of its grid; a batch of paths has leading axes everywhere.
+
+    Between points sddot is constant, or grows evenly by ``sdddot`` where torque rates are bounded. An array of a grid
+    is (..., N); of ``sddot`` and ``sdddot`` an entry is that of the interval which begins there.
+
+    >>> import neuler
+    >>> from neuler import timing
+    >>> arm = neuler.robots.two_link()
+    >>> timed = timing.time_path(arm, [[0.0, 0.0], [0.5, 1.0], [1.0, 0.0]], torque=20.0, velocity=3.0, grid=200)
+    >>> timed.valid, timed.q.shape, bool(abs(timed.tau).max() < 20.0001)
+    (True, (200, 2), True)
+    >>> timed.at(0.5 * timed.duration).q.shape
+    (2,)
+    """
+
+    model: Model
+    path: Path
+    t: Array
+    """Times (s)."""
+    s: Array
+    sdot: Array
+    sddot: Array
+    sdddot: Array
+    worst: Any = None
+    """The worst violation, where it is known."""
+    iterations: int = 1
+    """Linearisations of friction, or iterations of the solver of torque rates."""
+    rounds: int = 1
+    """Times that bounds were tightened between points."""
+    message: str = ""
+    tolerance: float = 1e-6
+
+    @property
+    def robot(self) -> Robot:
+        """Whose path it is."""
+        return self.model.robot
+
+    @property
+    def duration(self) -> Any:
+        """Of the motion (s): a number, or one a path; NaN of a path that has no law."""
+        return self.t[..., -1][()]
+
+    @property
+    def valid(self) -> Any:
+        """Whether every bound holds to 1e-6 (1 + |bound|) on a grid ten times finer."""
+        found = np.asarray(self.worst_violation) <= self.tolerance
+        return bool(found) if not found.ndim else found
+
+    @functools.cached_property
+    def worst_violation(self) -> Any:
+        """The greatest excess of a bound, of 1 + |bound|, on a grid ten times finer: a number, or one a path."""
+        if self.worst is not None:
+            return self.worst
+        found = Fine(self.model, self.path, self.s.reshape(-1, self.s.shape[-1])[0]).excess(
+            np.square(self.sdot), self.sddot[..., :-1]
+        )[-1]
+        return found if found.ndim else float(found)
+
+    @functools.cached_property
+    def _at(self) -> Sampled:
+        alike = not self.sdddot.any()
+        s = self.s.reshape(-1, self.s.shape[-1])[0] if alike else self.s
+        return Sampled(s, *(self.path(s, order) for order in range(3)))
+
+    @property
+    def q(self) -> Array:
+        """Positions, (..., N, nq)."""
+        return self._at.q
+
+    @property
+    def qd(self) -> Array:
+        """Velocities, (..., N, nv)."""
+        return self._at.first * self.sdot[..., None]
+
+    @property
+    def qdd(self) -> Array:
+        """Accelerations, (..., N, nv), after each point."""
+        return self._at.first * self.sddot[..., None] + self._at.second * np.square(self.sdot)[..., None]
+
+    @functools.cached_property
+    def tau(self) -> Array:
+        """Torques, (..., N, nu), friction included, after each point."""
+        return self.model.torques(self._at, np.square(self.sdot), self.sddot)
+
+    def law(self, t: Any) -> tuple[Array, Array, Array, Array]:
+        """s and its derivatives up to the third at times t: (n) for all paths, or (..., n) for each its own."""
+        times = np.asarray(t, dtype=float)
+        if np.isnan(times).any():
+            raise InputError("TimedPath: a time is NaN")
+        batch = self.t.shape[:-1]
+        times = np.broadcast_to(times, (*batch, times.shape[-1])).reshape(-1, times.shape[-1])
+        nodes = self.t.reshape(-1, self.t.shape[-1])
+        k = np.stack([np.searchsorted(mine, at, side="right") for mine, at in zip(nodes, times, strict=True)]) - 1
+        k = np.clip(k, 0, nodes.shape[-1] - 2)
+        grown = [
+            np.broadcast_to(x, self.t.shape).reshape(nodes.shape) for x in (self.s, self.sdot, self.sddot, self.sdddot)
+        ]
+        s, v, w, j = (np.take_along_axis(x, k, axis=-1) for x in grown)
+        h = np.clip(times, nodes[:, :1], nodes[:, -1:]) - np.take_along_axis(nodes, k, axis=-1)
+        found = (
+            s + h * (v + h * (w / 2.0 + h * j / 6.0)),
+            v + h * (w + h * j / 2.0),
+            w + h * j,
+            j,
+        )
+        shape = (*batch, times.shape[-1])
+        at, v, w, j = (x.reshape(shape) for x in found)
+        return np.clip(at, self.path.start, self.path.end), np.maximum(v, 0.0), w, j
+
+    def at(self, t: Any) -> Motion:
+        """Positions, velocities and accelerations at times t: one, (n) for all paths, or (..., n) for each its own.
+
+        Before the start and after the end the motion is that of the end.
+        """
+        alone = not np.ndim(t)
+        s, v, w, _ = self.law(np.atleast_1d(t))
+        q, first, second = (self.path(s, order) for order in range(3))
+        found = Motion(q, first * v[..., None], first * w[..., None] + second * np.square(v)[..., None])
+        return Motion(*(x[..., 0, :] for x in found)) if alone else found
+
+    def torques(self, t: Any) -> Array:
+        """Torques at such times, (..., n, nu)."""
+        s, v, w, _ = self.law(np.atleast_1d(t))
+        at = Sampled(s, *(self.path(s, order) for order in range(3)))
+        found = self.model.torques(at, np.square(v), w)
+        return found if np.ndim(t) else found[..., 0, :]
+
+    @functools.cached_property
+    def active(self) -> NDArray[np.str_]:
+        """What bounds the motion in each interval, (..., N - 1): "torque of joint2, upper"; "" where nothing does."""
+        model = self.model
+        tight: list[tuple[str, Array]] = []
+        tau, qdd = (self._both_ends(self.model.torques), self._both_ends(_accelerations))
+        qd = self.qd
+        speeds = np.stack([qd[..., :-1, :], qd[..., 1:, :]])
+        sides: tuple[tuple[Array, tuple[Array, Array], list[str], Any], ...] = (
+            (tau, model.bounds.torque, model.labels[: len(model.torque_rows)], model.torque_rows),
+            (qdd, model.bounds.acceleration, model.labels[len(model.torque_rows) :], model.acceleration_rows),
+            (speeds, model.bounds.velocity, model.velocity_labels, range(model.robot.nv)),
+        )
+        for values, (lower, upper), labels, rows in sides:
+            for label, row in zip(labels, rows, strict=True):
+                for side, bound, gap in (
+                    ("lower", lower[row], values[..., row] - lower[row]),
+                    ("upper", upper[row], upper[row] - values[..., row]),
+                ):
+                    if np.isfinite(bound):
+                        tight.append((f"{label}, {side}", gap.min(axis=0) / (1.0 + abs(bound))))
+        if not tight:
+            return np.full((*self.t.shape[:-1], self.t.shape[-1] - 1), "")
+        gaps = np.stack([gap for _, gap in tight])
+        names = np.array([name for name, _ in tight])[np.argmin(np.nan_to_num(gaps, nan=np.inf), axis=0)]
+        found: NDArray[np.str_] = np.where(gaps.min(axis=0) <= 1e-3, names, "")
+        return found
+
+    def _both_ends(self, f: Any) -> Array:
+        """A function of the path, x and u at the starts and at the ends of intervals: (2, ..., N - 1, n)."""
+        x = np.square(self.sdot)
+        found = []
+        for k, cut in enumerate((slice(None, -1), slice(1, None))):
+            at = Sampled(self.s[..., cut], *(y[..., cut, :] for y in (self._at.q, self._at.first, self._at.second)))
+            u = self.sddot[..., :-1]
+            if k:
+                u = u + self.sdddot[..., :-1] * np.diff(self.t, axis=-1)
+            found.append(f(at, x[..., cut], u))
+        return np.stack(found)
+
+    def __repr__(self) -> str:
+        count = f"{self.t[..., 0].size} paths" if self.t.ndim > 1 else f"{float(self.duration):.6g} s"
+        good = "valid" if np.all(self.valid) else "not valid"
+        return f"<TimedPath: {count}, {self.t.shape[-1]} points, {good}>"
+
+
+def _accelerations(at: Sampled, x: Array, u: Array) -> Array:
+    return at.first * u[..., None] + at.second * x[..., None]
+
+
+def times(d: Array, x: Array) -> Array:
+    """Of the points of a grid, where sddot is constant between them: dt = 2 d / (sdot_i + sdot_j)."""
+    speed = np.sqrt(x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = 2.0 * d / (speed[..., :-1] + speed[..., 1:])
+    return np.concatenate([np.zeros((*x.shape[:-1], 1)), np.cumsum(steps, axis=-1)], axis=-1)

@@ -1,0 +1,147 @@
+"""``time_path``: the fastest motion along a path that is given."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import InputError
+from neuler.robot import Robot
+from neuler.timing.paths import Path
+from neuler.timing.rows import Bounds, Model
+from neuler.timing.solving import Law, Solver, grid_of
+from neuler.timing.timed import TimedPath, times
+
+Array = NDArray[np.float64]
+TOGETHER = 16
+"""Paths that are solved at once: two vectors of lanes, whose rows stay in the cache."""
+
+
+def time_path(
+    robot: Robot,
+    path: Any,
+    *,
+    velocity: Any = None,
+    acceleration: Any = None,
+    torque: Any = None,
+    torque_rate: Any = None,
+    grid: Any = 1000,
+    start_speed: Any = 0.0,
+    end_speed: Any = 0.0,
+    robot_limits: bool = True,
+    refine: bool = True,
+    failed: str = "raise",
+) -> TimedPath:
+    """The time-optimal motion along a path under bounds on velocities, accelerations, torques and torque rates.
+
+    ``path``: a :class:`Path`, points (..., W, nq) to draw a cubic spline through, or a spline of SciPy's. Leading axes
+    are a batch, of which all paths are done at once. Bounds are a number, one a joint, or a pair (lower, upper) of
+    these, in rad/s, rad/s^2, N m and N m/s (m and N of slides); what is not given is the robot's own velocity and
+    effort limits, and nothing with ``robot_limits=False``. ``grid`` is the number of points along the path, or the
+    points; ``start_speed`` and ``end_speed`` are ds/dt at its ends.
+
+    Coulomb friction is that of a path which moves forward; viscous friction, and every other law, is linear about the
+    last solution until that changes by less than 1e-9. Bounds hold at both ends of every interval; they are checked on
+    a grid ten times finer, and with ``refine`` tightened where they did not hold, until they do to 1e-6 (1 + |bound|).
+    Bounds on torque rates are not convex: the solution without them is where a local optimisation in time begins,
+    whose result is slowed until they hold.
+
+    What cannot be is an :class:`InputError` that names the point of the path and the rows; with ``failed="nan"`` it is
+    NaN in a batch, and ``message`` says why.
+
+    >>> import neuler
+    >>> arm = neuler.robots.two_link()
+    >>> one = time_path(arm, [[0.0, 0.0], [1.0, 1.0]], velocity=2.0, torque=30.0)
+    >>> many = time_path(arm, [[[0.0, 0.0], [1.0, 1.0]], [[0.0, 0.0], [0.5, -1.0]]], velocity=2.0, torque=30.0)
+    >>> many.duration.shape, bool(abs(many.duration[0] - one.duration) < 1e-12)
+    ((2,), True)
+    """
+    bounds = Bounds.given(robot, velocity, acceleration, torque, torque_rate, bool(robot_limits))
+    model = Model(robot, bounds)
+    way = path_of(robot, path)
+    if failed not in ("raise", "nan"):
+        raise InputError(f"time_path: failed must be 'raise' or 'nan', got {failed!r}")
+    if not len(model.labels) and not np.isfinite(bounds.velocity).any():
+        raise InputError(
+            "time_path: nothing bounds the motion; give velocity, acceleration or torque, or a robot with limits"
+        )
+    s = grid_of(way, grid)
+    ends = (_speed("start_speed", start_speed, way), _speed("end_speed", end_speed, way))
+    law = solved(model, way, s, ends, refine=bool(refine))
+    if law.failed and failed == "raise":
+        raise InputError(f"time_path: {next(iter(law.failed.values()))}")
+    timed = timed_of(model, way, s, law)
+    if bounds.rate_bounded:
+        from neuler.timing.rates import rate_bounded
+
+        return rate_bounded(timed, ends)
+    return timed
+
+
+def solved(
+    model: Model, path: Path, s: Array, ends: tuple[Array, Array], *, refine: bool, slower: Array | None = None
+) -> Law:
+    """The law of all paths, so many at a time as fit into the cache. ``slower`` (..., N) is a ceiling of x besides."""
+    count = math.prod(path.shape)
+    if count <= TOGETHER or path.part(slice(0, 1)) is None:
+        return Solver(model, path, s, ends, slower=slower).solve(refine)
+    speeds = [np.broadcast_to(x, path.shape).reshape(-1) for x in ends]
+    laws = []
+    for first in range(0, count, TOGETHER):
+        cut = slice(first, first + TOGETHER)
+        part = path.part(cut)
+        assert part is not None
+        most = None if slower is None else np.broadcast_to(slower, (*path.shape, len(s))).reshape(-1, len(s))[cut]
+        laws.append(Solver(model, part, s, (speeds[0][cut], speeds[1][cut]), slower=most).solve(refine))
+    together = [
+        np.concatenate(values).reshape((*path.shape, *values[0].shape[1:]))
+        for values in ([law.x for law in laws], [law.u for law in laws])
+    ]
+    worst = np.concatenate([law.worst for law in laws]).reshape(path.shape) if refine else None
+    failed = {k * TOGETHER + number: text for k, law in enumerate(laws) for number, text in law.failed.items()}
+    return Law(together[0], together[1], worst, max(x.iterations for x in laws), max(x.rounds for x in laws), failed)
+
+
+def timed_of(model: Model, path: Path, s: Array, law: Law) -> TimedPath:
+    """A law on a grid of the path."""
+    t = times(np.diff(s), law.x)
+    u = np.concatenate([law.u, law.u[..., -1:]], axis=-1)
+    worst: Any = float(law.worst) if law.worst is not None and not law.worst.ndim else law.worst
+    message = "; ".join(law.failed.values())
+    return TimedPath(
+        model, path, t, np.broadcast_to(s, t.shape), np.sqrt(law.x), u, np.zeros(u.shape), worst,
+        law.iterations, law.rounds, message,
+    )  # fmt: skip
+
+
+def path_of(robot: Robot, given: Any) -> Path:
+    """A path whose positions are the robot's."""
+    if callable(given) or isinstance(given, Path):
+        path = Path.of(given)
+    else:
+        if robot.nq != robot.nv:
+            raise InputError(
+                f"time_path: positions of robot {robot.name!r} are no points to draw a spline through "
+                f"(nq = {robot.nq}, nv = {robot.nv}): give Path.sampled(s, q, dq/ds, d2q/ds2)"
+            )
+        path = Path.through(given)
+    if path.sizes != (robot.nq, robot.nv):
+        raise InputError(
+            f"time_path: expected a path of robot {robot.name!r} with {robot.nq} positions and {robot.nv} velocities "
+            f"({', '.join(robot.joint_names[:8])}), got {path.sizes[0]} and {path.sizes[1]}"
+        )
+    return path
+
+
+def _speed(name: str, given: Any, path: Path) -> Array:
+    try:
+        found = np.asarray(given, dtype=float)
+        np.broadcast_to(found, path.shape)
+    except (TypeError, ValueError):
+        raise InputError(f"time_path: {name} must be a number, or one for each of the paths {path.shape}") from None
+    if not (np.isfinite(found) & (found >= 0)).all():
+        raise InputError(f"time_path: {name} must be zero or more, and finite, got {given!r}")
+    return found
