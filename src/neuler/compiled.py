@@ -18,8 +18,8 @@ from neuler.bound import Bound
 from neuler.compiler import direct
 from neuler.compiler.direct import Direct
 from neuler.errors import InputError
-from neuler.inputs import is_table, take_columns
 from neuler.naming import hint
+from neuler.tables import is_table, take_columns
 from neuler.trace.inlining import inlined, scalars
 from neuler.trace.listing import Listing
 from neuler.trace.recipe import Operand, Operations, Recipe

@@ -17,9 +17,9 @@ from neuler.control.coordinates import Coordinates, split
 from neuler.control.references import Reference
 from neuler.errors import InputError
 from neuler.functions.function import Function, function
-from neuler.inputs import take_columns
 from neuler.robot import Robot
 from neuler.robot.columns import entry_names
+from neuler.tables import take_columns
 from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]

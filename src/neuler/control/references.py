@@ -23,8 +23,8 @@ from neuler import math as nm
 from neuler.errors import InputError
 from neuler.functions.function import Function
 from neuler.functions.tracing import listing_of
-from neuler.inputs import take_columns
 from neuler.robot.coupling import Spline
+from neuler.tables import take_columns
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar
 from neuler.trace.listing import Listing, run

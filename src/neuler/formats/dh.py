@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike
 
 from neuler.errors import FormatError, RobotError
 from neuler.formats.strict import refuse_errors
-from neuler.inputs import records
 from neuler.naming import closest
 from neuler.robot import Frame, Joint, Limits, Link, Robot
 from neuler.robot.link import inertia6
 from neuler.robot.numbers import told
 from neuler.robot.transform import Transform
+from neuler.tables import records
 
 KINDS = ("revolute", "prismatic", "fixed")
 """By Khalil's sigma."""

@@ -19,7 +19,6 @@ from neuler.algebra.pose import Pose
 from neuler.algebra.ten import Ten
 from neuler.algebra.vector import Matrix, Symmetric, Vector
 from neuler.errors import InputError
-from neuler.inputs import take_columns
 from neuler.naming import closest
 from neuler.passes import motors
 from neuler.passes.canonical import canonical
@@ -29,6 +28,7 @@ from neuler.passes.tree import Tree
 from neuler.passes.trees import usual_inertias
 from neuler.robot import Joint, Link, Robot, Transform
 from neuler.robot.expand import expand, simple_names
+from neuler.tables import take_columns
 from neuler.trace.graph import Node, Scalar, cos, sin
 
 MOMENT, INERTIA, PLACE, XYZ = ("mx", "my", "mz"), ("xx", "yy", "zz", "xy", "xz", "yz"), ("x", "y", "z"), ("x", "y", "z")

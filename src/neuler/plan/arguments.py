@@ -10,9 +10,9 @@ import numpy as np
 
 from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError, NeulerError
+from neuler.inputs import number, real, several, whole
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Boundary, Phase, Via
-from neuler.plan.inputs import number, real, several, whole
 from neuler.plan.measures import Limit, Measure, velocity
 from neuler.plan.model import Model, Payload
 from neuler.plan.relations import Mirror, Relation

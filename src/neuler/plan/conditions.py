@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from neuler.errors import InputError
+from neuler.inputs import number, real, several, whole
 from neuler.naming import hint
 from neuler.optimize.programme import Array
-from neuler.plan.inputs import number, real, several, whole
 from neuler.plan.measures import Limit
 from neuler.plan.model import Model
 from neuler.robot import Transform

@@ -15,11 +15,11 @@ import numpy as np
 
 from neuler import math as nm
 from neuler.errors import InputError
+from neuler.inputs import names, number, real
 from neuler.naming import hint
 from neuler.optimize.programme import Array
 from neuler.plan.charts import WIDEST, turn_rows
 from neuler.plan.clearance import Ball, Clearance, Obstacle, clearance
-from neuler.plan.inputs import names, number, real
 from neuler.plan.model import Model
 from neuler.plan.moment import Moment
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
+from neuler.inputs import whole
 from neuler.naming import hint
 from neuler.plain import count, number, shown
-from neuler.plan.inputs import whole
 from neuler.plan.measures import MEASURES, Measure
 from neuler.plan.samples import Samples, names_of
 from neuler.robot import Robot

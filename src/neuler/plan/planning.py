@@ -13,6 +13,7 @@ import numpy as np
 from neuler.errors import InputError
 from neuler.functions.function import Function
 from neuler.functions.tracing import listing_of
+from neuler.inputs import whole
 from neuler.optimize.blocks import Derived, derived
 from neuler.optimize.elimination import Equality
 from neuler.optimize.programme import Array
@@ -38,7 +39,6 @@ from neuler.plan.arguments import (
 )
 from neuler.plan.charts import turn_rows
 from neuler.plan.conditions import Boundary, Phase, Via, spread_of
-from neuler.plan.inputs import whole
 from neuler.plan.measures import OF_ROBOT, Limit, below_half_a_turn
 from neuler.plan.model import Model, Payload
 from neuler.plan.objectives import Objective

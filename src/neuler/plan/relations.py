@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neuler.errors import InputError
+from neuler.inputs import names, number, whole
 from neuler.naming import hint
 from neuler.optimize.elimination import Equality
 from neuler.plan import symmetry
-from neuler.plan.inputs import names, number, whole
 from neuler.plan.model import Model
 from neuler.plan.segment import Segment
 

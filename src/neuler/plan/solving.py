@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from neuler.errors import InputError
+from neuler.inputs import number, whole
 from neuler.optimize import solvers
 from neuler.optimize.programme import Array, Progress, Report, Solution
 from neuler.plan import bspline, checking
 from neuler.plan.checking import Dense
 from neuler.plan.costs import costs
 from neuler.plan.guessing import followers, guessed, slack_values
-from neuler.plan.inputs import number, whole
 from neuler.plan.looking import coarse, drawn_in, finer, looked
 from neuler.plan.measures import power
 from neuler.plan.planned import Planned

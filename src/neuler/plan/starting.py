@@ -7,8 +7,8 @@ import pickle
 from dataclasses import replace
 from typing import Any
 
+from neuler.inputs import whole
 from neuler.optimize.programme import Progress
-from neuler.plan.inputs import whole
 from neuler.plan.planned import Planned
 from neuler.plan.reports import reporting
 from neuler.plan.solving import Settings, solved

@@ -13,8 +13,8 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from neuler.inputs import is_table, take_columns
 from neuler.robot.joint import Joint
+from neuler.tables import is_table, take_columns
 from neuler.trace.recipe import Operand
 
 if TYPE_CHECKING:

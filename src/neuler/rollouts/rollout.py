@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.inputs import take_columns
 from neuler.passes.parameters import stacked
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
@@ -24,6 +23,7 @@ from neuler.rollouts.loop import Piece, Steps
 from neuler.rollouts.model import Model
 from neuler.rollouts.slides import stops
 from neuler.rollouts.stability import warn_if_unstable
+from neuler.tables import take_columns
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

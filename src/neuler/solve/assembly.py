@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, RobotError
-from neuler.inputs import take_columns
 from neuler.kernels import Kernel
 from neuler.robot import Joint, Robot
 from neuler.robot.configuration import length_instead_of_one, listed, no_rotation, quaternions, ways
 from neuler.robot.velocities import held
 from neuler.structure.mobility import velocity_numbers
+from neuler.tables import take_columns
 
 Array = NDArray[np.float64]
 

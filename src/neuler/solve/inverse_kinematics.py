@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, RobotError
-from neuler.inputs import take_columns
 from neuler.naming import hint
 from neuler.plain import count
 from neuler.robot import Robot
 from neuler.robot.configuration import check_closed, check_unit, listed, positions
 from neuler.solve.reaching import Wanted
 from neuler.solve.searching import Arrivals, Ends, Search
+from neuler.tables import take_columns
 
 Array = NDArray[np.float64]
 
