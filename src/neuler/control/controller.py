@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuler.control.coordinates import Coordinates, split
+from neuler.control.coordinates import split
 from neuler.control.references import Reference
 from neuler.errors import InputError
 from neuler.functions.function import Function, function
 from neuler.robot import Robot
 from neuler.robot.columns import entry_names
+from neuler.robot.coordinates import Selection
 from neuler.tables import take_columns
 from neuler.trace.recipe import Operand
 
@@ -89,9 +90,9 @@ class Controller:
     def _refuse(self, robot: Robot) -> None:
         """Robots that it is not for, by name."""
 
-    def _coordinates(self, robot: Robot) -> Coordinates:
+    def _coordinates(self, robot: Robot) -> Selection:
         """Those that its references are of."""
-        return Coordinates.of(robot)
+        return robot.coordinates.own
 
     # ---- what it is asked ------------------------------------------------------------------------------
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.control.controller import Array, Controller, Wanted
-from neuler.control.coordinates import numbers, undriven
+from neuler.control.coordinates import numbers
 from neuler.errors import InputError, NeulerError, RobotError
 from neuler.extras import install
 from neuler.robot import Robot
+from neuler.robot.coordinates import undriven
 from neuler.solve.equilibrium import settling
 
 _BALANCED = 1e-6
@@ -85,7 +86,7 @@ class LQR(Controller):
     def law(self, t: Any, q: Any, qd: Any, memory: Any, wanted: Wanted) -> Any:
         """See above."""
         own = self.coordinates
-        state = np.concatenate([own.way(self.q0[own.places], q[own.places]), qd])
+        state = np.concatenate([own.difference(self.q0[own.places], q[own.places]), qd])
         tau = np.array(self.tau0, dtype=object)
         tau[self.motors] = self.tau0[self.motors] - self.K @ state
         return tau

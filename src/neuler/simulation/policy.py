@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from neuler.compiled import Compiled
 from neuler.control.controller import Controller
-from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
 from neuler.functions.function import Function, function
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
+from neuler.robot.coordinates import Selection
 from neuler.rollouts.controllers import FORMS, in_full, not_a_pair
 
 Array = NDArray[np.float64]
@@ -97,7 +97,7 @@ class Policy:
         return np.asarray(control.reference(times))[:, : control.reference_sizes[0]]
 
     @property
-    def led(self) -> Coordinates | None:
+    def led(self) -> Selection | None:
         """Which of q that is."""
         return self.control.coordinates if isinstance(self.control, Controller) else None
 

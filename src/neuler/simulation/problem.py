@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from neuler import control
 from neuler import math as nm
 from neuler.control import Controller, Reference
-from neuler.control.coordinates import Coordinates
 from neuler.errors import FormatError, NeulerError
 from neuler.files.cells import numbers_below
 from neuler.files.problem_robots import changed, read_robot
@@ -22,14 +21,13 @@ from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
 from neuler.naming import hint
 from neuler.robot import Robot
-from neuler.robot.columns import column_names, entries, position_parts
+from neuler.robot.coordinates import Selection
 from neuler.rollouts.efforts import EFFORTS
 from neuler.rollouts.kernel import METHODS
 from neuler.rollouts.rollout import LIMITS
 from neuler.simulation.adaptive import METHODS as ADAPTIVE
 from neuler.simulation.run import Run
 from neuler.simulation.simulator import simulate
-from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]
 
@@ -119,7 +117,7 @@ def _controller(root: Section, model: Robot) -> Any:
             raise root.error("reference", "a reference is followed by a controller, and there is no table [controller]")
         return None
     if "tau" in section:
-        names = [name.removeprefix("tau_") for name in column_names(model, Operand("tau", (model.nu,)))]
+        names = model.coordinates.names("tau")
         return section.each("tau", names, 0.0)
     kind = CONTROLLERS[section.text("kind", among=tuple(CONTROLLERS))]
     if "model" in section:
@@ -149,7 +147,7 @@ def _gain(section: Section, key: str, model: Robot) -> Any:
     value = section.raw(key)
     if isinstance(value, dict):
         if key == "q":
-            return section.each(key, entries(model.moving_joints, position_parts), model.neutral())
+            return section.each(key, model.coordinates.names("q"), model.neutral())
         return section.each(key, _gained(key, model))
     if isinstance(value, str) or (isinstance(value, list) and value and isinstance(value[0], str)):
         return section.names(key)
@@ -170,22 +168,18 @@ def _matrix(section: Section, key: str) -> Array:
     return found
 
 
-def _velocities(robot: Robot) -> list[str]:
-    return [name.removeprefix("qd_") for name in column_names(robot, Operand("qd", (robot.nv,)))]
-
-
 def _gained(key: str, robot: Robot) -> list[str]:
     """What gains are of: all velocities; with springs in drives those of the joints, or of the motors behind them."""
-    motors = [joint.name for joint in robot.moving_joints if joint.series is not None]
+    motors = [entry.name for entry in robot.coordinates if entry.elastic]
     if key.endswith("_motor"):
         return motors
-    return [name for name in _velocities(robot) if name not in motors]
+    return [name for name in robot.coordinates.names("qd") if name not in motors]
 
 
-def _own(coordinates: Coordinates) -> tuple[list[str], Array]:
+def _own(coordinates: Selection) -> tuple[list[str], Array]:
     """Names of positions, and the neutral ones."""
     robot, places = coordinates.robot, coordinates.places
-    names = entries(robot.moving_joints, position_parts)
+    names = robot.coordinates.names("q")
     return [names[k] for k in places], robot.neutral()[places]
 
 
@@ -245,7 +239,7 @@ def _read_points(section: Section, names: list[str]) -> tuple[Array, Array]:
 
 
 def _start(section: Section, robot: Robot) -> tuple[Array, Array]:
-    q, qd = _position(section, robot), section.each("qd0", _velocities(robot), 0.0)
+    q, qd = _position(section, robot), section.each("qd0", robot.coordinates.names("qd"), 0.0)
     random = section.section("random")
     if random.table:
         rows, rng = random.whole("rows", least=1, most=MOST_ROWS), np.random.default_rng(random.whole("seed", 0))
@@ -257,11 +251,10 @@ def _start(section: Section, robot: Robot) -> tuple[Array, Array]:
 
 def _position(section: Section, robot: Robot) -> Array:
     """q0: all positions; of a robot with loops also those of its own alone, in a table: the others are found."""
-    names = entries(robot.moving_joints, position_parts)
+    names = robot.coordinates.names("q")
     value = section.raw("q0", None)
     if robot.loops and isinstance(value, dict):
-        coordinates = Coordinates.of(robot)
-        own, neutral = _own(coordinates)
+        own, neutral = _own(robot.coordinates.own)
         active = section.each("q0", own, neutral)
         try:
             return np.asarray(robot.assemble(active).q)

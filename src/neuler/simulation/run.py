@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
 from neuler.files.series import save_series
 from neuler.plain import count, number, shown
 from neuler.robot import Robot
-from neuler.robot.columns import column_names, entries, position_parts, units, velocity_parts
+from neuler.robot.columns import column_names
+from neuler.robot.coordinates import Selection
+from neuler.robot.coordinates import names as coordinate_names
 from neuler.trace.recipe import Operand
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Run:
     """By frame: wrenches from outside in the base's axes at its origin, (..., n, 6)."""
     goal: Array | None = None
     """Positions that the controller's reference asks for, (n, k), of the coordinates ``led``."""
-    led: Coordinates | None = None
+    led: Selection | None = None
     """Which of q these are."""
     notes: tuple[str, ...] = ()
     """What is worth knowing."""
@@ -149,11 +150,11 @@ class Run:
 
     def _last(self, row: tuple[int, ...], joint: int) -> float:
         """Position of a joint with one number in the last finite state of a row."""
-        joints = self.robot.moving_joints
         good = np.flatnonzero(np.isfinite(self.q[row]).all(axis=-1))
-        if joint < 0 or joints[joint].nq != 1 or not len(good):
+        if joint < 0 or not len(good):
             return math.nan
-        return float(self.q[row][good[-1], sum(each.nq for each in joints[:joint])])
+        entry = self.robot.coordinates.entries[joint]
+        return float(self.q[row][good[-1], entry.q.start]) if entry.nq == 1 else math.nan
 
     @property
     def energy(self) -> Array:
@@ -204,10 +205,10 @@ class Run:
     @property
     def led_names(self) -> list[str]:
         """What the numbers of :attr:`error` are called."""
-        positions = entries(self.robot.moving_joints, position_parts)
+        positions = self.robot.coordinates.names("q")
         found: list[str] = []
         for joint, places, _ in () if self.led is None else self.led.parts:
-            found += [positions[places[0]]] if joint is None else entries([joint], velocity_parts)
+            found += [positions[places[0]]] if joint is None else coordinate_names(joint, "qd")
         return found
 
     @property
@@ -215,7 +216,7 @@ class Run:
         """Units by the names of :attr:`columns`; columns without a unit are absent."""
         found = {"t": "s", "kinetic": "J", "potential": "J", "work": "J", "other": "J"}
         for name, called in self.names.items():
-            found.update(zip(called, units(self.robot, name), strict=True))
+            found.update(zip(called, self.robot.coordinates.units(name), strict=True))
         for frame in self.loads:
             found.update({f"load_{frame}_{part}": "N" if part[0] == "f" else "N m" for part in _WRENCH})
         return found
@@ -282,7 +283,7 @@ class Run:
         table = [("", "least", "most", "unit")]
         for name, called in self.names.items():
             values = getattr(first, name)
-            for k, (label, unit) in enumerate(zip(called, units(self.robot, name), strict=True)):
+            for k, (label, unit) in enumerate(zip(called, self.robot.coordinates.units(name), strict=True)):
                 part = values[np.isfinite(values[:, k]), k]
                 low, high = (number(float(x), 4) for x in (part.min(), part.max())) if len(part) else ("", "")
                 table.append((label, low, high, unit))
@@ -299,7 +300,7 @@ class Run:
         from neuler.view.curves import run_figure
 
         run = self.first
-        groups = [(name, called, units(self.robot, name)) for name, called in self.names.items()]
+        groups = [(name, called, self.robot.coordinates.units(name)) for name, called in self.names.items()]
         curves = [(name, getattr(run, name), called, unit) for name, called, unit in groups]
         asked = None
         if run.goal is not None and run.led is not None and run.error is not None:

@@ -17,7 +17,7 @@ from neuler.errors import InputError, RobotError
 from neuler.kernels import Kernel
 from neuler.robot import Joint, Robot
 from neuler.robot.configuration import length_instead_of_one, listed, no_rotation, quaternions, ways
-from neuler.robot.velocities import held
+from neuler.robot.coordinates import slices
 from neuler.structure.mobility import velocity_numbers
 from neuler.tables import take_columns
 
@@ -119,10 +119,9 @@ def _numbers(what: str, value: ArrayLike, size: int, names: str = "") -> Array:
 
 def _rotations(joints: Sequence[Any], given: Array) -> Array:
     """The same, with NaN in the place of quaternions that are no rotation; one alone is an error."""
-    at = 0
-    for joint in joints:
+    for joint, q, _ in slices(joints):
         if joint.type.quaternion is not None:
-            first = at + joint.type.quaternion
+            first = q.start + joint.type.quaternion
             turn = given[..., first : first + 4]
             bad = no_rotation(turn)
             if bad.any():
@@ -132,7 +131,6 @@ def _rotations(joints: Sequence[Any], given: Array) -> Array:
                     raise InputError(message)
                 warnings.warn(message, RuntimeWarning, stacklevel=4)
                 given = np.where(bad[..., None], np.nan, given)
-        at += joint.nq
     return given
 
 
@@ -183,7 +181,7 @@ class _Solver:
         turns: list[int] = []
         size = 0
         for name in names:
-            one = held(robot.moving_joints, name)
+            one = robot.coordinates.position(name)
             joints += [one.joint or _PART] if one.places else []
             picked += one.places
             turned += one.turned
@@ -339,17 +337,16 @@ class _Solver:
 
     def _shortest(self, here: Array, goal: Array) -> Array:
         """The way to a goal, or to one that is the same rotation: less whole turns, with a quaternion's other sign."""
-        way, at = goal - here, 0
-        for joint in self.joints:
+        way = goal - here
+        for joint, q, _ in slices(self.joints):
             if joint.type.quaternion is not None:
-                first = at + joint.type.quaternion
+                first = q.start + joint.type.quaternion
                 turn = slice(first, first + 4)
                 opposite = (here[:, turn] * goal[:, turn]).sum(axis=-1) < 0
                 way[opposite, turn] = -goal[opposite, turn] - here[opposite, turn]
             elif joint.type.turns == (True,) and not joint.pitch and not self.robot.couplings:
-                turns = way[:, at] / (2 * np.pi)
-                way[:, at] -= 2 * np.pi * np.where(np.abs(turns) >= 1.0, np.rint(turns), 0.0)
-            at += joint.nq
+                turns = way[:, q.start] / (2 * np.pi)
+                way[:, q.start] -= 2 * np.pi * np.where(np.abs(turns) >= 1.0, np.rint(turns), 0.0)
         return way
 
     def unit(self, q: Array) -> Array:

@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 
 from neuler.robot import Robot
-from neuler.robot.velocities import held
 from neuler.solve.assembly import Array
 
 _ROUNDS = 12
@@ -27,7 +26,7 @@ def near_reference(robot: Robot, rng: np.random.Generator, count: int) -> Array:
     reach = max((float(np.linalg.norm(joint.placement.translation)) for joint in robot.joints), default=0.0) or 1.0
     turns = np.array([turn for joint in robot.moving_joints for turn in joint.type.turns])
     size = np.where(turns, _TURN, _SLIDE * reach)
-    own = [held(robot.moving_joints, name) for name in facts.independent]
+    own = [robot.coordinates.position(name) for name in facts.independent]
     left = np.arange(count)
     for _ in range(_ROUNDS):
         step = np.zeros((len(left), len(turns)))

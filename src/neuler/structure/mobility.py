@@ -21,7 +21,6 @@ from neuler.plain import degrees
 from neuler.recursions.positions import integrate
 from neuler.robot import Robot
 from neuler.robot.configuration import neutral_positions, random_positions
-from neuler.robot.velocities import named_velocities, names_of
 from neuler.structure.closed import Choice, Constraints
 
 Array = NDArray[np.float64]
@@ -144,7 +143,7 @@ def analysed(robot: Robot) -> Mobility:
         _found[key] = _analyse(robot)
     facts = _found[key][1]
     choice = choose(robot, facts)
-    return replace(facts, independent=names_of(robot.moving_joints, choice.independent), choice=choice)
+    return replace(facts, independent=robot.coordinates.names_of(choice.independent), choice=choice)
 
 
 def nearby(robot: Robot, numbers: Numbers) -> list[Array]:
@@ -294,7 +293,7 @@ def velocity_numbers(robot: Robot, joints: Sequence[str]) -> list[tuple[int, str
     """(number of the velocity, name) of all velocities of named joints, or of parts of them, in this order."""
     found: list[tuple[int, str]] = []
     for name in joints:
-        numbers = named_velocities(robot.moving_joints, name)
+        numbers = robot.coordinates.numbers(name)
         if not numbers:
             raise RobotError(
                 f"robot {robot.name!r} has no moving joint {name!r}; it has {listed(name, robot.joint_names)}"

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from neuler.plain import number
 from neuler.robot import Link, Robot
-from neuler.robot.columns import entries, force_parts
 from neuler.robot.motor import seat
 from neuler.view.charts import share_figure
 from neuler.view.html import Markup, join, pictures, table, tag
@@ -59,13 +58,9 @@ def neglected(robot: Robot, states: int = STATES, seed: int = 0) -> Neglected:
     q, qd, qdd = random_motion(full, states, seed)
     tau = np.asarray(full.inverse_dynamics(q, qd, qdd))
     away = [np.asarray(model.inverse_dynamics(q, qd, qdd)) - tau for model in models]
-    chosen = robot.mobility.active_numbers
-    names = entries(robot.moving_joints, force_parts, " ")
-    units = ["N m" if turns else "N" for joint in robot.moving_joints for turns in joint.type.turns]
+    names, units = robot.coordinates.names("tau", " "), robot.coordinates.units("tau")
     simple, none = (np.array([_rms(x), np.abs(x).max(axis=0)]) for x in away)
-    return Neglected(
-        tuple(names[k] for k in chosen), tuple(units[k] for k in chosen), _rms(tau), simple, none
-    )  # fmt: skip
+    return Neglected(tuple(names), tuple(units), _rms(tau), simple, none)
 
 
 def _rms(values: Array) -> Array:
