@@ -18,8 +18,8 @@ import numpy as np
 from neuler import plan, simulate
 from neuler.files.problems import Problem
 from neuler.plan.problem import read_plan
-from neuler.plan.replay import mean_torques
 from neuler.simulation import Run
+from neuler.simulation.replay import mean_torques
 
 HERE = Path(__file__).resolve().parent
 AFTER, STEPS = 1.0, 8000

@@ -185,14 +185,7 @@ margin = 0.01
     assert len(figure.axes[0].collections) > 5
 
 
-def test_relations_and_free_knots():
-    task = planning("""
-knots = "free"
-duration = 0.8
-[objective]
-effort = 1.0
-""")
-    assert task.plan.knots is not None
+def test_relations():
     swing = planning(
         """
 [robot]

@@ -11,9 +11,9 @@ from scipy.interpolate import BSpline, make_interp_spline
 import neuler
 from neuler import FormatError, InputError
 from neuler.control.coordinates import Coordinates
-from neuler.plan.pieces import Pieces
-from neuler.plan.planned import Bound, Planned, Violation
-from neuler.plan.samples import Samples
+from neuler.control.pieces import Pieces
+from neuler.motions import Bound, Samples
+from neuler.plan.planned import Planned, Violation
 from neuler.view.plans import stroboscope
 
 
@@ -24,7 +24,7 @@ class Splined:
         points = np.asarray(points, dtype=float)
         inner = len(points) - degree
         shares = np.concatenate([np.zeros(degree), np.linspace(0, 1, inner + 1), np.ones(degree)])
-        self.robot, self.duration = robot, duration
+        self.robot, self.robots, self.duration = robot, (robot,), duration
         self.curve = BSpline(shares * duration, points, degree)
         self.knots = np.linspace(0, duration, inner + 1)
         self.breaks = np.array([0.0, duration])

@@ -13,11 +13,12 @@ ORDER = (
     "robot",
     "formats", "robots", "passes", "recursions", "structure", "quantities", "compiler", "diagnose", "bound", "compiled",
     "functions", "math", "kernels", "solve", "rollouts", "workers", "optimize", "files", "verbs", "layouts", "peers",
-    "measure", "bench", "view", "control", "simulation", "timing", "plan", "cli",
+    "measure", "bench", "view", "control", "motions", "simulation", "timing", "plan", "cli",
 )  # fmt: skip
 """From the ground up: none imports from a room above it."""
-LAZY = {("verbs.py", "view")}
-"""Imports upwards, inside a function, that are allowed: a notebook asks a robot for a picture of itself."""
+LAZY = {("verbs.py", "view"), ("motions/motion.py", "simulation")}
+"""Imports upwards, inside a function, that are allowed: a notebook asks a robot for a picture of itself; a motion of any
+kind is replayed by a simulation, whose runs are motions themselves."""
 ENTRANCES = ("__init__.py", "__main__.py")
 """Of the package itself: they import everything."""
 FILES = [path.relative_to(SOURCE).as_posix() for path in sorted(SOURCE.rglob("*.py"))]
@@ -126,6 +127,7 @@ LOOPS = {
     "peers": "no other library computes them",
     "measure": "states to measure with are closed ones",
     "view": "drawn and told",
+    "motions": "samples of loops are interpolated along closed positions",
     "simulation": "starts are closed ones, gaps are audited",
     "plan": "profiles are of independent joints, the others are closed",
     "control": "forces of loops are shared among motors; references are of independent joints",

@@ -146,7 +146,7 @@ def _table(found: Planned) -> str:
     """Of every force the largest, its rate and its limits."""
     import numpy as np
 
-    from neuler.plan.pictures import limits
+    from neuler.motions.pictures import limits
 
     samples = found.sample(count=2001)
     names = [name.removeprefix("tau_") for name in samples.names["tau"]]

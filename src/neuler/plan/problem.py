@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,21 +20,21 @@ from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
 from neuler.optimize.solvers.choice import SOLVERS
 from neuler.plan.clearance import Ball, Capsule, HalfSpace, Obstacle, Sphere
-from neuler.plan.conditions import Boundary, Phase, Via
+from neuler.plan.conditions import Boundary, Via
 from neuler.plan.measures import MEASURES, Limit, Measure, clear_of, frame_position, limit, within
-from neuler.plan.model import Payload
 from neuler.plan.objectives import OBJECTIVES, Objective
+from neuler.plan.phase_robot import Payload
+from neuler.plan.phases import Phase
+from neuler.plan.plan import FRICTION, Plan
 from neuler.plan.planned import Planned
-from neuler.plan.planning import FRICTION, Plan
 from neuler.plan.relations import Relation
-from neuler.plan.starting import MOST_STARTS
+from neuler.plan.starts import MOST_STARTS
 from neuler.robot import Robot, Transform
 from neuler.simulation.problem import Output
 
 Array = NDArray[np.float64]
 TABLES = ("csv", "npz", "json")
 """That are written unless others are asked for."""
-KNOTS = ("uniform", "free")
 OBSTACLES = ("sphere", "capsule", "half_space")
 PLACES = "frame_position"
 """The measure of limits that needs a frame."""
@@ -56,7 +56,7 @@ class Planning:
 
     def solve(self, progress: Any = None) -> Planned:
         """Solve it."""
-        return replace(self.plan.solve(progress=progress, **self.options), scenery=self.obstacles)
+        return self.plan.solve(progress=progress, **self.options)
 
 
 def read_plan(problem: Problem, robot: Robot | None = None) -> Planning:
@@ -126,7 +126,7 @@ def _plan_options(section: Section) -> dict[str, Any]:
     if isinstance(knots, list):
         found["knots"] = section.vector("knots", len(knots))
     else:
-        found["knots"] = section.text("knots", "uniform", among=KNOTS)
+        found["knots"] = section.text("knots", "uniform", among=("uniform",))
     return found
 
 

@@ -50,6 +50,18 @@ class Driven:
         """
         return self._with_joint(joint, friction=law)
 
+    @property
+    def is_smooth(self) -> bool:
+        """Whether no friction jumps at rest: no Coulomb level, and laws of friction with a width.
+
+        >>> import neuler
+        >>> neuler.robots.two_link().is_smooth, neuler.robots.puma560().is_smooth
+        (True, False)
+        """
+        robot = cast("Robot", self)
+        joints = any(j.coulomb or (j.friction is not None and not j.friction.width) for j in robot.joints)
+        return not joints and not any(getattr(motor, "coulomb", 0.0) for motor in robot.motors)
+
     def with_smooth_friction(self, width: float, load_width: float = 0.0) -> Robot:
         """The same robot with tanh(v / width) in the place of sign(v) in all friction, as optimisers need it.
 

@@ -1,4 +1,4 @@
-"""Samples of a planned motion: arrays with names and units, to files and back.
+"""Samples of a motion: arrays with names and units, to files and back.
 
 A table (.csv, .parquet) has a column a number: t, q_<joint>, qd_<joint>, qdd_, qddd_, tau_, tau_rate_, force_<joint>.
 ``neuler eval`` reads it as states, and a problem file of ``neuler simulate`` as a reference. An archive (.npz) holds
@@ -48,11 +48,11 @@ def units_of(robot: Robot, name: str, size: int) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """A planned motion at times t (n,)."""
+    """A motion at times t (n,), as arrays with names and units."""
 
     robot: Robot
     t: Array
-    """s."""
+    """Times (s)."""
     q: Array
     """Positions, (n, nq)."""
     qd: Array
