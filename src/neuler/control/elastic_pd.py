@@ -46,7 +46,9 @@ class ElasticPD(Controller):
     def _refuse(self, robot: Robot) -> None:
         Sides.of(robot, self.name)
 
-    def _coordinates(self, robot: Robot) -> Coordinates:
+    @classmethod
+    def coordinates_of(cls, robot: Robot) -> Coordinates:
+        """The coordinates that references of the controller of a robot are of."""
         return Coordinates.of_links(robot)
 
     def _holding(self, q: Any) -> Any:

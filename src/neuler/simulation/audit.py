@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.robot import Robot
+from neuler.robot.value import kept
 from neuler.simulation.outside import Outside
 
 Array = NDArray[np.float64]
@@ -87,8 +88,9 @@ class Audit:
         return found
 
 
+@kept
 def _lossless(robot: Robot) -> Robot:
-    """Without friction, and without dampers in its drives."""
+    """Without friction, and without dampers in its drives; stored with the robot, so that its code is made once."""
     found = robot.without_friction()
     motors = [dataclasses.replace(motor, damping=0.0) for motor in found.motors]
     return found.replace(motors=motors) if any(motor.damping for motor in robot.motors) else found

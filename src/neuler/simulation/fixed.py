@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.compiled import Compiled
 from neuler.errors import InputError
 from neuler.robot import Robot
 from neuler.rollouts.arguments import samples
+from neuler.rollouts.controllers import control_function
 from neuler.rollouts.efforts import Clipped
 from neuler.rollouts.events import CONTROLLER
 from neuler.simulation.audit import Audit
@@ -59,12 +61,15 @@ class Fixed:
         self.rows = int(np.prod(self.batch))
         self.q, self.qd = (x.reshape(self.rows, -1) for x in start)
         self.peaks = Peaks(robot, effort)
-        self.given = policy.given
-        """What stands for tau in a rollout."""
         memory = policy.memory
-        if self.peaks.clips and policy.compiled:
-            self.given = Clipped(policy.given, self.peaks.most, asked=True)
-            memory = self.given.memory0
+        self.control: Compiled | None = None
+        """The controller that becomes part of the rollout, traced once for all pieces."""
+        if policy.compiled and self.peaks.clips:
+            clipped = Clipped(policy.given, self.peaks.most, asked=True)
+            memory = clipped.memory0
+            self.control = control_function("simulate", robot, clipped, len(memory))
+        elif policy.compiled:
+            self.control = policy.function
         self.memory = np.tile(memory, (self.rows, 1))
         self.sampled = samples("simulate", policy.period, np.array(clock.step)) if policy.control is not None else 1
         self.options: dict[str, Any] = {"method": method, "limits": limits, "external": self._held(outside.external),
@@ -163,8 +168,7 @@ class Fixed:
             applied = np.array(np.broadcast_to(thin, (self.rows, steps // every, self.robot.nu)))
             applied[np.isnan(found.q).any(axis=-1)] = np.nan
         else:
-            more = {"memory": self.memory} if self.memory.shape[-1] else {}
-            found = self._roll(self.q, self.qd, self.given, steps, every, self.done, **more)
+            found = self._controlled((self.q, self.qd, self.memory), steps, every, self.done)
             self.memory, applied = found.memory, found.tau
             if self.peaks.clips:
                 size, when = np.split(self.memory[:, -2 * self.robot.nu :], 2, axis=-1)
@@ -194,6 +198,12 @@ class Fixed:
             warnings.warn(told, each.category, stacklevel=7)
         return found
 
+    def _controlled(self, state: tuple[Array, ...], steps: int, every: int, done: int) -> Any:
+        """Under the compiled controller, from a state and its memory."""
+        q, qd, memory = state[:3]
+        more: dict[str, Any] = {"memory": memory} if memory.shape[-1] else {}
+        return self._roll(q, qd, self.control, steps, every, done, period=self.policy.period, **more)
+
     def _forces(self, steps: int) -> Array:
         """Of the next steps, (rows, steps or 1, nu)."""
         if self.policy.series:
@@ -202,11 +212,9 @@ class Fixed:
         return np.broadcast_to(given, (*self.batch, 1, self.robot.nu)).reshape(self.rows, 1, self.robot.nu)
 
     def _first_forces(self, state: tuple[Array, ...]) -> Array:
-        more = {"memory": state[2]} if self.policy.control is not None and state[2].shape[-1] else {}
         if self.policy.control is None:
             return np.array(self.peaks.cut(self._forces(1)[:, 0]))
-        found = self._roll(state[0], state[1], self.given, 1, 1, 0, **more)
-        return np.asarray(found.tau[:, 0])
+        return np.asarray(self._controlled(state, 1, 1, 0).tau[:, 0])
 
     def _note(self, found: Any, rows: Integers, done: int) -> None:
         """What happened to rows that were well before."""

@@ -17,7 +17,7 @@ from neuler.control import Controller, Reference
 from neuler.control.coordinates import Coordinates
 from neuler.errors import FormatError, NeulerError
 from neuler.files.cells import numbers_below
-from neuler.files.problem_robots import changed, read_robot
+from neuler.files.problem_robots import changed, read_robots
 from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
 from neuler.naming import hint
@@ -92,11 +92,7 @@ def read_simulation(problem: Problem, robot: Robot | None = None) -> Simulation:
     (1001, 2)
     """
     root = problem.root
-    model = robot
-    if robot is None:
-        section = root.section("robot")
-        robot, model = read_robot(section), read_robot(section, known_only=True)
-    assert model is not None
+    robot, model = read_robots(root.section("robot")) if robot is None else (robot, robot)
     title = root.text("title", f"{robot.name}: simulation")
     law = _controller(root, model)
     section = root.section("simulate")
@@ -134,10 +130,9 @@ def _controller(root: Section, model: Robot) -> Any:
         elif parameter.default is parameter.empty:
             raise section.refusal(f"{kind.name} needs a key {name!r}")
     try:
-        law = kind(model, **options)
-        if law.reference_sizes:
-            law = kind(model, **options, reference=_reference(root, law))
-        return law
+        if "reference" in takes:
+            options["reference"] = _reference(root, kind.coordinates_of(model))
+        return kind(model, **options)
     except NeulerError as error:
         if isinstance(error, FormatError):
             raise
@@ -192,9 +187,9 @@ def _own(coordinates: Coordinates) -> tuple[list[str], Array]:
 # ---- the reference -------------------------------------------------------------------------------
 
 
-def _reference(root: Section, law: Controller) -> Any:
+def _reference(root: Section, coordinates: Coordinates) -> Any:
     section = root.section("reference")
-    names, neutral = _own(law.coordinates)
+    names, neutral = _own(coordinates)
     if not section.table:
         return neutral
     form = section.text("kind", "constant", among=("constant", "sines", "quintic", "table"))
