@@ -117,7 +117,7 @@ def _compared(planned: Planned, run: Run) -> Run:
     """With the plan as what was asked for, so that the run knows its error."""
     own = own_coordinates(planned.robot)
     goal = planned.at(np.minimum(run.t, planned.duration)).q[:, own.places]
-    return dataclasses.replace(run, goal=goal, led=own)
+    return dataclasses.replace(run, reference=goal, followed=own)
 
 
 # ---- with feedback -------------------------------------------------------------------------------

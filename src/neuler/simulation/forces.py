@@ -23,7 +23,7 @@ Control = Callable[..., Any]
 
 
 @dataclass
-class Policy:
+class Forces:
     """Forces at a time and a state, as numbers, for states of any batch."""
 
     robot: Robot
@@ -39,7 +39,7 @@ class Policy:
     """Seconds between samples; None: at every step."""
 
     @classmethod
-    def of(cls, robot: Robot, controller: Any, compile: bool | None) -> Policy:
+    def of(cls, robot: Robot, controller: Any, compile: bool | None) -> Forces:
         """From what a user gives; None are no forces at all."""
         if not callable(controller):
             return cls(robot, _forces(robot, controller), None, False, np.empty(0), None)
@@ -88,7 +88,7 @@ class Policy:
         given = (x.copy() for x in (q, qd, memory))  # what it does to them is not the run's affair
         return self._checked(self.control(t, *given, goal), q.shape[:-1], memory.shape)
 
-    def goal(self, times: Array) -> Array | None:
+    def reference(self, times: Array) -> Array | None:
         """Positions that a controller's reference asks for at times (n,), (n, size of its own coordinates)."""
         control = self.control
         if not isinstance(control, Controller) or control.reference is None or not control.reference_sizes:
@@ -96,8 +96,8 @@ class Policy:
         return np.asarray(control.reference(times))[:, : control.reference_sizes[0]]
 
     @property
-    def led(self) -> Coordinates | None:
-        """Which of q that is."""
+    def followed(self) -> Coordinates | None:
+        """The coordinates whose positions :meth:`reference` returns; None where no controller follows one."""
         return self.control.coordinates if isinstance(self.control, Controller) else None
 
     @property

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass
-class Outside:
+class Wrenches:
     """By frame: ``external`` in the axes of the frame, ``loads`` in those of the base. Each is (force; moment), or a
     traced function (t, q, qd) that returns them."""
 
@@ -27,7 +27,7 @@ class Outside:
     loads: dict[str, Wrench]
 
     @classmethod
-    def of(cls, robot: Robot, external: Mapping[str, Any] | None, loads: Mapping[str, Any] | None) -> Outside:
+    def of(cls, robot: Robot, external: Mapping[str, Any] | None, loads: Mapping[str, Any] | None) -> Wrenches:
         """From what a user gives: checked, functions traced, once for a run."""
         found = [
             checked_wrenches("simulate", robot, option, given, finite=True)
