@@ -9,10 +9,10 @@ from neuler.robot.kinds import KINDS
 
 SOURCE = Path(neuler.__file__).parent
 ORDER = (
-    "version", "errors", "naming", "elsewhere", "extras", "inputs", "plain", "tolerances", "trace", "algebra", "robot",
+    "version", "errors", "naming", "elsewhere", "extras", "inputs", "plain", "progress", "tolerances", "trace", "algebra", "robot",
     "formats", "robots", "passes", "recursions", "structure", "quantities", "compiler", "diagnose", "bound", "compiled",
     "functions", "math", "kernels", "solve", "rollouts", "workers", "optimize", "files", "verbs", "layouts", "peers",
-    "measure", "bench", "view", "control", "simulation", "timing", "plan", "cli",
+    "measure", "bench", "view", "control", "simulation", "timing", "plan", "tasks", "cli",
 )  # fmt: skip
 """From the ground up: none imports from a room above it."""
 LAZY = {("verbs.py", "view")}

@@ -11,8 +11,9 @@ import pytest
 import neuler
 from cli_runs import read, refused, run
 from neuler import FormatError, control, simulate
+from neuler.control import CONTROLLERS
 from neuler.files.problems import Problem
-from neuler.simulation.problem import CONTROLLERS, read_simulation
+from neuler.simulation.problem import read_simulation
 
 PUMA = """
 title = "a puma follows sines"

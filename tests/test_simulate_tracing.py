@@ -228,7 +228,7 @@ def test_a_problem_is_read_with_one_robot_and_one_controller(monkeypatch):
 
     load = problem_robots._loaded
     monkeypatch.setattr(problem_robots, "_loaded", lambda section: loaded.append(1) or load(section))
-    monkeypatch.setitem(neuler.simulation.problem.CONTROLLERS, "counted", Seen)
+    monkeypatch.setitem(neuler.control.CONTROLLERS, "counted", Seen)
     text = PROBLEM.replace('kind = "counted"', 'kind = "counted"\nkp = 10.0\nkd = 1.0')
     task = read_simulation(Problem.of_text(text.format(payload="")))
     assert loaded == [1]

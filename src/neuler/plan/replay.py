@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler import math as nm
-from neuler.control import Controller, Reference
+from neuler.control import CONTROLLERS, Controller, Reference
 from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
 from neuler.functions.function import function
@@ -26,7 +26,6 @@ from neuler.plan.pieces import Pieces
 from neuler.robot import Robot
 from neuler.robot.columns import slots
 from neuler.simulation.adaptive import METHODS as ADAPTIVE
-from neuler.simulation.problem import CONTROLLERS
 from neuler.simulation.run import Run
 from neuler.simulation.simulator import simulate
 
