@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -37,6 +37,10 @@ _PORTION = 8192
 """Times that a source is asked for at once."""
 MOST_ROWS = 10_000_000
 """Of samples."""
+_SAMPLES = "samples by their times"
+"""Where a plan stores samples that were asked for; no name of an attribute."""
+_STORED_ROWS = 5000
+"""Rows of samples that are stored."""
 _TOLD = 6
 """Violations that are told in words."""
 
@@ -239,21 +243,37 @@ class Planned:
     # ---- out of here -------------------------------------------------------------------------------
 
     def sample(self, step: float | None = None, count: int = 201) -> Samples:
-        """States and forces at ``count`` times from start to end, or every ``step`` seconds and at the end."""
+        """States and forces at ``count`` times from start to end, or every ``step`` seconds and at the end.
+
+        Asked for again, they are copies of what was computed the first time.
+        """
+        t = self._sample_times(step, count)
+        held: dict[bytes, Samples] = self.__dict__.setdefault(_SAMPLES, {})
+        key = t.tobytes()
+        found = held.get(key)
+        if found is None:
+            tau, rate, force = self.torques(t), self.torque_rates(t), self.forces(t)
+            found = Samples(self.robot, t, *self.at(t), tau, rate, force, self.motion.force_names)
+            if len(t) > _STORED_ROWS:
+                return found
+            held[key] = found
+        copies: dict[str, Any] = {name: values.copy() for name, values in found.arrays.items()}
+        return replace(found, **copies)
+
+    def _sample_times(self, step: float | None, count: int) -> Array:
         if step is None:
             whole("sample: count", count, 2, MOST_ROWS)
-            t = np.linspace(0.0, self.duration, int(count))
-        else:
-            if not (isinstance(step, int | float) and math.isfinite(step) and step > 0):
-                raise InputError(f"sample: step must be a positive time (s), got {step!r}")
-            if self.duration / step > MOST_ROWS:
-                raise InputError(f"sample: a step of {step:g} s makes more than {MOST_ROWS:,} rows")
-            whole_steps = math.floor(self.duration / step * (1.0 + 1e-12))
-            t = np.minimum(np.arange(whole_steps + 1) * step, self.duration)
-            if self.duration - t[-1] > 1e-9 * step:
-                t = np.append(t, self.duration)
-        tau, rate, force = self.torques(t), self.torque_rates(t), self.forces(t)
-        return Samples(self.robot, t, *self.at(t), tau, rate, force, self.motion.force_names)
+            return np.linspace(0.0, self.duration, int(count))
+        if not (isinstance(step, int | float) and math.isfinite(step) and step > 0):
+            raise InputError(f"sample: step must be a positive time (s), got {step!r}")
+        if self.duration / step > MOST_ROWS:
+            raise InputError(f"sample: a step of {step:g} s makes more than {MOST_ROWS:,} rows")
+        whole_steps = math.floor(self.duration / step * (1.0 + 1e-12))
+        t = np.minimum(np.arange(whole_steps + 1) * step, self.duration)
+        return np.append(t, self.duration) if self.duration - t[-1] > 1e-9 * step else t
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != _SAMPLES}
 
     def save(self, path: str | os.PathLike[str], step: float | None = None, count: int = 201) -> None:
         """Write samples: .csv, .parquet or .npz, or .json in the shape of ROS's trajectory_msgs/JointTrajectory."""
