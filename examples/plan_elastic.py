@@ -29,7 +29,7 @@ GOAL = np.array([1.0, -1.0])
 def plans() -> dict[str, plan.Planned]:
     """Of the robot with springs, and of the same with rigid drives, in the same time."""
     task = read_plan(Problem.read(HERE / "elastic_arm.toml"))
-    elastic = task.solve()
+    elastic = task.run()
     stiff = [dataclasses.replace(motor, stiffness=math.inf) for motor in task.robot.motors]
     rigid = plan.Plan(
         task.robot.replace(motors=stiff),

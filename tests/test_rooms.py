@@ -9,16 +9,16 @@ from neuler.robot.kinds import KINDS
 
 SOURCE = Path(neuler.__file__).parent
 ORDER = (
-    "version", "errors", "naming", "elsewhere", "extras", "tables", "inputs", "plain", "tolerances", "trace", "algebra",
-    "robot",
-    "formats", "robots", "passes", "recursions", "structure", "quantities", "compiler", "diagnose", "bound", "compiled",
-    "functions", "math", "kernels", "solve", "rollouts", "workers", "optimize", "files", "verbs", "layouts", "peers",
-    "measure", "bench", "view", "control", "motions", "simulation", "timing", "plan", "cli",
+    "version", "errors", "naming", "elsewhere", "extras", "tables", "inputs", "plain", "progress", "tolerances",
+    "trace", "algebra", "robot", "formats", "robots", "passes", "recursions", "structure", "quantities", "compiler",
+    "diagnose", "bound", "compiled", "functions", "math", "kernels", "solve", "rollouts", "workers", "optimize",
+    "files", "verbs", "layouts", "peers", "measure", "bench", "view", "control", "motions", "simulation", "timing",
+    "plan", "tasks", "cli",
 )  # fmt: skip
 """From the ground up: none imports from a room above it."""
 LAZY = {("verbs.py", "view"), ("motions/motion.py", "simulation")}
-"""Imports upwards, inside a function, that are allowed: a notebook asks a robot for a picture of itself; a motion of any
-kind is replayed by a simulation, whose runs are motions themselves."""
+"""Imports upwards, inside a function, that are allowed: a notebook asks a robot for a picture of itself; a motion of
+any kind is replayed by a simulation, whose runs are motions themselves."""
 ENTRANCES = ("__init__.py", "__main__.py")
 """Of the package itself: they import everything."""
 FILES = [path.relative_to(SOURCE).as_posix() for path in sorted(SOURCE.rglob("*.py"))]

@@ -89,7 +89,9 @@ class ElasticInverseDynamics(Controller):
         Sides.of(robot, self.name)
         find("elastic_inverse_dynamics").recipe(robot)  # what theta must not depend on is the same there, and so named
 
-    def _coordinates(self, robot: Robot) -> Selection:
+    @classmethod
+    def coordinates_of(cls, robot: Robot) -> Selection:
+        """The coordinates that references of the controller of a robot are of."""
         return robot.coordinates.links
 
     def law(self, t: Any, q: Any, qd: Any, memory: Any, wanted: Wanted) -> Any:

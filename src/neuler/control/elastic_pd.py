@@ -47,7 +47,9 @@ class ElasticPD(Controller):
     def _refuse(self, robot: Robot) -> None:
         Sides.of(robot, self.name)
 
-    def _coordinates(self, robot: Robot) -> Selection:
+    @classmethod
+    def coordinates_of(cls, robot: Robot) -> Selection:
+        """The coordinates that references of the controller of a robot are of."""
         return robot.coordinates.links
 
     def _holding(self, q: Any) -> Any:

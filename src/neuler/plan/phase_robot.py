@@ -104,11 +104,11 @@ class PhaseRobot:
     @cached_property
     def entries(self) -> list[Entry | None]:
         """The owner of every profile; None where a profile is one of several of a joint in a loop."""
+        by_name = {entry.name: entry for entry in self.robot.coordinates}
         found: list[Entry | None] = []
         for part in self.coordinates.parts:
             name = self.names[len(found)] if part.joint is None else part.joint.name
-            owner = self.robot.coordinates[name] if name in self.robot.coordinates else None
-            found += [owner] * part.speeds
+            found += [by_name.get(name)] * part.speeds
         return found
 
     @cached_property

@@ -7,7 +7,7 @@ carries is [[payload]], profiles that repeat or mirror each other are [[relation
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from neuler.errors import FormatError, NeulerError
 from neuler.files.problem_robots import read_robot
 from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
+from neuler.files.tasks import Output, Progress
 from neuler.optimize.solvers.choice import SOLVERS
 from neuler.plan.clearance import Ball, Capsule, HalfSpace, Obstacle, Sphere
 from neuler.plan.conditions import Boundary, Via
@@ -30,7 +31,6 @@ from neuler.plan.planned import Planned
 from neuler.plan.relations import Relation
 from neuler.plan.starts import MOST_STARTS
 from neuler.robot import Robot, Transform
-from neuler.simulation.problem import Output
 
 Array = NDArray[np.float64]
 TABLES = ("csv", "npz", "json")
@@ -40,26 +40,26 @@ PLACES = "frame_position"
 """The measure of limits that needs a frame."""
 
 
-@dataclass
-class Planning:
-    """A plan as a problem file asks for it."""
+@dataclass(frozen=True)
+class PlanTask:
+    """A plan as a problem file asks for it: a :class:`neuler.files.tasks.Task`."""
 
     title: str
     robot: Robot
     plan: Plan
     options: dict[str, Any]
-    """Of its solve."""
+    """Arguments of its solve."""
     output: Output
     obstacles: tuple[Obstacle, ...] = ()
     """To be drawn."""
     notes: list[str] = field(default_factory=list)
 
-    def solve(self, progress: Any = None) -> Planned:
-        """Solve it."""
+    def run(self, progress: Progress = None) -> Planned:
+        """Solve it; a function ``progress`` is called with the state of the solver after each iteration."""
         return self.plan.solve(progress=progress, **self.options)
 
 
-def read_plan(problem: Problem, robot: Robot | None = None) -> Planning:
+def read_plan(problem: Problem, robot: Robot | None = None) -> PlanTask:
     """What a problem file asks for, with everything looked at; ``robot`` stands for the table [robot].
 
     >>> problem = Problem.of_text('''
@@ -74,7 +74,7 @@ def read_plan(problem: Problem, robot: Robot | None = None) -> Planning:
     ... [plan]
     ... control_points = 8
     ... ''')
-    >>> read_plan(problem).solve().valid
+    >>> read_plan(problem).run().valid
     True
     """
     root = problem.root
@@ -89,7 +89,7 @@ def read_plan(problem: Problem, robot: Robot | None = None) -> Planning:
     about |= {"payload": _payloads(root, robot), "relations": _relations(root)}
     about["phases"] = [_phase(part, robot) for part in root.sections("phase")] or None
     goal = _objective(root.section("objective"))
-    output = _output(root)
+    output = Output.read(root, TABLES, (*KINDS, "json"))
     problem.done()
     try:
         plan = Plan(robot, goal, **about)
@@ -97,7 +97,7 @@ def read_plan(problem: Problem, robot: Robot | None = None) -> Planning:
         if isinstance(error, FormatError):
             raise
         raise FormatError(f"{problem.label}: {error}") from None
-    return Planning(title, robot, plan, options, output, tuple(obstacles), problem.notes)
+    return PlanTask(title, robot, plan, options, output, tuple(obstacles), problem.notes)
 
 
 def _told(section: Section, make: Callable[[], Any]) -> Any:
@@ -370,10 +370,3 @@ def _relations(root: Section) -> list[Relation]:
                  part.number("shift", 0.0))
         for part in root.sections("relation")
     ]  # fmt: skip
-
-
-def _output(root: Section) -> Output:
-    section = root.section("output")
-    folder = section.path("folder") if "folder" in section else None
-    tables: Sequence[str] = section.names("tables", list(TABLES), among=(*KINDS, "json"))
-    return Output(folder, tuple(tables), section.flag("figures", True), section.flag("page", True))

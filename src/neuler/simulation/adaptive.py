@@ -22,8 +22,8 @@ from neuler.robot.configuration import quaternions
 from neuler.rollouts.model import Model
 from neuler.rollouts.slides import rough
 from neuler.simulation.audit import Audit
+from neuler.simulation.forces import Forces
 from neuler.simulation.peaks import Peaks
-from neuler.simulation.policy import Policy
 
 Array = NDArray[np.float64]
 
@@ -53,8 +53,8 @@ def solvers() -> Any:
 class Motion:
     """The right-hand side, and what is asked of a state."""
 
-    def __init__(self, robot: Robot, policy: Policy, audit: Audit, peaks: Peaks) -> None:
-        self.robot, self.policy, self.audit, self.peaks = robot, policy, audit, peaks
+    def __init__(self, robot: Robot, forces: Forces, audit: Audit, peaks: Peaks) -> None:
+        self.robot, self.forces, self.audit, self.peaks = robot, forces, audit, peaks
         self.tau: Array | None = None
         """Held; None where the controller is part of the right-hand side."""
         self.lost = False
@@ -68,7 +68,7 @@ class Motion:
 
     def asked(self, t: float, q: Array, qd: Array) -> Array:
         """tau at a state, before limits of effort."""
-        return self.policy.at(t, q, qd, self.policy.memory)[0] if self.tau is None else self.tau
+        return self.forces.at(t, q, qd, self.forces.memory)[0] if self.tau is None else self.tau
 
     def rates(self, q: Array, qd: Array) -> Array:
         """dq/dt."""
@@ -165,7 +165,7 @@ class Adaptive:
         self.states = np.full((len(times), robot.nq + robot.nv + 2), np.nan)
         self.tau = np.full((len(times), robot.nu), np.nan)
         self.y = np.concatenate([*start, np.zeros(2)])
-        self.memory = motion.policy.memory
+        self.memory = motion.forces.memory
         self.done = 0
         """States that were found."""
         self.status, self.joint, self.time = 0, -1, float(times[0])
@@ -174,14 +174,14 @@ class Adaptive:
     @property
     def period(self) -> float | None:
         """Seconds for which tau is held; None for a controller that is part of the right-hand side."""
-        policy = self.motion.policy
-        if policy.control is None:
-            return self.step if policy.series else float(self.times[-1] - self.times[0])
-        if policy.period is None and len(policy.memory):
+        forces = self.motion.forces
+        if forces.control is None:
+            return self.step if forces.series else float(self.times[-1] - self.times[0])
+        if forces.period is None and len(forces.memory):
             raise InputError(
                 "simulate: a controller with memory needs a period (s) where the integrator chooses its steps"
             )
-        return policy.period
+        return forces.period
 
     def go(self) -> None:
         """From the first time to the last, or to an event."""
@@ -201,12 +201,12 @@ class Adaptive:
 
     def _sample(self, t: float, number: int) -> None:
         """Take the controller's forces, which hold from here on."""
-        motion, policy = self.motion, self.motion.policy
+        motion, forces = self.motion, self.motion.forces
         nq, nv = motion.robot.nq, motion.robot.nv
-        if policy.series:
-            tau = policy.given[..., min(number, policy.given.shape[-2] - 1), :]
+        if forces.series:
+            tau = forces.given[..., min(number, forces.given.shape[-2] - 1), :]
         else:
-            tau, self.memory = policy.at(t, self.y[:nq], self.y[nq : nq + nv], self.memory)
+            tau, self.memory = forces.at(t, self.y[:nq], self.y[nq : nq + nv], self.memory)
         if not np.isfinite(tau).all():
             self._stop(CONTROLLER, -1, t)
         motion.tau = np.asarray(tau)

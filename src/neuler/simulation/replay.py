@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.control import Controller
+from neuler.control import CONTROLLERS, Controller
 from neuler.control.tracking import own_coordinates, reference
 from neuler.errors import InputError
 from neuler.motions.motion import Motion
@@ -25,7 +25,6 @@ from neuler.motions.pictures import driven
 from neuler.naming import hint
 from neuler.robot import Robot
 from neuler.simulation.adaptive import METHODS as ADAPTIVE
-from neuler.simulation.problem import CONTROLLERS
 from neuler.simulation.run import Run
 from neuler.simulation.simulator import simulate
 
@@ -108,7 +107,7 @@ def _joined(motion: Motion, runs: Sequence[Run]) -> Run:
     """Runs of several robots, one after the other, as one."""
     first = runs[0]
     found: dict[str, Any] = {"robot": motion.robot, "t": first.t}
-    series = ("q", "qd", "tau", "kinetic", "potential", "work", "other", "gap")
+    series = ("q", "qd", "tau", "kinetic", "potential", "work", "work_of_losses", "gap")
     found |= {name: getattr(first, name) for name in series}
     begin = 0.0
     for before, run in itertools.pairwise(runs):
@@ -116,7 +115,7 @@ def _joined(motion: Motion, runs: Sequence[Run]) -> Run:
         found["t"] = np.concatenate([found["t"], begin + run.t[1:]])
         for name in series:
             values = getattr(run, name)[1:]
-            if name in ("work", "other"):
+            if name in ("work", "work_of_losses"):
                 values = values + found[name][-1]
             found[name] = np.concatenate([found[name], values])
         found |= {"status": run.status, "joint": run.joint, "time": run.time + begin}
@@ -147,7 +146,7 @@ def _compared(motion: Motion, run: Run) -> Run:
     """With the motion as what was asked for, so that the run knows its error."""
     own = own_coordinates(motion.robot)
     goal = motion.at(np.minimum(run.t, motion.duration)).q[:, own.places]
-    return dataclasses.replace(run, goal=goal, led=own)
+    return dataclasses.replace(run, wanted=goal, followed=own)
 
 
 # ---- with feedback -------------------------------------------------------------------------------

@@ -86,20 +86,25 @@ class Run:
     potential: Array
     work: Array
     """Of tau from the start on (J), (..., n); NaN where the audit was left out."""
-    other: Array
+    work_of_losses: Array
     """Work of friction and of external wrenches (J), (..., n)."""
     gap: Array
     """How far loops are open (m, rad), (..., n); zero without loops."""
     loads: Mapping[str, Array] = field(default_factory=dict)
     """By frame: wrenches from outside in the base's axes at its origin, (..., n, 6)."""
-    goal: Array | None = None
-    """Positions that the controller's reference asks for, (n, k), of the coordinates ``led``."""
-    led: Selection | None = None
-    """Which of q these are."""
+    reference: Array | None = None
+    """Positions that the controller's reference asks for, (n, k), of the coordinates ``followed``."""
+    followed: Selection | None = None
+    """The coordinates of q that the controller's reference is of."""
     notes: tuple[str, ...] = ()
     """What is worth knowing."""
     seconds: float = 0.0
     """Wall-clock time (s)."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Of a name that a field had in 0.2, an error that says what it is called now."""
+        now = f"; it is called {_RENAMED[name]!r}" if name in _RENAMED else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{now}", name=name, obj=self)
 
     # ---- rows --------------------------------------------------------------------------------------
 
@@ -164,23 +169,23 @@ class Run:
     @property
     def drift(self) -> Array:
         """What the integrator adds to the energy (J): E - E0 - work of tau, friction and wrenches, (..., n)."""
-        return self.energy - self.energy[..., :1] - self.work - self.other
+        return self.energy - self.energy[..., :1] - self.work - self.work_of_losses
 
     @property
     def relative_drift(self) -> Array:
         """The largest drift of each row, (...), as a share of the energy that moved."""
         moved = np.maximum(_largest(self.kinetic), _largest(self.potential - self.potential[..., :1]))
-        moved = np.maximum(moved, np.maximum(_largest(self.work), _largest(self.other)))
+        moved = np.maximum(moved, np.maximum(_largest(self.work), _largest(self.work_of_losses)))
         return _largest(self.drift) / np.where(moved > 0, moved, 1.0)
 
     @property
     def error(self) -> Array | None:
         """From the reference's positions to the robot's along velocities, (..., n, velocities); None without one."""
-        if self.goal is None or self.led is None:
+        if self.reference is None or self.followed is None:
             return None
         parts, at = [], 0
-        for joint, places, _ in self.led.parts:
-            wanted, here = self.goal[:, at : at + len(places)], self.q[..., list(places)]
+        for joint, places, _ in self.followed.parts:
+            wanted, here = self.reference[:, at : at + len(places)], self.q[..., list(places)]
             parts.append(here - wanted if joint is None else joint.type.difference(wanted, here))
             at += len(places)
         return np.concatenate(parts, axis=-1)
@@ -203,18 +208,18 @@ class Run:
         return {name: column_names(self.robot, Operand(name, (size,))) for name, size in sizes.items()}
 
     @property
-    def led_names(self) -> list[str]:
+    def followed_names(self) -> list[str]:
         """What the numbers of :attr:`error` are called."""
         positions = self.robot.coordinates.names("q")
         found: list[str] = []
-        for joint, places, _ in () if self.led is None else self.led.parts:
+        for joint, places, _ in () if self.followed is None else self.followed.parts:
             found += [positions[places[0]]] if joint is None else coordinate_names(joint, "qd")
         return found
 
     @property
     def units(self) -> dict[str, str]:
         """Units by the names of :attr:`columns`; columns without a unit are absent."""
-        found = {"t": "s", "kinetic": "J", "potential": "J", "work": "J", "other": "J"}
+        found = {"t": "s", "kinetic": "J", "potential": "J", "work": "J", "work_of_losses": "J"}
         for name, called in self.names.items():
             found.update(zip(called, self.robot.coordinates.units(name), strict=True))
         for frame in self.loads:
@@ -235,15 +240,15 @@ class Run:
         for frame, wrench in self.loads.items():
             flat = wrench.reshape(-1, 6)
             found.update({f"load_{frame}_{part}": flat[:, k] for k, part in enumerate(_WRENCH)})
-        found.update({name: getattr(self, name).ravel() for name in ("kinetic", "potential", "work", "other")})
+        found.update({name: getattr(self, name).ravel() for name in ("kinetic", "potential", "work", "work_of_losses")})
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a table: .csv or .parquet with one column per number, .npz with the arrays by their names."""
         arrays: dict[str, NDArray[Any]] = {"t": self.t, **{name: getattr(self, name) for name in _ROWS}}
         arrays.update({f"load_{name}": value for name, value in self.loads.items()})
-        if self.goal is not None:
-            arrays["goal"] = self.goal
+        if self.reference is not None:
+            arrays["reference"] = self.reference
         save_series(path, self.columns, arrays, self.units)
 
     def page(self, path: str | os.PathLike[str], *, title: str | None = None, rows: int = 16) -> None:
@@ -303,12 +308,12 @@ class Run:
         groups = [(name, called, self.robot.coordinates.units(name)) for name, called in self.names.items()]
         curves = [(name, getattr(run, name), called, unit) for name, called, unit in groups]
         asked = None
-        if run.goal is not None and run.led is not None and run.error is not None:
+        if run.reference is not None and run.followed is not None and run.error is not None:
             asked = np.full((len(self.t), self.robot.nq), np.nan)
-            asked[:, run.led.places] = run.goal
+            asked[:, run.followed.places] = run.reference
             rates = dict(zip((name.removeprefix("qd_") for name in self.names["qd"]), curves[1][3], strict=True))
-            lengths = [rates[name].removesuffix("/s") for name in self.led_names]
-            curves.append(("error", run.error, self.led_names, lengths))
+            lengths = [rates[name].removesuffix("/s") for name in self.followed_names]
+            curves.append(("error", run.error, self.followed_names, lengths))
         told = [f"run {', '.join('0' for _ in self.batch)} of {' x '.join(map(str, self.batch))}"] if self.batch else []
         told += [str(event) for event in run.events]
         drawn: Figure = run_figure(self.t, curves, asked, run.energy, run.drift, figure, title="; ".join(told))
@@ -326,7 +331,7 @@ class Run:
         """Plain numbers and texts, ready for JSON; None for what is not finite."""
         rms = self.rms_error
         worst = None if rms is None else rms.reshape(-1, rms.shape[-1]).max(axis=0)
-        errors = None if worst is None else dict(zip(map(shown, self.led_names), map(_plain, worst), strict=True))
+        errors = None if worst is None else dict(zip(map(shown, self.followed_names), map(_plain, worst), strict=True))
         last = np.isfinite(self.energy)
         return {
             "robot": shown(self.robot.name),
@@ -371,8 +376,9 @@ class Run:
         return f"<run of {self.robot.name!r}: {span}, {self.method}{told}{kept}>"
 
 
-_ROWS = ("q", "qd", "tau", "status", "time", "joint", "kinetic", "potential", "work", "other", "gap")
+_ROWS = ("q", "qd", "tau", "status", "time", "joint", "kinetic", "potential", "work", "work_of_losses", "gap")
 """Fields with batch axes."""
+_RENAMED = {"goal": "reference", "led": "followed", "led_names": "followed_names", "other": "work_of_losses"}
 _TOLD = 4
 """Events and notes that a notebook tells."""
 _INLINE = 2_000_000
