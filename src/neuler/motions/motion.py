@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-MOST_ROWS = 10_000_000
-"""Of samples."""
+SAMPLES, MOST_ROWS = 201, 10_000_000
+"""Rows of samples by default, and at most."""
 _AT_ONCE = 8192
 """Times that are evaluated at once, so that little memory is needed."""
 _CACHED = 4
@@ -194,7 +194,7 @@ class Motion:
 
     # ---- samples and files ------------------------------------------------------------------------------------
 
-    def sample(self, step: float | None = None, count: int = 201) -> Samples:
+    def sample(self, step: float | None = None, count: int = SAMPLES) -> Samples:
         """States and forces at ``count`` times from start to end, or every ``step`` seconds and at the end."""
         key = (None if step is None else float(step)) if isinstance(step, int | float | None) else step, count
         cached: dict[Any, Samples] = self.__dict__.setdefault("_samples", {})
@@ -204,7 +204,7 @@ class Motion:
             while len(cached) >= _CACHED:
                 cached.pop(next(iter(cached)))
             cached[key] = Samples(self.robot, t, *self.at(t), tau, rate, force, self.force_names)
-        return cached[key]
+        return cached[key].copy()
 
     def _sample_times(self, step: float | None, count: int) -> Array:
         if step is None:
@@ -216,12 +216,12 @@ class Motion:
         t = np.minimum(np.arange(steps + 1) * step, self.duration)
         return np.append(t, self.duration) if self.duration - t[-1] > 1e-9 * step else t
 
-    def save(self, path: str | os.PathLike[str], step: float | None = None, count: int = 201) -> None:
-        """Write samples: .csv, .parquet or .npz, or .json in the shape of ROS's trajectory_msgs/JointTrajectory.
+    def save(self, path: str | os.PathLike[str], step: float | None = None, count: int | None = None) -> None:
+        """Write samples (201 unless ``step`` or ``count`` is given): .csv, .parquet or .npz, or .json in the shape of ROS's trajectory_msgs/JointTrajectory.
 
         ``neuler.motions.load`` reads .csv and .npz back as a motion.
         """
-        self.sample(step, count).save(path)
+        self.sample(step, SAMPLES if count is None else count).save(path)
 
     @property
     def names(self) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,10 @@ class Samples:
     def arrays(self) -> dict[str, Array]:
         """By name, times first."""
         return {each.name: getattr(self, each.name) for each in fields(self)[1:-1]}
+
+    def copy(self) -> Samples:
+        """The same with arrays of its own."""
+        return replace(self, **{name: values.copy() for name, values in self.arrays.items()})
 
     @property
     def names(self) -> dict[str, list[str]]:

@@ -25,7 +25,6 @@ from neuler.rollouts.model import Model
 from neuler.rollouts.slides import stops
 from neuler.rollouts.stability import warn_if_unstable
 from neuler.rollouts.wrenches import checked_wrenches
-from neuler.tables import take_columns
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -13,10 +13,10 @@ from neuler.compiled import Compiled
 from neuler.errors import InputError
 from neuler.functions.function import Function
 from neuler.functions.tracing import listing_of
-from neuler.inputs import take_columns
 from neuler.robot import Robot
 from neuler.rollouts import arguments
 from neuler.rollouts.controllers import flat_array
+from neuler.tables import take_columns
 from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]

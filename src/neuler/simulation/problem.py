@@ -175,7 +175,7 @@ def _own(coordinates: Selection) -> tuple[list[str], Array]:
 # ---- the reference -------------------------------------------------------------------------------
 
 
-def _reference(root: Section, coordinates: Coordinates) -> Any:
+def _reference(root: Section, coordinates: Selection) -> Any:
     section = root.section("reference")
     names, neutral = _own(coordinates)
     if not section.table:

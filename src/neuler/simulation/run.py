@@ -6,6 +6,8 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.files.series import save_series
+from neuler.motions.motion import Motion
+from neuler.motions.recorded import Recorded
 from neuler.plain import count, number, shown
 from neuler.robot import Robot
 from neuler.robot.columns import column_names
@@ -58,7 +62,7 @@ class Event:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Run(Motion):
     """A simulated motion, or several of them: batch axes (...) lead, then the time.
 
     States after an event are NaN. ``run[k]`` is one row of a batch. ``tau[k]`` is the force applied during the step
@@ -92,7 +96,7 @@ class Run:
     """How far loops are open (m, rad), (..., n); zero without loops."""
     loads: Mapping[str, Array] = field(default_factory=dict)
     """By frame: wrenches from outside in the base's axes at its origin, (..., n, 6)."""
-    reference: Array | None = None
+    wanted: Array | None = None
     """Positions that the controller's reference asks for, (n, k), of the coordinates ``followed``."""
     followed: Selection | None = None
     """The coordinates of q that the controller's reference is of."""
@@ -139,6 +143,38 @@ class Run:
         """Its rows."""
         return (self[k] for k in range(len(self)))
 
+    # ---- at any time -------------------------------------------------------------------------------
+
+    @cached_property
+    def _recorded(self) -> Recorded:
+        """The motion through its states, as far as they are finite."""
+        if self.batch:
+            raise InputError(f"this run has {count(int(np.prod(self.batch)), 'row')}; choose one: run[0]")
+        good = np.isfinite(self.q).all(axis=-1) & np.isfinite(self.qd).all(axis=-1)
+        last = len(self.t) if good.all() else int(np.argmin(good))
+        if last < 2:
+            raise InputError("this run has no two states: it stopped at once, and there is no motion")
+        return Recorded(self.robot, self.t[:last], self.q[:last], self.qd[:last])
+
+    @property
+    def duration(self) -> float:
+        """From the first state to the last that is finite (s); of a single run."""
+        return self._recorded.duration
+
+    @property
+    def knots(self) -> Array:
+        """Times of the states, from 0 on (s)."""
+        return self._recorded.knots
+
+    def evaluate(self, t: Array, order: int) -> list[Array]:
+        """Positions (N, nq) and derivatives up to ``order``, (N, nv) each, at times t (N,) after the start."""
+        return self._recorded.evaluate(t, order)
+
+    def torques(self, t: Array) -> Array:
+        """Forces of the step at times t (N,) after the start, (N, nu)."""
+        step = np.searchsorted(self.knots, np.asarray(t, dtype=float) - 1e-12 * self.duration, side="left")
+        return self.tau[np.clip(step, 1, len(self.knots) - 1)]
+
     # ---- what happened -----------------------------------------------------------------------------
 
     @property
@@ -181,12 +217,12 @@ class Run:
     @property
     def error(self) -> Array | None:
         """From the reference's positions to the robot's along velocities, (..., n, velocities); None without one."""
-        if self.reference is None or self.followed is None:
+        if self.wanted is None or self.followed is None:
             return None
         parts, at = [], 0
         for joint, places, _ in self.followed.parts:
-            wanted, here = self.reference[:, at : at + len(places)], self.q[..., list(places)]
-            parts.append(here - wanted if joint is None else joint.type.difference(wanted, here))
+            goal, here = self.wanted[:, at : at + len(places)], self.q[..., list(places)]
+            parts.append(here - goal if joint is None else joint.type.difference(goal, here))
             at += len(places)
         return np.concatenate(parts, axis=-1)
 
@@ -243,26 +279,37 @@ class Run:
         found.update({name: getattr(self, name).ravel() for name in ("kinetic", "potential", "work", "work_of_losses")})
         return found
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a table: .csv or .parquet with one column per number, .npz with the arrays by their names."""
+    def save(self, path: str | os.PathLike[str], step: float | None = None, count: int | None = None) -> None:
+        """Write a table: .csv or .parquet with one column per number, .npz with the arrays by their names.
+
+        All states with energies and loads are written; with ``step`` (s) or ``count``, samples as of any other motion,
+        also .json for ROS.
+        """
+        if step is not None or count is not None or Path(path).suffix.lower() == ".json":
+            super().save(path, step, count)
+            return
         arrays: dict[str, NDArray[Any]] = {"t": self.t, **{name: getattr(self, name) for name in _ROWS}}
         arrays.update({f"load_{name}": value for name, value in self.loads.items()})
-        if self.reference is not None:
-            arrays["reference"] = self.reference
+        if self.wanted is not None:
+            arrays["wanted"] = self.wanted
         save_series(path, self.columns, arrays, self.units)
 
-    def page(self, path: str | os.PathLike[str], *, title: str | None = None, rows: int = 16) -> None:
-        """Write a page (HTML) that plays the motion; of a batch its first ``rows`` rows."""
+    def page(
+        self, path: str | os.PathLike[str], *, title: str | None = None, speed: float | None = None, rows: int = 16
+    ) -> None:
+        """Write a page (HTML) that plays the motion, at a ``speed`` (1 is real time); of a batch its first ``rows``."""
         from neuler.view.player import play
 
         q, options = self._shown(rows)
+        options |= {} if speed is None else {"speed": speed}
         play(self.robot, self.t, q, path, title=title or f"{self.robot.name}: simulation", **options)
 
-    def player(self, *, height: int = 620, rows: int = 16) -> Inline:
+    def player(self, *, height: int = 620, speed: float | None = None, rows: int = 16) -> Inline:
         """The same page inside a notebook, ``height`` pixels high: the result of a cell plays the motion there."""
         from neuler.view.player import Inline, player
 
         q, options = self._shown(rows)
+        options |= {} if speed is None else {"speed": speed}
         return Inline(player(self.robot, self.t, q, title=f"{self.robot.name}: simulation", **options), height)
 
     def _shown(self, rows: int) -> tuple[Array, dict[str, Any]]:
@@ -296,7 +343,7 @@ class Run:
         player = self.player() if small and len(good) else None
         return motion_html(self.robot, good, facts, told, table, player)
 
-    def plot(self, figure: Figure | None = None) -> Figure:
+    def plot(self, figure: Figure | None = None) -> Figure:  # type: ignore[override]  # it draws no poses
         """Positions, velocities, forces and energy over time: a matplotlib figure. Of a batch, its first row.
 
         Notebooks show it, and ``matplotlib.pyplot.show()`` knows it until ``matplotlib.pyplot.close()``. ``figure``: an
@@ -308,9 +355,9 @@ class Run:
         groups = [(name, called, self.robot.coordinates.units(name)) for name, called in self.names.items()]
         curves = [(name, getattr(run, name), called, unit) for name, called, unit in groups]
         asked = None
-        if run.reference is not None and run.followed is not None and run.error is not None:
+        if run.wanted is not None and run.followed is not None and run.error is not None:
             asked = np.full((len(self.t), self.robot.nq), np.nan)
-            asked[:, run.followed.places] = run.reference
+            asked[:, run.followed.places] = run.wanted
             rates = dict(zip((name.removeprefix("qd_") for name in self.names["qd"]), curves[1][3], strict=True))
             lengths = [rates[name].removesuffix("/s") for name in self.followed_names]
             curves.append(("error", run.error, self.followed_names, lengths))
@@ -378,7 +425,7 @@ class Run:
 
 _ROWS = ("q", "qd", "tau", "status", "time", "joint", "kinetic", "potential", "work", "work_of_losses", "gap")
 """Fields with batch axes."""
-_RENAMED = {"goal": "reference", "led": "followed", "led_names": "followed_names", "other": "work_of_losses"}
+_RENAMED = {"goal": "wanted", "led": "followed", "led_names": "followed_names", "other": "work_of_losses"}
 _TOLD = 4
 """Events and notes that a notebook tells."""
 _INLINE = 2_000_000
