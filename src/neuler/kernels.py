@@ -236,7 +236,7 @@ class Kernel(Compiled):
             return True
         if self.recipe.open_loops:
             return False
-        turns = any(joint.type.quaternion is not None for joint in self.robot.moving_joints)
+        turns = any(entry.quaternion is not None for entry in self.robot.coordinates)
         return bool(self.recipe.may_vanish) or (turns and Operand("q", (self.robot.nq,)) in self.inputs)
 
     def _find_watch(self) -> Watch | LoopWatch | None:
