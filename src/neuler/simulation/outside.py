@@ -13,6 +13,7 @@ from neuler.errors import InputError
 from neuler.functions.function import Function, function
 from neuler.kernels import Kernel
 from neuler.robot import Robot
+from neuler.robot.value import kept
 
 Array = NDArray[np.float64]
 Wrench = Array | Callable[..., Any]
@@ -55,7 +56,7 @@ class Outside:
         return np.broadcast_to(wrench, (*q.shape[:-1], 6))
 
     def _compiled(self, kind: str, frame: str, wrench: Callable[..., Any]) -> Function:
-        made: dict[tuple[str, str], Function] = self.__dict__.setdefault("_made", {})
+        made = _functions(self)
         if (kind, frame) not in made:
             takes: dict[str, Any] = {"t": (), "q": self.robot.nq, "qd": self.robot.nv}
             made[kind, frame] = function(wrench, takes, {"wrench": (6,)}, name="wrench")
@@ -97,3 +98,9 @@ def _checked(robot: Robot, option: str, given: Mapping[str, Any] | None) -> dict
             )
         found[frame] = array
     return found
+
+
+@kept
+def _functions(outside: Outside) -> dict[tuple[str, str], Function]:
+    """By kind and frame, the compiled functions of wrenches."""
+    return {}

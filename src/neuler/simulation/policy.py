@@ -16,6 +16,7 @@ from neuler.functions.function import Function, function
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
 from neuler.robot.coordinates import Selection
+from neuler.robot.value import kept
 from neuler.rollouts.controllers import FORMS, in_full, not_a_pair
 
 Array = NDArray[np.float64]
@@ -102,15 +103,9 @@ class Policy:
         return self.control.coordinates if isinstance(self.control, Controller) else None
 
     @property
+    @kept
     def _function(self) -> Function:
         """The controller compiled by itself."""
-        held = self.__dict__
-        if "_made" not in held:
-            held["_made"] = self._traced()
-        found: Function = held["_made"]
-        return found
-
-    def _traced(self) -> Function:
         control, size = self.control, len(self.memory)
         assert control is not None
         reference = getattr(control, "reference", None)
