@@ -152,7 +152,7 @@ def test_the_store_of_rollouts_is_shared_by_threads(monkeypatch):
         worker.join()
     assert len(found) == 12_000
     assert all(found)
-    assert len(robot.__dict__["rollout kernels"]) == 4
+    assert len(loop.stored_loops(robot)) == 4
     kept = RolloutKernel(models[0], "rk4").shared()
     assert RolloutKernel(models[0], "rk4").shared() is kept
 

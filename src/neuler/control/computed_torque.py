@@ -53,5 +53,5 @@ class ComputedTorque(Controller):
         told = wanted.qdd + self.kd * (wanted.qd - qd) + self.kp * error
         if not self.loose:
             return robot.inverse_dynamics(q, qd, told)
-        moved = np.array([float(j.name not in self.loose) for j in robot.moving_joints for _ in range(j.nv)])
+        moved = np.array([float(entry.name not in self.loose) for entry in robot.coordinates.owners("qd")])
         return moved * robot.hybrid_dynamics(q, qd, moved * told)

@@ -94,15 +94,12 @@ class LQR(Controller):
 
 def _of_tau(robot: Robot) -> list[str]:
     """The joint of every number of tau."""
-    if robot.loops:
-        return list(robot.mobility.active)
-    return [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
+    return [entry.name for entry in robot.coordinates.owners("tau")]
 
 
 def _states(robot: Robot) -> list[str]:
     """The joint of every velocity."""
-    every = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
-    return [every[k] for k in robot.mobility.choice.independent] if robot.loops else every
+    return [entry.name for entry in robot.coordinates.owners("qd")]
 
 
 def _matrix(what: str, name: str, value: Any, size: int) -> Array:

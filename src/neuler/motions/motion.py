@@ -217,9 +217,9 @@ class Motion:
         return np.append(t, self.duration) if self.duration - t[-1] > 1e-9 * step else t
 
     def save(self, path: str | os.PathLike[str], step: float | None = None, count: int | None = None) -> None:
-        """Write samples (201 unless ``step`` or ``count`` is given): .csv, .parquet or .npz, or .json in the shape of ROS's trajectory_msgs/JointTrajectory.
+        """Write samples: .csv, .parquet or .npz, or .json in the shape of ROS's trajectory_msgs/JointTrajectory.
 
-        ``neuler.motions.load`` reads .csv and .npz back as a motion.
+        There are 201 of them unless ``step`` (s) or ``count`` is given. ``neuler.motions.load`` reads .csv and .npz back as a motion.
         """
         self.sample(step, SAMPLES if count is None else count).save(path)
 

@@ -74,7 +74,8 @@ class Samples:
 
     def copy(self) -> Samples:
         """The same with arrays of its own."""
-        return replace(self, **{name: values.copy() for name, values in self.arrays.items()})
+        arrays: dict[str, Any] = {name: values.copy() for name, values in self.arrays.items()}
+        return replace(self, **arrays)
 
     @property
     def names(self) -> dict[str, list[str]]:

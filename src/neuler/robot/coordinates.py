@@ -52,6 +52,11 @@ def slices(joints: Sequence[Joint]) -> Iterator[tuple[Joint, slice, slice]]:
         q, v = q + kind.nq, v + kind.nv
 
 
+def sizes(joints: Sequence[Joint]) -> tuple[int, int]:
+    """How many positions and how many velocities joints have together."""
+    return sum(joint.nq for joint in joints), sum(joint.nv for joint in joints)
+
+
 def names(joint: Joint, what: str, between: str = "_") -> list[str]:
     """The names of a joint's numbers in q, qd or tau: its own, with a part behind it where it has several.
 

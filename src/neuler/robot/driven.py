@@ -127,12 +127,9 @@ class Driven:
         [[0.0, 0.0, 50.0]]
         """
         robot = cast("Robot", self)
-        places: dict[str, int] = {}
-        first = 0
-        for joint in robot.moving_joints:
-            places[joint.series[0] if joint.series else joint.name] = first  # theta stands after its joint
-            first += joint.nv
-        found = np.zeros((len(robot.motors), first))
+        table = robot.coordinates
+        places = {entry.drives or entry.name: entry.v.start for entry in table}  # theta stands after its joint
+        found = np.zeros((len(robot.motors), table.velocities))
         for row, motor in zip(found, robot.motors, strict=True):
             for name, ratio in motor.ratios.items():
                 row[places[name]] = ratio
@@ -172,8 +169,7 @@ class Driven:
         robot = cast("Robot", self)
         if not robot.motors:
             raise RobotError(f"robot {robot.name!r} has no motors; robot.replace(motors=[...]) gives it some")
-        matrix = robot.transmission_matrix
-        return matrix[:, list(robot.mobility.active_numbers)] if robot.loops else matrix
+        return robot.transmission_matrix[:, list(robot.coordinates.active)]
 
 
 def _numbers(verb: str, name: str, values: ArrayLike, length: int) -> Array:

@@ -176,7 +176,7 @@ def _refuse_stops(called: str, model: Model) -> None:
         return
     served = {number for number, _, _ in stops(model)}
     refused = [joint for number, (_, joint) in enumerate(limited(model)) if number not in served]
-    refused += [k for k, joint in enumerate(model.robot.moving_joints) if joint.type.quaternion is not None]
+    refused += [entry.number for entry in model.robot.coordinates if entry.quaternion is not None]
     for k in refused:
         ends = model.robot.coordinate_limits[k]
         if np.isfinite([ends.lower, ends.upper]).any():

@@ -61,9 +61,15 @@ class Motion:
         """Whether the controller gave something that is not finite, since this was last set back."""
         self.rough = bool(rough(Model(robot)))
         """Whether dry friction jumps at rest, where no step of such an integrator is small enough."""
-        self.plain, self.turning = _places(robot)
-        slots = {joint.name: slot for joint, slot in _velocity_slots(robot.tree)}
-        self.own = np.array([k for joint in robot.moving_joints for k in slots[joint.name]], dtype=int)
+        plain = [entry for entry in robot.coordinates if entry.quaternion is None]
+        self.plain = (
+            np.array([k for entry in plain for k in entry.positions], dtype=int),
+            np.array([k for entry in plain for k in entry.velocities], dtype=int),
+        )
+        """Numbers of positions and of the velocities that are their rates."""
+        self.turning = [entry for entry in robot.coordinates if entry.quaternion is not None]
+        tree = robot.tree.coordinates
+        self.own = np.array([k for entry in robot.coordinates for k in tree[entry.name].velocities], dtype=int)
         """Which velocities of the tree belong to joints with positions in q."""
 
     def asked(self, t: float, q: Array, qd: Array) -> Array:
@@ -76,8 +82,8 @@ class Motion:
             qd = self.robot.tree_motion.ufunc(q, qd, np.zeros(self.robot.nv))[0][self.own]
         found = np.empty(self.robot.nq)
         found[self.plain[0]] = qd[self.plain[1]]
-        for joint, x, v in self.turning:
-            found[x] = joint.type.rates(q[x].tolist(), qd[v].tolist())
+        for entry in self.turning:
+            found[entry.q] = entry.kind.rates(q[entry.q].tolist(), qd[entry.v].tolist())
         return found
 
     def __call__(self, t: float, y: Array) -> Array:
@@ -113,39 +119,13 @@ class Motion:
             return (SINGULAR if robot.loops else NOT_FINITE), -1
         qd = y[nq : nq + robot.nv]
         if float(qd @ qd) >= FASTEST**2:
-            own = robot.mobility.choice.independent if robot.loops else range(robot.nv)
-            every = [k for k, joint in enumerate(robot.moving_joints) for _ in range(joint.nv)]
-            return DIVERGED, every[own[int(np.argmax(np.abs(qd)))]]
+            return DIVERGED, robot.coordinates.owners("qd")[int(np.argmax(np.abs(qd)))].number
         if limits:
-            at = 0
-            for k, (joint, bound) in enumerate(zip(robot.moving_joints, robot.coordinate_limits, strict=True)):
-                part = y[at : at + joint.nq]
-                if joint.type.quaternion is None and ((part < bound.lower) | (part > bound.upper)).any():
-                    return LIMIT, k
-                at += joint.nq
+            for entry in robot.coordinates:
+                part, bound = y[entry.q], entry.limits
+                if entry.quaternion is None and ((part < bound.lower) | (part > bound.upper)).any():
+                    return LIMIT, entry.number
         return 0, -1
-
-
-def _velocity_slots(robot: Robot) -> list[tuple[Any, range]]:
-    found, at = [], 0
-    for joint in robot.moving_joints:
-        found.append((joint, range(at, at + joint.nv)))
-        at += joint.nv
-    return found
-
-
-def _places(robot: Robot) -> tuple[tuple[Array, Array], list[tuple[Any, slice, slice]]]:
-    """Numbers of positions and velocities whose rates are the velocities; and joints with quaternions, one by one."""
-    plain: tuple[list[int], list[int]] = ([], [])
-    turning, q = [], 0
-    for joint, v in _velocity_slots(robot):
-        if joint.type.quaternion is None:
-            plain[0].extend(range(q, q + joint.nq))
-            plain[1].extend(v)
-        else:
-            turning.append((joint, slice(q, q + joint.nq), slice(v.start, v.stop)))
-        q += joint.nq
-    return (np.array(plain[0], dtype=int), np.array(plain[1], dtype=int)), turning
 
 
 class Adaptive:

@@ -268,10 +268,9 @@ class Fixed:
         self.memory[rows] = after
         bad = rows[~np.isfinite(tau).all(axis=-1)]
         self.status[bad], self.ended[bad] = CONTROLLER, step
-        owners = [k for k, joint in enumerate(self.robot.moving_joints) for _ in range(joint.nv)]
-        numbers = self.robot.mobility.active_numbers if self.robot.loops else range(len(owners))
+        owners = self.robot.coordinates.owners("tau")
         for row in bad:
-            self.joint[row] = owners[list(numbers)[int(np.argmin(np.isfinite(given[row])))]]
+            self.joint[row] = owners[int(np.argmin(np.isfinite(given[row])))].number
         return given
 
 

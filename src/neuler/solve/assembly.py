@@ -18,6 +18,7 @@ from neuler.kernels import Kernel
 from neuler.robot import Joint, Robot
 from neuler.robot.configuration import length_instead_of_one, listed, no_rotation, quaternions, ways
 from neuler.robot.coordinates import slices
+from neuler.robot.value import kept
 from neuler.structure.mobility import velocity_numbers
 from neuler.tables import take_columns
 
@@ -163,11 +164,11 @@ class _Solver:
         chosen = (independent,) if isinstance(independent, str) else independent
         if chosen is not None and not (isinstance(chosen, list | tuple) and all(isinstance(x, str) for x in chosen)):
             raise InputError(f"assemble: independent must be names of joints, got {independent!r}")
-        kept = robot.__dict__.setdefault("_solvers", {})  # as the verbs are
+        solvers = _solvers(robot)
         key = None if chosen is None else tuple(chosen)
-        if key not in kept:
-            kept[key] = cls._made(robot, key)
-        return replace(kept[key], tolerance=float(tolerance), most=operator.index(most))
+        if key not in solvers:
+            solvers[key] = cls._made(robot, key)
+        return replace(solvers[key], tolerance=float(tolerance), most=operator.index(most))
 
     @classmethod
     def _made(cls, robot: Robot, chosen: tuple[str, ...] | None) -> _Solver:
@@ -355,6 +356,12 @@ class _Solver:
             turn = q[:, first : first + 4]
             turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
         return q
+
+
+@kept
+def _solvers(robot: Robot) -> dict[tuple[str, ...] | None, _Solver]:
+    """By the names of what is independent; None for the robot's own."""
+    return {}
 
 
 def _closed_if(found: Assembly, wanted: NDArray[np.bool_]) -> Assembly:

@@ -154,7 +154,7 @@ def nearby(robot: Robot, numbers: Numbers) -> list[Array]:
 
 
 def _all_free(robot: Robot) -> Mobility:
-    names = tuple(joint.name for joint in robot.moving_joints for _ in range(joint.nv))
+    names = tuple(entry.name for entry in robot.coordinates.owners("qd", every=True))
     every, n = tuple(range(len(names))), len(names)
     reference = tuple(neutral_positions(robot).tolist())
     return Mobility(reference, 0, 0, n, (), (), robot.joint_names, names, n, Choice(every, (), ()), every, np.eye(n))
@@ -202,7 +202,7 @@ def _analyse(robot: Robot) -> tuple[Array, Mobility]:
 def _active(robot: Robot, numbers: Numbers, reference: Array) -> list[int]:
     """Numbers of the velocities whose forces stand in tau: of joints that no loop moves all, else the driven ones."""
     moved = {k for row in numbers.constraints.jacobian(reference.tolist()) for k in row}
-    roles = [joint.role for joint in robot.moving_joints for _ in range(joint.nv)]
+    roles = [entry.joint.role for entry in robot.coordinates.owners("qd", every=True)]
     return [k for k, role in enumerate(roles) if role == "driven" or k not in moved]
 
 
@@ -217,15 +217,15 @@ def choose(robot: Robot, facts: Mobility, named: Sequence[str] | None = None, *,
     names = robot.independent if named is None else tuple(named)
     if names is None:
         first = list(facts.active_numbers)
-        sprung = {joint.series[0] for joint in robot.moving_joints if joint.series is not None}
-        owners = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
+        sprung = {entry.drives for entry in robot.coordinates if entry.elastic}
+        owners = [entry.name for entry in robot.coordinates.owners("qd", every=True)]
         order = first + sorted((k for k in every if k not in first), key=lambda k: owners[k] not in sprung)
         chosen = [first[k] for k in _pivots(facts.motions[first], facts.freedoms, 1.0)]
         if len(chosen) < facts.freedoms:
             chosen = _filled(facts, chosen, order)
         picked = tuple(sorted(chosen))
     else:
-        shafts = [joint.name for joint in robot.moving_joints if joint.series is not None and joint.name not in names]
+        shafts = [entry.name for entry in robot.coordinates if entry.elastic and entry.name not in names]
         numbers = [k for k, _ in velocity_numbers(robot, (*names, *shafts))]
         decided = _pivots(facts.motions[numbers], facts.freedoms, 1.0)  # a basis: its columns have the length one
         if len(decided) < facts.freedoms:

@@ -71,12 +71,11 @@ def random_motion(robot: Robot, states: int, seed: int) -> tuple[Array, Array, A
     """q, qd, qdd."""
     rng = np.random.default_rng(seed)
     few = robot.random_configuration(rng, min(states, 64) if robot.loops else states)
-    each = zip(robot.moving_joints, robot.coordinate_limits, strict=True)
     fastest = np.array([
-        limits.velocity if 0.0 < limits.velocity < np.inf else SPEED[turns]
-        for joint, limits in each
-        for turns in joint.type.turns
-    ])[list(robot.mobility.choice.independent)]  # fmt: skip
+        entry.limits.velocity if 0.0 < entry.limits.velocity < np.inf else SPEED[turns]
+        for entry in robot.coordinates
+        for turns in entry.turns
+    ])[list(robot.coordinates.independent)]  # fmt: skip
     qd, qdd = rng.uniform(-1.0, 1.0, (2, states, robot.nv)) * fastest
     return np.resize(few, (states, robot.nq)), qd, qdd / RISE
 
