@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
+from neuler.inputs import array
 from neuler.robot import Joint, Robot, Transform
 from neuler.robot.kinds.quaternions import conjugate, product, rotated
 from neuler.robot.transform import quaternion
@@ -133,13 +134,7 @@ class Layout:
         return list(zip(self.robot.moving_joints, _own_slots(self.robot), self.slots, strict=True))
 
     def _taken(self, name: str, values: ArrayLike, size: int) -> Array:
-        try:
-            found = np.asarray(values, dtype=float)
-        except (TypeError, ValueError):
-            raise InputError(f"layouts.{self.library}: {name} must be an array of real numbers") from None
-        if found.ndim == 0 or found.shape[-1] != size:
-            raise InputError(f"layouts.{self.library}: expected {name} with last axis {size}, got shape {found.shape}")
-        return found
+        return array(f"layouts.{self.library}", name, values, (size,))
 
     def _seat(self, joint: Joint) -> Transform | None:
         """Of a free joint, in the base frame, where the other library counts positions from there; else None."""

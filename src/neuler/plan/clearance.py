@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 
 from neuler import math as nm
 from neuler.errors import InputError
+from neuler.inputs import number, vector
 from neuler.naming import hint
 
 Vec3 = tuple[float, float, float]
@@ -195,7 +196,7 @@ def clearance(
     pairs = _pairs(mine, own)
     if not walls and not pairs:
         raise InputError("clearance: there is nothing to keep clear of; give obstacles, or own pairs of frames")
-    return Clearance(mine, walls, _number("clearance", "margin", margin), pairs)
+    return Clearance(mine, walls, number("clearance: margin", margin), pairs)
 
 
 def _pairs(balls: tuple[Ball, ...], own: Any) -> tuple[tuple[int, int], ...]:
@@ -277,29 +278,10 @@ def _name(what: str, name: object) -> str:
     return name
 
 
-def _number(what: str, name: str, value: object) -> float:
-    try:
-        found = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        found = np.nan
-    if not np.isfinite(found):
-        raise InputError(f"{what}: {name} must be a finite number (m), got {value!r:.80}")
-    return found
-
-
 def _radius(what: str, value: object) -> float:
-    found = _number(what, "radius", value)
-    if found < 0.0:
-        raise InputError(f"{what}: radius must not be negative (m), got {found:g}")
-    return found
+    return number(f"{what}: radius", value, least=0.0, unit="m")
 
 
 def _point(what: str, name: str, value: ArrayLike) -> Vec3:
-    try:
-        found = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        found = np.zeros(0)
-    if found.shape != (3,) or not np.isfinite(found).all():
-        raise InputError(f"{what}: {name} must be three finite numbers, got {value!r:.80}")
-    x, y, z = found.tolist()
+    x, y, z = vector(f"{what}: {name}", value, 3).tolist()
     return (x, y, z)
