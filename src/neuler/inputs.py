@@ -216,7 +216,7 @@ def names(what: str, value: Any) -> tuple[str, ...]:
     return found
 
 
-def named(what: str, value: Any) -> dict[str, Any]:
+def named(what: str, value: Any, *, error: type[NeulerError] = InputError) -> dict[str, Any]:
     """Values by name; None is none of them.
 
     >>> named("rollout: loads", None)
@@ -225,7 +225,7 @@ def named(what: str, value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise InputError(f"{what} must map names to values, {{'tool0': ...}}, got {type(value).__name__}")
+        raise error(f"{what} must map names to values, {{'tool0': ...}}, got {type(value).__name__}")
     return dict(value)
 
 
