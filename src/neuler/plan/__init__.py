@@ -10,7 +10,7 @@ True
 """
 
 from neuler import optimize as _optimize  # noqa: F401  (says what to install where SciPy is missing)
-from neuler.plan.clearance import Ball, Capsule, HalfSpace, Sphere
+from neuler.plan.clearance import Ball, Box, Capsule, HalfSpace, Sphere
 from neuler.plan.conditions import Boundary, Phase, Via
 from neuler.plan.measures import (
     Limit,
@@ -53,10 +53,10 @@ from neuler.plan.relations import Mirror, Relation, exchanges, mirrors, repeats
 from neuler.timing import Path, TimedPath, scale_time, time_path
 
 __all__ = [
-    "Ball", "Boundary", "Capsule", "HalfSpace", "Limit", "Measure", "Mirror", "Objective", "Path", "Payload", "Phase",
-    "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "acceleration", "acceleration_effort", "at_end",
-    "clear_of", "duration", "effort", "energy", "exchanges", "force_effort", "frame_position", "integral", "jerk",
-    "jerk_effort", "joint_force", "joint_moment", "limit", "loop_position", "loop_velocity", "measure", "mirrors",
-    "peak", "peak_joint_force", "position", "power", "repeats", "scale_time", "time_path", "torque", "torque_rate",
-    "torque_rate_effort", "velocity", "within",
+    "Ball", "Boundary", "Box", "Capsule", "HalfSpace", "Limit", "Measure", "Mirror", "Objective", "Path", "Payload",
+    "Phase", "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "acceleration", "acceleration_effort",
+    "at_end", "clear_of", "duration", "effort", "energy", "exchanges", "force_effort", "frame_position", "integral",
+    "jerk", "jerk_effort", "joint_force", "joint_moment", "limit", "loop_position", "loop_velocity", "measure",
+    "mirrors", "peak", "peak_joint_force", "position", "power", "repeats", "scale_time", "time_path", "torque",
+    "torque_rate", "torque_rate_effort", "velocity", "within",
 ]  # fmt: skip
