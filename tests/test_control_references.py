@@ -65,12 +65,12 @@ def test_any_function_of_time_and_inside_others():
 
 def test_bad_references():
     for make, message in [
-        (lambda: constant([np.nan]), "constant: q must be finite numbers"),
-        (lambda: constant("here"), "constant: q must be finite numbers"),
+        (lambda: constant([np.nan]), "constant: q must be a list of finite numbers"),
+        (lambda: constant("here"), "constant: q must be a list of finite numbers"),
         (lambda: sines([1, 2], [1, 2, 3]), r"sines: one number or as many.*amplitude \(2,\), frequency \(3,\)"),
         (lambda: quintic([0, 1], [1], 1.0), "start and end must have one length, got 2 and 1"),
-        (lambda: quintic([0], [1], 0.0), "duration must be positive"),
-        (lambda: quintic([0], [1], np.nan), "duration must be a finite number"),
+        (lambda: quintic([0], [1], 0.0), "duration must be above zero"),
+        (lambda: quintic([0], [1], np.nan), "duration must be finite, got nan"),
         (lambda: table([0, 1], [[0], [1], [2]]), r"\(points, joints\) with 2 points, got shape \(3, 1\)"),
         (lambda: Reference(lambda t: np.eye(2) * t), "positions must be an array with one axis"),
         (lambda: Reference(lambda t: t, order=9), "order must be a whole number from 0 to 8"),

@@ -340,7 +340,7 @@ def test_bad_input():
     for target, message in [
         (np.eye(3), r"homogeneous matrices \(4, 4\), got shape \(3, 3\); orientation=False takes positions alone"),
         (np.eye(4)[:3], r"homogeneous matrices \(4, 4\), got shape \(3, 4\)"),
-        ("here", "pose must be an array of real numbers"),
+        ("here", "pose must be real numbers"),
         (2 * np.eye(4), "no homogeneous matrix: its rotation must be orthogonal"),
         (mirrored, "right-handed"),
         (np.full((4, 4), np.nan), "must be finite"),
@@ -350,9 +350,9 @@ def test_bad_input():
     for options, message in [
         ({"orientation": False}, r"positions with last axis 3 \(m\), got shape \(4, 4\)"),
         ({"orientation": 1}, "orientation must be True or False"),
-        ({"tolerance": 0.0}, "tolerance must be a positive number"),
-        ({"iterations": 0}, "iterations must be a whole number from 1 on, got 0"),
-        ({"starts": -1}, "starts must be a whole number from 0 on"),
+        ({"tolerance": 0.0}, r"tolerance must be above zero \(m, rad\)"),
+        ({"iterations": 0}, "iterations must be a whole number, 1 or more, got 0"),
+        ({"starts": -1}, "starts must be a whole number, 0 or more"),
         ({"joints": "joint9"}, "no moving joint 'joint9'; did you mean"),
         ({"joints": ()}, "joints must be names"),
         ({"frame": "base"}, "no joint that may move moves 'base'"),
@@ -444,6 +444,7 @@ def test_open_guesses_and_platforms():
 def test_numbers_that_are_not_real():
     robot = neuler.robots.puma560()
     goal = poses(robot, np.full(6, 0.3), "link6")
-    for bad in (goal + 0j, np.ma.masked_array(goal, mask=goal > 0.9)):
-        with pytest.raises(InputError, match="pose must be an array of real numbers"):
+    masked = np.ma.masked_array(goal, mask=goal > 0.9)
+    for bad, message in ((goal + 0j, "pose must be real numbers, got complex numbers"), (masked, "is a masked array")):
+        with pytest.raises(InputError, match=message):
             robot.inverse_kinematics(bad)

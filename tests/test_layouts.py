@@ -171,7 +171,7 @@ def test_joints_that_follow_others_have_no_numbers_in_either_library():
         (lambda: layouts.pinocchio(TWO, fake(("joint1", 4, 3), ("joint2", 1, 1))), "revolute here, and has 4"),
         (lambda: layouts.pinocchio(TWO, fake(("joint1", 1, 1))), "no joint 'joint2'"),
         (lambda: layouts.pinocchio(TWO).q([0.0]), r"expected q with last axis 2, got shape \(1,\)"),
-        (lambda: layouts.pinocchio(TWO).v(["x", 0], [0, 0]), "v must be an array of real numbers"),
+        (lambda: layouts.pinocchio(TWO).v(["x", 0], [0, 0]), "v must be real numbers"),
         (lambda: layouts.mujoco(TWO.with_free_base()).v(np.zeros((2, 8)), np.zeros((3, 9))), "do not broadcast"),
         (lambda: layouts.pinocchio(robots.four_bar()), "robot 'four_bar' has loops, .* take the layout of robot.tree"),
         (lambda: layouts.mujoco(robots.delta()), "robot 'delta' has loops"),

@@ -106,7 +106,7 @@ def test_sides_of_gears_explain_themselves():
     robot = motor_robot(0)
     with pytest.raises(neuler.InputError, match="last axis"):
         robot.motor_torques([1.0])
-    with pytest.raises(neuler.InputError, match="regular array"):
+    with pytest.raises(neuler.InputError, match="torques must be real numbers"):
         robot.output_torques(["a"] * 4)
 
 

@@ -260,7 +260,7 @@ def test_a_reference_out_of_reach():
     [
         ([0, 0, -0.52, 0], InputError, r"expected pose with last axis 3 \(x, y, z\), got shape \(4,\)"),
         (3.0, InputError, r"expected pose with last axis 3 .*, got shape \(\)"),
-        ("here", InputError, r"pose must be an array of numbers, got 'here'"),
+        ("here", InputError, r"pose must be real numbers, got values of type <U4"),
         ([0, 0, np.nan], InputError, r"must be finite"),
         ([0, 0, -3.0], RobotError, r"robot 'delta': its loops cannot be closed at this position"),
     ],

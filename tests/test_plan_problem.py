@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import neuler
-from neuler import FormatError, plan
+from neuler import FormatError, Transform, plan
 from neuler.files.problems import Problem
 from neuler.plan.problem import read_plan
 
@@ -168,6 +168,12 @@ radius = 0.1
 kind = "half_space"
 point = [0.0, -2.0, 0.0]
 normal = [0.0, 1.0, 0.0]
+[[obstacle]]
+kind = "box"
+name = "crate"
+center = [-0.9, 0.0, 0.1]
+size = [0.2, 0.3, 0.4]
+rpy = [0.0, 0.0, 0.5]
 [[ball]]
 frame = "tool"
 radius = 0.02
@@ -180,7 +186,8 @@ margin = 0.01
     x = 0.4 * np.cos(q[:, 0]) + 0.4 * np.cos(q.sum(axis=1))
     y = 0.4 * np.sin(q[:, 0]) + 0.4 * np.sin(q.sum(axis=1))
     assert np.hypot(x - 0.62, y + 0.05).min() > 0.13 - 1e-6
-    assert len(found.scenery) == 3
+    assert len(found.scenery) == 4
+    assert found.scenery[3] == plan.Box((-0.9, 0.0, 0.1), (0.2, 0.3, 0.4), Transform.rot_z(0.5).rotation, "crate")
     figure = found.figures()["motion"]
     assert len(figure.axes[0].collections) > 5
 
@@ -283,6 +290,8 @@ def test_the_other_reading_is_the_robot_without_an_offset():
         ('[[goal.pose]]\nframe = "tool"\nposition = [0, 0, 0]\nquaternion = [0, 0, 0, 2]', "of length one"),
         ('[[goal.pose]]\nframe = "tool"\nposition = [0, 0, 0]\nrpy = [0, 0, 0]\nquaternion = [0, 0, 0, 1]', "keep one"),
         ('[[obstacle]]\nkind = "sphere"\ncenter = [0, 0, 0]\nradius = 0.1', "expected tables [[ball]]"),
+        ('[[obstacle]]\nkind = "box"\ncenter = [0, 0, 0]\nsize = [1, 1, 0]', "size must be three edges above zero"),
+        ('[[obstacle]]\nkind = "box"\ncenter = [0, 0, 0]', "size"),
         ('[[obstacle]]\nkind = "cube"', "there is no 'cube'"),
         ('[[ball]]\nframe = "tool"\nradius = 0.0', "positive number"),
         ('[output]\ntables = ["xls"]', "there is no 'xls'"),

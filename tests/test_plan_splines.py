@@ -220,13 +220,13 @@ def test_mirrored_needs_breaks_that_repeat():
         (lambda: bs.basis(bs.clamped(5, 3), 3, [-0.1]), "shares from 0 to 1"),
         (lambda: bs.basis(bs.clamped(5, 3), 3, [np.nan]), "points must be a list of finite numbers"),
         (lambda: bs.basis(bs.clamped(5, 3), 3, [[0.1]]), "points must be a list"),
-        (lambda: bs.basis(bs.clamped(5, 3), 3, [0.5], order=-1), "order must be a whole number, at least 0"),
+        (lambda: bs.basis(bs.clamped(5, 3), 3, [0.5], order=-1), "order must be a whole number, 0 or more"),
         (lambda: bs.basis(bs.clamped(5, 3), 3, [0.5], side="both"), "side must be 'left' or 'right'"),
         (lambda: bs.basis([0, 0, 0.6, 0.5, 1, 1], 1, [0.5]), "must not decrease, got 0.6 before 0.5"),
         (lambda: bs.basis([0, 0, 1], 1, [0.5]), "needs at least 4 knots, got 3"),
         (lambda: bs.basis([0, 0, 0, 1, 1, 1], 1, [0.5]), "may stand 2 times at most, 0 stands 3 times"),
         (lambda: bs.basis([0, 0, 2, 2], 1, [0.5]), "knots must span 0 to 1"),
-        (lambda: bs.gauss(bs.clamped(5, 3), 0), "count must be a whole number, at least 1"),
+        (lambda: bs.gauss(bs.clamped(5, 3), 0), "count must be a whole number, 1 or more"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_by_name(call, message):

@@ -31,6 +31,7 @@ _VERBS = {
     "computeABADerivatives": "forward_dynamics_sensitivities(q, qd, tau)",
     "randomConfiguration": "random_configuration(seed)",
     "getFrameId": "locate(frame); frames are named, not numbered, here",
+    "buildReducedModel": "with_fixed({joint: position})",
     # Robotics Toolbox
     "rne": "inverse_dynamics(q, qd, qdd)",
     "accel": "forward_dynamics(q, qd, tau)",

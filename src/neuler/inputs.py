@@ -5,7 +5,7 @@ made or a file is read they are given ``error=RobotError`` or ``error=FormatErro
 
 >>> number("quintic: duration", 0.0, above=0.0)
 Traceback (most recent call last):
-neuler.errors.InputError: quintic: duration must be above 0, got 0.0
+neuler.errors.InputError: quintic: duration must be above zero, got 0.0
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def number(
     """One real number, finite unless ``finite`` is False, greater than ``above``, not less than ``least``.
 
     NaN is refused always. Minus zero is returned as zero, so that equal values have equal hashes. ``unit`` is shown in
-    the messages about bounds: "must be above 0 (s)".
+    the messages about bounds: "must be above zero (s)".
 
     >>> number("mass", 2), number("lower", float("-inf"), finite=False)
     (2.0, -inf)
@@ -66,9 +66,9 @@ def number(
         raise error(f"{what} must be finite, got {found}")
     shown = f" ({unit})" * bool(unit)
     if above is not None and not found > above:
-        raise error(f"{what} must be above {above:g}{shown}, got {told(value)}")
+        raise error(f"{what} must be above {above or 'zero'}{shown}, got {told(value)}")
     if least is not None and not found >= least:
-        raise error(f"{what} must be {f'{least:g} or more' if least else 'not negative'}{shown}, got {told(value)}")
+        raise error(f"{what} must {f'be {least:g} or more' if least else 'not be negative'}{shown}, got {told(value)}")
     return found + 0.0
 
 
@@ -154,14 +154,14 @@ def vector(what: str, value: Any, size: int, *, error: type[NeulerError] = Input
     return found + 0.0
 
 
-def row(what: str, value: Any, *, error: type[NeulerError] = InputError) -> Array:
-    """A list of finite numbers, (n,), with at least one.
+def row(what: str, value: Any, least: int = 1, *, error: type[NeulerError] = InputError) -> Array:
+    """A list of finite numbers, (n,), at least so many.
 
     >>> row("B-spline: knots", [0, 0, 1, 1]).tolist()
     [0.0, 0.0, 1.0, 1.0]
     """
     found = real(value)
-    if found is None or found.ndim != 1 or not len(found) or not np.isfinite(found).all():
+    if found is None or found.ndim != 1 or len(found) < least or not np.isfinite(found).all():
         raise error(f"{what} must be a list of finite numbers, got {told(value)}")
     return found + 0.0
 
@@ -216,7 +216,7 @@ def names(what: str, value: Any) -> tuple[str, ...]:
     return found
 
 
-def named(what: str, value: Any) -> dict[str, Any]:
+def named(what: str, value: Any, *, error: type[NeulerError] = InputError) -> dict[str, Any]:
     """Values by name; None is none of them.
 
     >>> named("rollout: loads", None)
@@ -225,7 +225,7 @@ def named(what: str, value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise InputError(f"{what} must map names to values, {{'tool0': ...}}, got {type(value).__name__}")
+        raise error(f"{what} must map names to values, {{'tool0': ...}}, got {type(value).__name__}")
     return dict(value)
 
 

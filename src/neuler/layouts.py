@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
+from neuler.inputs import array
 from neuler.robot import Joint, Robot, Transform
 from neuler.robot.coordinates import Entry, slices
 from neuler.robot.kinds.quaternions import conjugate, product, rotated
@@ -134,13 +135,7 @@ class Layout:
         return [(mine.joint, mine, slot) for mine, slot in zip(self.robot.coordinates, self.slots, strict=True)]
 
     def _taken(self, name: str, values: ArrayLike, size: int) -> Array:
-        try:
-            found = np.asarray(values, dtype=float)
-        except (TypeError, ValueError):
-            raise InputError(f"layouts.{self.library}: {name} must be an array of real numbers") from None
-        if found.ndim == 0 or found.shape[-1] != size:
-            raise InputError(f"layouts.{self.library}: expected {name} with last axis {size}, got shape {found.shape}")
-        return found
+        return array(f"layouts.{self.library}", name, values, (size,))
 
     def _seat(self, joint: Joint) -> Transform | None:
         """Of a free joint, in the base frame, where the other library counts positions from there; else None."""

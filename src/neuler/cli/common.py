@@ -118,7 +118,7 @@ def _values(path: str) -> list[tuple[str, float]]:
     """Symbols from a file of lines D3 = 0.45 (TOML), or from a JSON object."""
     from neuler.files.problems import LARGEST, Problem
     from neuler.formats.source import check_size
-    from neuler.robot.numbers import told
+    from neuler.inputs import told
 
     with open(path, "rb") as file:
         data = file.read(LARGEST + 1)

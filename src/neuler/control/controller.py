@@ -6,7 +6,6 @@ operations become part of the function that calls it: a rollout, a cost, another
 
 from __future__ import annotations
 
-import math
 import pickle
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -20,6 +19,7 @@ from neuler.control.coordinates import split
 from neuler.control.references import Reference
 from neuler.errors import InputError
 from neuler.functions.function import Function, function
+from neuler.inputs import number
 from neuler.robot import Robot
 from neuler.robot.columns import entry_names
 from neuler.robot.coordinates import Selection
@@ -196,15 +196,7 @@ class Controller:
     # ---- what it is given ------------------------------------------------------------------------------
 
     def _checked_period(self, period: float | None) -> float | None:
-        if period is None:
-            return None
-        try:
-            found = float(period)
-        except (TypeError, ValueError):
-            found = math.nan
-        if not 0 < found < math.inf:
-            raise InputError(f"{self.name}: period must be a positive time (s) or None, got {period!r}")
-        return found
+        return None if period is None else number(f"{self.name}: period", period, above=0.0, unit="s")
 
     def _checked_reference(self, reference: Any) -> Callable[[Any], Any] | None:
         if reference is None or not self.reference_sizes:

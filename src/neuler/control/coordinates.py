@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuler.errors import InputError, RobotError
+from neuler.inputs import real, told
 from neuler.plain import degrees
 from neuler.robot import Robot
 from neuler.robot.coordinates import Selection
@@ -46,25 +47,12 @@ def refuse_undriven(robot: Robot, what: str, remedy: str, besides: Sequence[str]
 
 def gains(what: str, name: str, value: Any, size: int, *, zero: bool = False) -> np.ndarray:
     """A number for every velocity, from one or from as many: positive, or (``zero``) not negative."""
-    try:
-        found = np.asarray(value, dtype=float)
-        spread = np.broadcast_to(found, (size,)).copy()
-    except (TypeError, ValueError):
-        raise InputError(f"{what}: {name} must be a number or {size} of them, got {value!r:.80}") from None
-    if not np.isfinite(spread).all() or (spread < 0).any() or (not zero and not spread.all()):
-        raise InputError(f"{what}: {name} must be {'not negative' if zero else 'positive'}, got {value!r:.80}")
-    return spread
-
-
-def numbers(what: str, name: str, value: Any, size: int) -> np.ndarray:
-    """Finite numbers, as many as needed."""
-    try:
-        found = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        found = np.zeros((0, 0))
-    if found.shape != (size,) or not np.isfinite(found).all():
-        raise InputError(f"{what}: {name} must be {size} finite numbers, got {value!r:.80}")
-    return found
+    found = real(value)
+    if found is None or found.shape not in ((), (1,), (size,)):
+        raise InputError(f"{what}: {name} must be a number or {size} of them, got {told(value)}")
+    if not np.isfinite(found).all() or (found < 0).any() or (not zero and not found.all()):
+        raise InputError(f"{what}: {name} must be {'not negative' if zero else 'positive'}, got {told(value)}")
+    return np.broadcast_to(found, (size,)).copy()
 
 
 def split(values: Any, sizes: Sequence[int]) -> list[Any]:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.control.controller import Array, Controller, Wanted
-from neuler.control.coordinates import numbers
 from neuler.errors import InputError, NeulerError, RobotError
 from neuler.extras import install
+from neuler.inputs import real, told, vector
 from neuler.robot import Robot
 from neuler.robot.coordinates import undriven
 from neuler.solve.equilibrium import settling
@@ -42,7 +42,7 @@ class LQR(Controller):
 
     def __init__(self, robot: Robot, q: ArrayLike, Q: Any, R: Any, period: float | None = None) -> None:
         super().__init__(robot, None, period)
-        self.q0 = numbers(self.name, "q", q, robot.nq)
+        self.q0 = vector(f"{self.name}: q", q, robot.nq)
         loose = undriven(robot)
         self.motors = [k for k, name in enumerate(_of_tau(robot)) if name not in loose]
         """Their numbers in tau."""
@@ -104,14 +104,11 @@ def _states(robot: Robot) -> list[str]:
 
 def _matrix(what: str, name: str, value: Any, size: int) -> Array:
     """From a matrix, its diagonal, or one number: symmetric and not negative."""
-    try:
-        given = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        given = np.zeros((0, 0, 0))
+    given = np.zeros((0, 0, 0)) if (taken := real(value)) is None else taken
     found = np.diag(np.broadcast_to(given, (size,))) if given.shape in ((), (size,)) else given
     if found.shape != (size, size) or not np.isfinite(found).all():
         raise InputError(
-            f"{what}: {name} must be one number, {size} of them or a matrix ({size}, {size}), got {value!r:.80}"
+            f"{what}: {name} must be one number, {size} of them or a matrix ({size}, {size}), got {told(value)}"
         )
     symmetric = np.allclose(found, found.T, rtol=1e-12, atol=0)
     if not symmetric or np.linalg.eigvalsh(found).min() < -1e-12 * np.abs(found).max():

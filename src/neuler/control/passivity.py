@@ -9,9 +9,10 @@ import numpy as np
 
 from neuler import math as nm
 from neuler.control.controller import Array, Controller, Wanted
-from neuler.control.coordinates import gains, numbers, refuse_springs, refuse_undriven
+from neuler.control.coordinates import gains, refuse_springs, refuse_undriven
 from neuler.errors import InputError, RobotError
 from neuler.functions.function import function
+from neuler.inputs import vector
 from neuler.kernels import Kernel
 from neuler.robot import Robot
 from neuler.trace.dependence import dependence
@@ -116,7 +117,7 @@ class AdaptiveSlotineLi(SlotineLi):
             self._forces, {"q": robot.nq, "v": n, "a": n, "s": n, "p": size}, ("force", "slope"), self.name
         )
         own = self._force.parameter_values
-        self.memory0 = own if start is None else numbers(self.name, "start", start, size)
+        self.memory0 = own if start is None else vector(f"{self.name}: start", start, size)
         self.rate = gains(self.name, "rate", rate, size, zero=True)
         self.lower, self.upper = (self._bounds(name, x) for name, x in (("lower", lower), ("upper", upper)))
         outside = [

@@ -23,8 +23,8 @@ from neuler import math as nm
 from neuler.errors import InputError
 from neuler.functions.function import Function
 from neuler.functions.tracing import listing_of
+from neuler.inputs import array, number, row, whole
 from neuler.robot.coupling import Spline
-from neuler.tables import take_columns
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar
 from neuler.trace.listing import Listing, run
@@ -42,8 +42,7 @@ class Reference:
     """
 
     def __init__(self, position: Callable[[Any], Any], order: int = 2, name: str = "reference") -> None:
-        if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= MOST:
-            raise InputError(f"{name}: order must be a whole number from 0 to {MOST}, got {order!r}")
+        order = whole(f"{name}: order", order, 0, MOST)
         listing = listing_of(name, lambda t: np.atleast_1d(np.asarray(position(t), dtype=object)), {"t": ()}, "q")
         (operand,) = listing.outputs
         if len(operand.shape) != 1:
@@ -84,7 +83,7 @@ def constant(q: ArrayLike, order: int = 2) -> Reference:
     >>> constant([0.1, 0.2])(3.0).tolist()
     [0.1, 0.2, 0.0, 0.0, 0.0, 0.0]
     """
-    values = _row("constant", "q", q)
+    values = _row("constant: q", q)
     return Reference(lambda t: values, order, "constant")
 
 
@@ -97,7 +96,7 @@ def sines(
     [0.5, 0.5, 0.0, 0.0, -1.233701, -1.233701]
     """
     given = {"amplitude": amplitude, "frequency": frequency, "phase": phase, "offset": offset}
-    rows = [_row("sines", name, value) for name, value in given.items()]
+    rows = [_row(f"sines: {name}", value) for name, value in given.items()]
     try:
         size, turn, start, middle = np.broadcast_arrays(*rows)
     except ValueError:
@@ -115,12 +114,10 @@ def quintic(start: ArrayLike, end: ArrayLike, duration: float, begin: float = 0.
     >>> quintic([0.0], [1.0], 2.0)([0.0, 1.0, 5.0])[:, :2].tolist()
     [[0.0, 0.0], [0.5, 0.9375], [1.0, 0.0]]
     """
-    a, b = _row("quintic", "start", start), _row("quintic", "end", end)
+    a, b = _row("quintic: start", start), _row("quintic: end", end)
     if a.shape != b.shape:
         raise InputError(f"quintic: start and end must have one length, got {len(a)} and {len(b)}")
-    time, first = _number("quintic", "duration", duration), _number("quintic", "begin", begin)
-    if time <= 0:
-        raise InputError(f"quintic: duration must be positive (s), got {duration!r}")
+    time, first = number("quintic: duration", duration, above=0.0, unit="s"), number("quintic: begin", begin)
 
     def position(t: Any) -> Any:
         s = nm.clip((t - first) / time, 0.0, 1.0)
@@ -140,12 +137,8 @@ def table(t: ArrayLike, q: ArrayLike, degree: int = 5, order: int = 2) -> Refere
     >>> path(1.0)[:2].round(12).tolist()
     [1.0, 0.5]
     """
-    times = _row("table", "t", t)
-    q = take_columns("table", "q", q, "", ())
-    try:
-        points = np.asarray(q, dtype=float)
-    except (TypeError, ValueError):
-        points = np.zeros(0)
+    times = _row("table: t", t)
+    points = array("table", "q", q, ())
     if points.ndim != 2 or len(points) != len(times) or not points.shape[1]:
         raise InputError(f"table: q must be (points, joints) with {len(times)} points, got shape {points.shape}")
     curves = [Spline(times, column, degree) for column in points.T]
@@ -158,25 +151,9 @@ def table(t: ArrayLike, q: ArrayLike, degree: int = 5, order: int = 2) -> Refere
     return Reference(position, order, "table")
 
 
-def _row(what: str, name: str, value: ArrayLike) -> np.ndarray:
-    value = take_columns(what, name, value, "", ())
-    try:
-        found = np.atleast_1d(np.asarray(value, dtype=float))
-    except (TypeError, ValueError):
-        found = np.zeros(0)
-    if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
-        raise InputError(f"{what}: {name} must be finite numbers, one for each joint, got {value!r:.80}")
-    return found
-
-
-def _number(what: str, name: str, value: float) -> float:
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        found = math.nan
-    if not math.isfinite(found):
-        raise InputError(f"{what}: {name} must be a finite number (s), got {value!r}")
-    return found
+def _row(what: str, value: ArrayLike) -> np.ndarray:
+    """A number for each joint; one alone is a row of one."""
+    return row(what, [value] if np.ndim(value) == 0 else value)
 
 
 def joined(parts: Sequence[Any]) -> Any:

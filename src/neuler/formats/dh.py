@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 
 from neuler.errors import FormatError, RobotError
 from neuler.formats.strict import refuse_errors
+from neuler.inputs import number, told, vector
 from neuler.naming import closest
 from neuler.robot import Frame, Joint, Limits, Link, Robot
 from neuler.robot.link import inertia6
-from neuler.robot.numbers import told
 from neuler.robot.transform import Transform
 from neuler.tables import records
 
@@ -351,25 +351,11 @@ def _closest(given: str, names: Iterable[str]) -> str:
 
 
 def _number(key: str, value: Any) -> float:
-    try:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise FormatError(f"{key} must be a number, got {told(value)}") from None
-    if not math.isfinite(number):
-        raise FormatError(f"{key} must be finite, got {number}")
-    return number
+    return number(key, value, error=FormatError)
 
 
 def _numbers(key: str, value: Any, length: int) -> tuple[float, ...]:
-    try:
-        items = [_number(key, item) for item in value]
-    except TypeError:
-        items = []
-    if len(items) != length:
-        raise FormatError(f"{key} must be {length} numbers, got {told(value)}")
-    return tuple(items)
+    return tuple(vector(key, value, length, error=FormatError).tolist())
 
 
 def _inertia(value: Any) -> tuple[float, ...]:

@@ -19,6 +19,7 @@ from neuler.compiler.program import ALARM, Phase, Program, Work, counts
 from neuler.errors import InputError
 from neuler.functions.rows import run_rows
 from neuler.functions.tracing import listing_of, operands
+from neuler.inputs import array
 from neuler.naming import fresh, hint
 from neuler.trace.graph import Scalar
 from neuler.trace.listing import Listing, run
@@ -150,18 +151,13 @@ class Scan:
 
     def _numbers(self, operand: Operand, given: Any, steps: bool) -> Array:
         """With one axis of its own."""
-        try:
-            value = np.asarray(given)
-        except ValueError:
-            raise InputError(f"{self.name}: {operand.name} is not a regular array of numbers") from None
-        if isinstance(given, np.ma.MaskedArray) or value.dtype.kind not in "fiub" or value.dtype.char == "g":
-            raise InputError(f"{self.name}: {operand.name} must be real numbers, got values of type {value.dtype}")
+        value = array(self.name, operand.name, given, ())
         core = len(operand.shape)
         if value.ndim < core + steps or value.shape[value.ndim - core :] != operand.shape:
             axes = ", ".join(["...", *(["steps"] if steps else []), *map(str, operand.shape)])
             raise InputError(f"{self.name}: expected {operand.name} with axes ({axes}), got shape {value.shape}")
         before = value.shape[: value.ndim - core]
-        return value.astype(np.float64, copy=False).reshape((*before, operand.size))
+        return value.reshape((*before, operand.size))
 
     def __repr__(self) -> str:
         sides = [", ".join(f"{o.name} {o.shape}" for o in side) for side in (self.carry, self.each, self.outputs)]

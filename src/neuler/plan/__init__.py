@@ -10,7 +10,7 @@ True
 """
 
 from neuler import optimize as _optimize  # noqa: F401  (says what to install where SciPy is missing)
-from neuler.plan.clearance import Ball, Capsule, HalfSpace, Sphere
+from neuler.plan.clearance import Ball, Box, Capsule, HalfSpace, Sphere
 from neuler.plan.conditions import Boundary, Via
 from neuler.plan.measures import (
     Limit,
@@ -57,8 +57,8 @@ from neuler.plan.relations import Relation, exchanges, mirrors, relate, repeats
 from neuler.timing import Path, TimedPath, scale_time, time_path
 
 __all__ = [
-    "Ball", "Boundary", "Capsule", "HalfSpace", "Limit", "Measure", "Objective", "Path", "Payload", "Phase", "Plan",
-    "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation", "acceleration", "acceleration_effort", "at_end",
+    "Ball", "Boundary", "Box", "Capsule", "HalfSpace", "Limit", "Measure", "Objective", "Path", "Payload", "Phase",
+    "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation", "acceleration", "acceleration_effort", "at_end",
     "clear_of", "duration", "effort", "energy", "exchanges", "force_effort", "frame_position", "frame_velocity",
     "integral", "jerk", "jerk_effort", "joint_force", "joint_moment", "limit", "loop_position", "loop_velocity",
     "measure", "mirrors", "overall", "peak", "peak_joint_force", "position", "power", "relate", "repeats", "scale_time",

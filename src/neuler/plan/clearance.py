@@ -1,8 +1,10 @@
-"""Distance to obstacles: a robot as balls on its frames, against spheres, capsules, half-spaces and each other.
+"""Distance to obstacles: a robot as balls on its frames, against spheres, capsules, boxes, half-spaces and each other.
 
-d = |c - o| - radii for spheres; for a capsule o is the nearest point of its axis; for a half-space it is
-n . (c - p) - radius. Distances are signed: below zero, balls and obstacles overlap by so much. Their derivatives are
-exact; where the nearest point of a capsule passes to an end of its axis the first ones are continuous, the second jump.
+d = |c - o| - radii for spheres; for a capsule o is the nearest point of its axis, for a box of its surface; for a
+half-space it is n . (c - p) - radius. Distances are signed: below zero, balls and obstacles overlap by so much. Their
+derivatives are exact. Where the nearest point of a capsule passes to an end of its axis, or that of a box from a face
+to an edge, the first ones are continuous and the second jump; inside a box the first ones jump where two faces are
+equally near. All are finite everywhere.
 
 >>> hand = Ball("tool", 0.05)
 >>> room = clearance([hand], [Sphere((0.5, 0.0, 0.2), 0.1), HalfSpace((0, 0, 0), (0, 0, 1), name="floor")], margin=0.02)
@@ -25,8 +27,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler import math as nm
-from neuler.errors import InputError
+from neuler.errors import InputError, RobotError
+from neuler.inputs import number, real, told, vector
 from neuler.naming import hint
+from neuler.robot import Transform
 
 Vec3 = tuple[float, float, float]
 Point = Sequence[Any]
@@ -115,7 +119,59 @@ class HalfSpace:
         return sum(n * x for n, x in zip(self.normal, _from(at, self.point), strict=True))
 
 
-Obstacle = Sphere | Capsule | HalfSpace
+@dataclass(frozen=True)
+class Box:
+    """An obstacle: a box with edges ``size`` (m) about ``center`` in the base frame (m).
+
+    ``rotation`` is a 3x3 matrix whose columns are the directions of the edges in the base frame, as
+    ``Transform.from_rpy(rpy=...).rotation`` has it; without one they are parallel to the axes of the base frame.
+
+    >>> table = Box((0.0, 0.0, 0.5), (1.0, 0.6, 0.1))
+    >>> round(float(table.distance((0.0, 0.0, 0.75))), 12), round(float(table.distance((0.8, 0.7, 0.5))), 12)
+    (0.2, 0.5)
+    """
+
+    center: Vec3
+    size: Vec3
+    rotation: ArrayLike | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        _set(self, center=_point("box", "center", self.center), size=_point("box", "size", self.size))
+        _set(self, name=_name("box", self.name))
+        if not min(self.size) > 0.0:
+            raise InputError(f"box: size must be three edges above zero (m), got {self.size}")
+        if self.rotation is None:
+            return
+        given = real(self.rotation)
+        if given is None or given.shape != (3, 3):
+            came = told(self.rotation) if given is None else f"shape {given.shape}"
+            raise InputError(f"box: rotation must be a 3x3 matrix, got {came}")
+        try:
+            pose = np.eye(4)
+            pose[:3, :3] = given
+            _set(self, rotation=Transform.from_matrix(pose).rotation)
+        except RobotError as error:
+            raise InputError(f"box: rotation: {error}") from None
+
+    def distance(self, at: Point) -> Any:
+        """Of a point from its surface; inside it is less than zero: minus the distance from the nearest face.
+
+        With e the coordinates in the box's axes beyond its faces, it is the largest e beside a face and inside, and
+        the length of the positive e beside edges and corners. The difference of two lengths is zero in the first case,
+        so that faces have exact derivatives, and edges and corners finite ones.
+        """
+        away = _from(at, self.center)
+        turn: Any = self.rotation or np.eye(3).tolist()
+        along = [sum((turn[k][i] * away[k] for k in range(3) if turn[k][i] != 0.0), start=0.0) for i in range(3)]
+        # not absolute: in the middle its derivative is zero, and a plan would not find its way out
+        beyond = [nm.maximum(-x, x) - edge / 2.0 for x, edge in zip(along, self.size, strict=True)]
+        most = nm.maximum(nm.maximum(beyond[0], beyond[1]), beyond[2])
+        outside = [nm.maximum(e, 0.0) for e in beyond]
+        return most + (_length(outside) - _length([nm.maximum(most, 0.0), 0.0, 0.0]))
+
+
+Obstacle = Sphere | Capsule | Box | HalfSpace
 
 
 @dataclass(frozen=True)
@@ -189,13 +245,13 @@ def clearance(
             raise InputError(f"clearance: balls must be Ball(frame, radius, center), got {ball!r:.80}")
     for wall in walls:
         if not isinstance(wall, Obstacle):
-            raise InputError(f"clearance: obstacles are Sphere, Capsule and HalfSpace, got {wall!r:.80}")
+            raise InputError(f"clearance: obstacles are Sphere, Capsule, Box and HalfSpace, got {wall!r:.80}")
     if not mine:
         raise InputError("clearance: a robot without balls touches nothing; give at least one Ball(frame, radius)")
     pairs = _pairs(mine, own)
     if not walls and not pairs:
         raise InputError("clearance: there is nothing to keep clear of; give obstacles, or own pairs of frames")
-    return Clearance(mine, walls, _number("clearance", "margin", margin), pairs)
+    return Clearance(mine, walls, number("clearance: margin", margin), pairs)
 
 
 def _pairs(balls: tuple[Ball, ...], own: Any) -> tuple[tuple[int, int], ...]:
@@ -277,29 +333,10 @@ def _name(what: str, name: object) -> str:
     return name
 
 
-def _number(what: str, name: str, value: object) -> float:
-    try:
-        found = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        found = np.nan
-    if not np.isfinite(found):
-        raise InputError(f"{what}: {name} must be a finite number (m), got {value!r:.80}")
-    return found
-
-
 def _radius(what: str, value: object) -> float:
-    found = _number(what, "radius", value)
-    if found < 0.0:
-        raise InputError(f"{what}: radius must not be negative (m), got {found:g}")
-    return found
+    return number(f"{what}: radius", value, least=0.0, unit="m")
 
 
 def _point(what: str, name: str, value: ArrayLike) -> Vec3:
-    try:
-        found = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        found = np.zeros(0)
-    if found.shape != (3,) or not np.isfinite(found).all():
-        raise InputError(f"{what}: {name} must be three finite numbers, got {value!r:.80}")
-    x, y, z = found.tolist()
+    x, y, z = vector(f"{what}: {name}", value, 3).tolist()
     return (x, y, z)

@@ -20,7 +20,7 @@ from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
 from neuler.files.tasks import Output, Progress
 from neuler.optimize.solvers.choice import SOLVERS
-from neuler.plan.clearance import Ball, Capsule, HalfSpace, Obstacle, Sphere
+from neuler.plan.clearance import Ball, Box, Capsule, HalfSpace, Obstacle, Sphere
 from neuler.plan.conditions import Boundary, Via
 from neuler.plan.measures import MEASURES, Limit, Measure, clear_of, frame_position, limit, within
 from neuler.plan.objectives import OBJECTIVES, Objective
@@ -35,7 +35,7 @@ from neuler.robot import Robot, Transform
 Array = NDArray[np.float64]
 TABLES = ("csv", "npz", "json")
 """That are written unless others are asked for."""
-OBSTACLES = ("sphere", "capsule", "half_space")
+OBSTACLES = ("sphere", "capsule", "box", "half_space")
 PLACES = "frame_position"
 """The measure of limits that needs a frame."""
 
@@ -336,6 +336,9 @@ def _obstacle(part: Section) -> Obstacle:
     if kind == "half_space":
         point, normal = part.vector("point", 3), part.vector("normal", 3)
         return _told(part, lambda: HalfSpace(tuple(point), tuple(normal), name))
+    if kind == "box":
+        middle, size, turn = part.vector("center", 3), part.vector("size", 3), _rotation(part)
+        return _told(part, lambda: Box(tuple(middle), tuple(size), turn, name))
     radius = part.number("radius", above=0.0)
     if kind == "sphere":
         center = part.vector("center", 3)

@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuler import inputs
 from neuler.errors import InputError, NeulerError
 from neuler.extras import install
 
@@ -106,7 +107,7 @@ def gauss(knots: ArrayLike, count: int) -> tuple[Array, Array]:
     >>> len(points), float(round(weights @ points**3, 12))
     (6, 0.25)
     """
-    t = _row("knots", knots)
+    t = inputs.row("B-spline: knots", knots)
     b = np.unique(np.concatenate([[0.0, 1.0], t[(t > 0.0) & (t < 1.0)]]))
     x, w = np.polynomial.legendre.leggauss(count_of("count", count, 1))
     length = np.diff(b)[:, None]
@@ -282,31 +283,17 @@ def _ends(knots: ArrayLike, degree: int, order: int | None) -> tuple[Array, Arra
 
 
 def degree_of(degree: int) -> int:
-    """A degree of splines, refused where it is not a whole number from 1 to ``MOST``."""
-    if isinstance(degree, bool) or not isinstance(degree, (int, np.integer)) or not 1 <= degree <= MOST:
-        raise InputError(f"B-spline: degree must be a whole number from 1 to {MOST}, got {degree!r}")
-    return int(degree)
+    """The degree of a B-spline, refused where it is no whole number from 1 to ``MOST``."""
+    return inputs.whole("B-spline: degree", degree, 1, MOST)
 
 
 def count_of(name: str, value: int, least: int) -> int:
-    """A whole number, checked."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"B-spline: {name} must be a whole number, at least {least}, got {value!r}")
-    return int(value)
-
-
-def _row(name: str, values: ArrayLike) -> Array:
-    try:
-        found = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        found = np.zeros((0, 0))
-    if found.ndim != 1 or not np.isfinite(found).all():
-        raise InputError(f"B-spline: {name} must be a list of finite numbers, got {values!r:.80}")
-    return found
+    """A whole number that ``name`` stands for, refused where it is less than ``least``."""
+    return inputs.whole(f"B-spline: {name}", value, least)
 
 
 def _points(at: ArrayLike) -> Array:
-    found = _row("points", np.atleast_1d(at) if np.ndim(at) == 0 else at)
+    found = inputs.row("B-spline: points", np.atleast_1d(at) if np.ndim(at) == 0 else at, least=0)
     out = (found < 0.0) | (found > 1.0)
     if out.any():
         raise InputError(f"B-spline: points must be shares from 0 to 1, got {found[out][0]!r}")
@@ -316,7 +303,7 @@ def _points(at: ArrayLike) -> Array:
 def _breaks(breaks: ArrayLike | None, spans: int) -> Array:
     if breaks is None:
         return np.linspace(0.0, 1.0, spans + 1)
-    found = _row("breaks", breaks)
+    found = inputs.row("B-spline: breaks", breaks)
     if len(found) != spans + 1 or found[0] != 0.0 or found[-1] != 1.0 or (np.diff(found) < 0).any():
         raise InputError(
             f"B-spline: breaks must be {spans + 1} increasing numbers from 0 to 1 for this degree and these control "
@@ -327,7 +314,7 @@ def _breaks(breaks: ArrayLike | None, spans: int) -> Array:
 
 def checked(knots: ArrayLike, degree: int) -> Array:
     """Sorted, over [0, 1], none more often than degree + 1 times."""
-    t = _row("knots", knots)
+    t = inputs.row("B-spline: knots", knots)
     p = degree
     if len(t) < 2 * p + 2:
         raise InputError(f"B-spline: degree {p} needs at least {2 * p + 2} knots, got {len(t)}")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, caller
+from neuler.inputs import array
 from neuler.robot.columns import by_columns
 from neuler.robot.value import kept
 from neuler.tolerances import OPEN, UNIT
@@ -225,15 +226,7 @@ _TRIES, _EXACT, _MISSED = 60, 1e-14, 1e-9
 def positions(robot: Robot, verb: str, name: str, q: ArrayLike) -> Array:
     """Finite positions with the robot's last axis; errors name the argument and the rows."""
     q = by_columns(robot, verb, name, q, "q")
-    try:
-        found = np.asarray(q)
-    except ValueError:
-        raise InputError(f"{verb}: {name} is not a regular array of numbers") from None
-    if found.dtype.kind not in "fiub":
-        raise InputError(f"{verb}: {name} must be real numbers, got values of type {found.dtype}")
-    if found.ndim == 0 or found.shape[-1] != robot.nq:
-        raise InputError(f"{verb}: expected {name} with last axis {robot.nq}, got shape {found.shape}")
-    found = found.astype(float)
+    found = array(verb, name, q, (robot.nq,)).copy()
     bad = ~np.isfinite(found).all(axis=-1)
     if bad.any():
         raise InputError(f"{verb}: {name} is not finite{listed(np.asarray(bad))}")

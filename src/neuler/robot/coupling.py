@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.errors import RobotError
-from neuler.robot.numbers import finite, told
+from neuler.inputs import row
+from neuler.robot.numbers import finite
 from neuler.robot.value import kept
 from neuler.trace.graph import Node, Scalar
 from neuler.trace.scalars import less, where
@@ -23,14 +24,8 @@ _MOST = 500
 """Knots that a table may have."""
 
 
-def _numbers(owner: str, what: str, values: ArrayLike) -> tuple[float, ...]:
-    try:
-        found = np.asarray(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        found = np.zeros((0, 0))
-    if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
-        raise RobotError(f"{owner}: {what} must be a list of finite numbers, got {told(values)}")
-    return tuple((found + 0.0).tolist())
+def _numbers(what: str, values: ArrayLike) -> tuple[float, ...]:
+    return tuple(row(what, values, error=RobotError).tolist())
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,7 @@ class Polynomial:
     coefficients: tuple[float, ...]
 
     def __init__(self, coefficients: ArrayLike) -> None:
-        object.__setattr__(self, "coefficients", _numbers("polynomial", "coefficients", coefficients))
+        object.__setattr__(self, "coefficients", _numbers("polynomial: coefficients", coefficients))
 
     @property
     def continuous(self) -> int:
@@ -75,7 +70,7 @@ class Spline:
     def __init__(self, x: ArrayLike, y: ArrayLike, degree: int = 3) -> None:
         if degree not in (3, 5) or isinstance(degree, bool):
             raise RobotError(f"spline: degree must be 3 or 5, got {degree!r}")
-        knots, values = _numbers("spline", "x", x), _numbers("spline", "y", y)
+        knots, values = _numbers("spline: x", x), _numbers("spline: y", y)
         if len(knots) != len(values):
             raise RobotError(f"spline: x and y must have one length, got {len(knots)} and {len(values)}")
         least = (degree + 1) // 2
@@ -191,7 +186,7 @@ class Coupling:
             raise RobotError(f"{owner}: names of joints are expected, got {joint!r} of {of!r}")
         if not leaders:
             raise RobotError(f"{owner}: names no joint that leads it")
-        ratios = _numbers(owner, "ratio", np.full(len(leaders), ratio) if np.ndim(ratio) == 0 else ratio)
+        ratios = _numbers(f"{owner}: ratio", np.full(len(leaders), ratio) if np.ndim(ratio) == 0 else ratio)
         if len(ratios) != len(leaders):
             raise RobotError(f"{owner}: {len(leaders)} joints lead it, and {len(ratios)} ratios are given")
         if joint in leaders:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuler.errors import InputError, RobotError
+from neuler.errors import RobotError
+from neuler.inputs import array
 from neuler.naming import listed
 from neuler.robot.friction import Friction, smoothed
 from neuler.robot.value import kept
@@ -149,7 +150,7 @@ class Driven:
         """
         robot = cast("Robot", self)
         matrix = robot._output_side()
-        force = _numbers("motor_torques", "tau", tau, robot.nu)
+        force = array("motor_torques", "tau", tau, (robot.nu,))
         return np.asarray(force @ np.linalg.pinv(matrix))
 
     def output_torques(self, torques: ArrayLike) -> Array:
@@ -162,7 +163,7 @@ class Driven:
         """
         robot = cast("Robot", self)
         matrix = robot._output_side()
-        return np.asarray(_numbers("output_torques", "torques", torques, len(robot.motors)) @ matrix)
+        return np.asarray(array("output_torques", "torques", torques, (len(robot.motors),)) @ matrix)
 
     def _output_side(self) -> Array:
         """T by the entries of tau."""
@@ -170,13 +171,3 @@ class Driven:
         if not robot.motors:
             raise RobotError(f"robot {robot.name!r} has no motors; robot.replace(motors=[...]) gives it some")
         return robot.transmission_matrix[:, list(robot.coordinates.active)]
-
-
-def _numbers(verb: str, name: str, values: ArrayLike, length: int) -> Array:
-    try:
-        found = np.asarray(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{verb}: {name} is not a regular array of numbers") from None
-    if found.ndim == 0 or found.shape[-1] != length:
-        raise InputError(f"{verb}: expected {name} with last axis {length}, got shape {found.shape}")
-    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.robot.coordinates import slices
+from neuler.robot.displacement import displacement
 from neuler.robot.expand import expand
 from neuler.robot.value import kept
 
@@ -151,7 +151,7 @@ class _Pose:
         """The child's pose; the joint's screws are noted."""
         if not joint.moves:
             return pose
-        pose = pose @ _displacement(joint, q)
+        pose = pose @ displacement(joint, q.tolist())
         turn, at = pose[:3, :3], pose[:3, 3]
         for column in joint.type.columns(joint, joint.axis):
             z = turn @ np.array(column.angular, dtype=float)
@@ -180,19 +180,3 @@ def spatial(link: Link, pose: Array) -> Array:
 def _cross(v: Array) -> Array:
     x, y, z = v.tolist()
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-
-
-def _displacement(joint: Joint, q: Array) -> Array:
-    """Of the child from its seat, at the joint's own position."""
-    found = np.eye(4)
-    if joint.type.has_axis:
-        axis, (turn, slide) = np.asarray(joint.axis), joint.type.travel(joint, float(q[0]))
-        found[:3, :3], found[:3, 3] = _rotation(axis, float(turn)), axis * float(slide)
-    else:
-        found[:3, :3], found[:3, 3] = joint.type.pose(q.tolist())
-    return found
-
-
-def _rotation(axis: Array, angle: float) -> Array:
-    k = _cross(axis)
-    return np.eye(3) + math.sin(angle) * k + (1.0 - math.cos(angle)) * (k @ k)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from neuler.errors import RobotError
+from neuler.inputs import told
 from neuler.naming import closest
 from neuler.robot.friction import Friction, check_law
 from neuler.robot.kinds import DRIVES, KINDS, Kind
-from neuler.robot.numbers import finite, told, vector
+from neuler.robot.numbers import finite, vector
 from neuler.robot.transform import Transform, Vec3
 
 ROLES = ("driven", "passive", "elastic", "guide")

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import RobotError
-from neuler.robot.numbers import finite, told, vector
+from neuler.inputs import told
+from neuler.robot.numbers import finite, vector
 from neuler.robot.transform import Transform, Vec3
 
 Inertia6 = tuple[float, float, float, float, float, float]

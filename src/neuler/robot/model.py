@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,6 +26,7 @@ from neuler.robot.loop import Loop
 from neuler.robot.mechanism import Parts, parts
 from neuler.robot.motor import Motor, check_motors
 from neuler.robot.numbers import vector
+from neuler.robot.reduced import reduced
 from neuler.robot.transform import Transform, Vec3
 from neuler.robot.value import Value, kept
 
@@ -397,6 +398,27 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
     def with_independent(self, *joints: str) -> Robot:
         """The same robot with the velocities of other joints as its own; ``ball.wx`` names one of a joint's several."""
         return self.replace(independent=joints)
+
+    def with_fixed(self, positions: Mapping[str, ArrayLike]) -> Robot:
+        """The same robot with some joints held still: a reduced model, without their coordinates.
+
+        ``positions`` maps the name of a joint to where it is held: a number (rad or m), for joints with several
+        coordinates all ``nq`` of them. It becomes a ``fixed`` joint; links and frames keep their names. A position
+        beyond the limits of a joint is refused.
+
+        Joints that follow a fixed one stand still where they are then. A motor whose joints are all fixed is locked,
+        also behind a spring: its mass and inertia become part of the link that carries it. Loops are closed again near
+        their reference, or refused where they cannot be.
+
+        >>> import neuler
+        >>> arm = neuler.robots.two_link()
+        >>> stiff = arm.with_fixed({"joint2": 0.5})
+        >>> stiff.joint_names
+        ('joint1',)
+        >>> bool(abs(stiff.mass_matrix([0.3])[0, 0] - arm.mass_matrix([0.3, 0.5])[0, 0]) < 1e-14)
+        True
+        """
+        return reduced(self, positions)
 
     def with_free_base(self, joint: str | None = None, world: str | None = None) -> Robot:
         """The same robot with its base free to move: a new base ``world``, and a free joint to the old one.

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import RobotError
+from neuler.inputs import told
 from neuler.naming import listed
 from neuler.robot.friction import Friction, check_law
 from neuler.robot.joint import Joint
 from neuler.robot.kinds.kind import InARow
-from neuler.robot.numbers import finite, told, vector
+from neuler.robot.numbers import finite, vector
 from neuler.robot.transform import Transform, Vec3
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuler.errors import RobotError
-from neuler.robot.numbers import told
+from neuler.inputs import told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

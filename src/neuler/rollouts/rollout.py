@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from neuler.compiled import Compiled
 from neuler.errors import InputError
+from neuler.inputs import array, choice, named, whole
 from neuler.passes.parameters import stacked
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
@@ -87,7 +88,7 @@ def rollout(
     robot: Robot, *given: Any, out: tuple[Array, ...] | None = None, threads: int | None = None, **options: Any
 ) -> Rollout | ControlledRollout:
     """See ``Robot.rollout``."""
-    count = None if threads is None else arguments.whole(CALLED, "threads", threads, 1)
+    count = None if threads is None else whole(f"{CALLED}: threads", threads, 1)
     return run_checked(checked(robot, *given, **options), out, count)
 
 
@@ -113,17 +114,17 @@ def checked(
     called: str = CALLED,
 ) -> Call:
     """The arguments of a rollout, looked at."""
-    method = arguments.choice(called, "method", method, METHODS)
-    limits = arguments.choice(called, "limits", limits, LIMITS)
-    clips = arguments.choice(called, "effort", effort, EFFORTS) == "clip"
-    every = arguments.whole(called, "every", every, 1)
-    start = arguments.whole(called, "start", start, 0)
-    steps = None if steps is None else arguments.whole(called, "steps", steps, 1)
+    method = choice(f"{called}: method", method, METHODS)
+    limits = choice(f"{called}: limits", limits, LIMITS)
+    clips = choice(f"{called}: effort", effort, EFFORTS) == "clip"
+    every = whole(f"{called}: every", every, 1)
+    start = whole(f"{called}: start", start, 0)
+    steps = None if steps is None else whole(f"{called}: steps", steps, 1)
     sizes = arguments.seconds(called, dt)
     q0, qd0 = by_columns(robot, called, "q0", q0, "q"), by_columns(robot, called, "qd0", qd0, "qd")
     arrays = {
-        "q": arguments.numbers(called, "q0", q0, (robot.nq,)),
-        "qd": arguments.numbers(called, "qd0", qd0, (robot.nv,)),
+        "q": array(called, "q0", q0, (robot.nq,)),
+        "qd": array(called, "qd0", qd0, (robot.nv,)),
         "dt": sizes,
     }
     frames, functions = _wrenches(robot, arrays, external, loads)
@@ -206,11 +207,11 @@ def _wrenches(
 
 def _parameters(robot: Robot, arrays: dict[str, Array], given: Any) -> tuple[str, ...]:
     """Names of the parameters; their numbers into the arrays, side by side."""
-    found = arguments.named(CALLED, "parameters", given)
+    found = named(f"{CALLED}: parameters", given)
     if not found:
         return ()
     values = stacked(CALLED, robot.mechanism, found)
-    arrays["parameters"] = arguments.numbers(CALLED, "parameters", values, values.shape[-1:])
+    arrays["parameters"] = array(CALLED, "parameters", values, values.shape[-1:])
     return tuple(found)
 
 
@@ -221,7 +222,7 @@ def _control(
     if steps is None:
         raise InputError(f"{CALLED}: tau is a controller, so the number of steps must be given: steps=1000")
     begin = getattr(controller, "memory0", None) if memory is None else memory
-    begin = np.empty(0) if begin is None else arguments.numbers(CALLED, "memory", begin, ())
+    begin = np.empty(0) if begin is None else array(CALLED, "memory", begin, ())
     if begin.ndim < 1:
         raise InputError(f"{CALLED}: the controller's memory must be an array, got shape {begin.shape}")
     size = 0
@@ -293,14 +294,14 @@ def _outputs(call: Call, out: tuple[Array, ...] | None, kept: int) -> tuple[Arra
         came = f"{len(out)} of them" if isinstance(out, tuple) else type(out).__name__
         raise InputError(f"{CALLED}: out must be a tuple of {len(shapes)} arrays for {names}, got {came}")
     seen = list(call.arrays.values())
-    for array, operand, shape in zip(out, program.kept, shapes, strict=True):
-        if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
+    for each, operand, shape in zip(out, program.kept, shapes, strict=True):
+        if not isinstance(each, np.ndarray) or each.dtype != np.float64 or each.shape != shape:
             raise InputError(f"{CALLED}: out for {operand.name} must be a float64 array of shape {shape}")
-        if not array.flags.writeable:
+        if not each.flags.writeable:
             raise InputError(f"{CALLED}: out for {operand.name} is read-only")
-        if any(np.may_share_memory(array, x) for x in seen):
+        if any(np.may_share_memory(each, x) for x in seen):
             raise InputError(f"{CALLED}: out for {operand.name} shares memory with an argument, or another result")
-        seen.append(array)
+        seen.append(each)
     return out
 
 

@@ -13,8 +13,8 @@ from neuler.compiled import Compiled
 from neuler.errors import InputError
 from neuler.functions.function import Function
 from neuler.functions.tracing import listing_of
+from neuler.inputs import array
 from neuler.robot import Robot
-from neuler.rollouts import arguments
 from neuler.rollouts.controllers import flat_array
 from neuler.tables import take_columns
 from neuler.trace.recipe import Operand
@@ -51,12 +51,12 @@ def checked_wrenches(called: str, robot: Robot, option: str, given: Any, *, fini
 def _numbers(called: str, what: str, frame: str, value: Any, finite: bool) -> Array:
     meaning = f"must be 6 {'finite ' if finite else ''}numbers (force; moment), or a function (t, q, qd) of them"
     try:
-        array = arguments.numbers(called, what, take_columns(called, what, value, frame, PARTS), (6,))
+        found = array(called, what, take_columns(called, what, value, frame, PARTS), (6,))
     except InputError as error:
         raise InputError(f"{error}; it {meaning}") from None
-    if finite and not np.isfinite(array).all():
+    if finite and not np.isfinite(found).all():
         raise InputError(f"{called}: {what} {meaning}, got {value!r:.60}")
-    return array
+    return found
 
 
 def traced_wrench(called: str, robot: Robot, frame: str, wrench: Callable[..., Any]) -> Compiled:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError, NeulerError
 from neuler.extras import install
+from neuler.inputs import number
 from neuler.robot import Robot
 from neuler.robot.configuration import quaternions
 from neuler.rollouts.model import Model
@@ -137,8 +138,7 @@ class Adaptive:
     ) -> None:  # fmt: skip
         robot = motion.robot
         for name, value in (("rtol", rtol), ("atol", atol)):
-            if not (np.isfinite(value) and value > 0):
-                raise InputError(f"simulate: {name} must be above zero, got {value!r}")
+            number(f"simulate: {name}", value, above=0.0)
         self.motion, self.times, self.limits, self.step = motion, times, limits, step
         self.peaks = motion.peaks
         self.solver, self.options = getattr(solvers(), METHODS[method]), {"rtol": rtol, "atol": atol}

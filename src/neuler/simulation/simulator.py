@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
+from neuler.inputs import choice
 from neuler.naming import hint
 from neuler.robot import Robot
-from neuler.rollouts.arguments import choice
 from neuler.rollouts.efforts import EFFORTS
 from neuler.rollouts.kernel import METHODS
 from neuler.rollouts.rollout import LIMITS
@@ -97,8 +97,8 @@ def simulate(
     known = (*METHODS, *ADAPTIVE)
     if method not in known:
         raise InputError(f"simulate: there is no method {method!r}; {hint(method, known)}")
-    choice("simulate", "limits", limits, LIMITS)
-    choice("simulate", "effort", effort, EFFORTS)
+    choice("simulate: limits", limits, LIMITS)
+    choice("simulate: effort", effort, EFFORTS)
     if method in ADAPTIVE and limits == "hold":
         raise InputError(
             f"simulate: method {method!r} has no stops for joints; use limits='stop', or one of {', '.join(METHODS)}"

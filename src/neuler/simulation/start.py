@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler import inputs
 from neuler.errors import InputError
+from neuler.inputs import array, real, told, whole
 from neuler.plain import number
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
@@ -35,14 +37,9 @@ def states(robot: Robot, x0: Any) -> tuple[Array, Array]:
         raise InputError("simulate: x0 must be (q0, qd0), positions and velocities; None in the place of one: at rest")
     q = robot.neutral() if x0[0] is None else positions(robot, "simulate", "q0", x0[0])
     speeds = by_columns(robot, "simulate", "qd0", x0[1], "qd")
-    try:
-        qd = np.zeros(robot.nv) if speeds is None else np.asarray(speeds, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError("simulate: qd0 must be an array of numbers") from None
-    if qd.ndim == 0 or qd.shape[-1] != robot.nv:
-        names = robot.mobility.independent if robot.loops else robot.joint_names
-        told = f"({', '.join(names[:6])}{', ...' if len(names) > 6 else ''})"
-        raise InputError(f"simulate: expected qd0 with last axis {robot.nv} {told}, got shape {qd.shape}")
+    names = robot.mobility.independent if robot.loops else robot.joint_names
+    meaning = f" ({', '.join(names[:6])}{', ...' if len(names) > 6 else ''})"
+    qd = np.zeros(robot.nv) if speeds is None else array("simulate", "qd0", speeds, (robot.nv,), meaning)
     if not np.isfinite(qd).all():
         raise InputError(f"simulate: qd0 is not finite{listed(np.asarray(~np.isfinite(qd).all(axis=-1)))}")
     try:
@@ -89,29 +86,24 @@ class Clock:
     @classmethod
     def of(cls, t: Any, step: float, every: int | None, numbers: int) -> Clock:
         """From a duration, or times with equal distances; ``numbers`` stand in a state of all rows."""
-        try:
-            given = np.asarray(t, dtype=float)
-        except (TypeError, ValueError):
-            given = np.array(np.nan)
-        if given.ndim > 1 or not np.isfinite(given).all() or not given.size:
-            raise InputError(f"simulate: t must be a duration (s) or an array of times, got {t!r:.60}")
-        if not (np.isfinite(step) and step > 0):
-            raise InputError(f"simulate: step must be above zero (s), got {step!r}")
-        if every is not None and (isinstance(every, bool) or int(every) != every or every < 1):
-            raise InputError(f"simulate: every must be a whole number, 1 or more, got {every!r}")
+        given = real(t)
+        if given is None or given.ndim > 1 or not np.isfinite(given).all() or not given.size:
+            raise InputError(f"simulate: t must be a duration (s) or an array of times, got {told(t)}")
+        step = inputs.number("simulate: step", step, above=0.0, unit="s")
+        every = None if every is None else whole("simulate: every", every, 1)
         if given.ndim:
-            return cls._of_times(given, float(step), every)
+            return cls._of_times(given, step, every)
         duration = float(given)
         if duration <= 0:
             raise InputError(f"simulate: the duration must be above zero (s), got {duration:g}")
-        steps = _whole(duration, step, f"the duration {duration:g} s")
-        chosen = _every(steps, numbers) if every is None else int(every)
+        steps = _steps(duration, step, f"the duration {duration:g} s")
+        chosen = _every(steps, numbers) if every is None else every
         if steps % chosen:
             raise InputError(
                 f"simulate: every = {chosen} does not divide the {steps} steps of {number(step)} s; the last state "
                 "would be lost"
             )
-        return cls(np.arange(0, steps + 1, chosen) * np.float64(step), float(step), steps, chosen, 0)
+        return cls(np.arange(0, steps + 1, chosen) * np.float64(step), step, steps, chosen, 0)
 
     @classmethod
     def _of_times(cls, times: Array, step: float, every: int | None) -> Clock:
@@ -127,11 +119,11 @@ class Clock:
             )
         gap = float((times[-1] - times[0]) / len(gaps))
         each = max(1, int(np.ceil(gap / step - _NEAR)))
-        begin = _whole(float(times[0]), gap / each, f"the first time {times[0]:g} s") if times[0] else 0
+        begin = _steps(float(times[0]), gap / each, f"the first time {times[0]:g} s") if times[0] else 0
         return cls(times, gap / each, each * len(gaps), each, begin)
 
 
-def _whole(span: float, step: float, what: str) -> int:
+def _steps(span: float, step: float, what: str) -> int:
     if not abs(span / step) <= _STEPS:
         raise InputError(
             f"simulate: {what} takes {abs(span / step):.3g} steps of {number(step, 9)} s, more than {_STEPS:.0g}; take "
@@ -153,8 +145,8 @@ def _every(steps: int, numbers: int) -> int:
 
 def moments(t: Any, step: float, every: int | None) -> Array:
     """Times at which an adaptive method gives states: any that grow, or a duration in steps of ``step * every``."""
-    given = np.asarray(t, dtype=float) if not isinstance(t, str) else np.array(np.nan)
-    if given.ndim == 0:
+    given = real(t)
+    if given is None or given.ndim == 0:
         return Clock.of(t, step, every, 1).times
     if given.ndim > 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
         raise InputError("simulate: t must be a duration (s), or at least two times that grow, the first that of x0")

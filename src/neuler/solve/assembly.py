@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import operator
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, RobotError
+from neuler.inputs import array, number, whole
 from neuler.kernels import Kernel
 from neuler.robot import Joint, Robot
 from neuler.robot.configuration import length_instead_of_one, listed, no_rotation, quaternions, ways
@@ -77,7 +76,7 @@ def assemble(
     """See ``Robot.assemble``."""
     solver = _Solver.of(robot, independent, tolerance, iterations)
     q_active = take_columns("assemble", "q_active", q_active, "q", solver.names)
-    given = _numbers("q_active", q_active, len(solver.order), f" ({', '.join(solver.names)})")
+    given = array("assemble", "q_active", q_active, (len(solver.order),), f" ({', '.join(solver.names)})")
     given = given[..., solver.order]
     given = _rotations(solver.joints, given)
     if continuous and solver.turned:
@@ -85,7 +84,7 @@ def assemble(
             f"assemble: a path needs positions, and {', '.join(map(repr, solver.names))} has a part of a ball among "
             "them, which counts its turn from the guess; go from point to point, each with the last as its guess"
         )
-    begin = _numbers("guess", solver.reference if guess is None else guess, robot.nq)
+    begin = array("assemble", "guess", solver.reference if guess is None else guess, (robot.nq,))
     if continuous and given.ndim < 2:
         raise InputError(f"assemble: a path needs a first axis of points, got q_active of shape {given.shape}")
     path = given.shape[:1] if continuous else ()
@@ -106,16 +105,6 @@ def assemble(
     parts = (getattr(found, name) for name in _FIELDS)
     shaped = Assembly(*(x.reshape((*shape, *x.shape[1 + len(path) :])) for x in parts))
     return _judged(robot, shaped, bool(np.isfinite(given).all() and np.isfinite(begin).all()))
-
-
-def _numbers(what: str, value: ArrayLike, size: int, names: str = "") -> Array:
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"assemble: {what} must be an array of numbers, got {value!r}") from None
-    if array.shape[-1:] != (size,):
-        raise InputError(f"assemble: expected {what} with last axis {size}{names}, got shape {array.shape}")
-    return array
 
 
 def _rotations(joints: Sequence[Any], given: Array) -> Array:
@@ -157,10 +146,8 @@ class _Solver:
 
     @classmethod
     def of(cls, robot: Robot, independent: Any, tolerance: float, most: int) -> _Solver:
-        if not isinstance(tolerance, Real) or not 0 < tolerance < math.inf:
-            raise InputError(f"assemble: tolerance must be a positive number (m, rad), got {tolerance!r}")
-        if isinstance(most, bool) or not hasattr(most, "__index__") or operator.index(most) < 1:
-            raise InputError(f"assemble: iterations must be a positive whole number, got {most!r}")
+        tolerance = number("assemble: tolerance", tolerance, above=0.0, unit="m, rad")
+        most = whole("assemble: iterations", most, 1)
         chosen = (independent,) if isinstance(independent, str) else independent
         if chosen is not None and not (isinstance(chosen, list | tuple) and all(isinstance(x, str) for x in chosen)):
             raise InputError(f"assemble: independent must be names of joints, got {independent!r}")
@@ -168,7 +155,7 @@ class _Solver:
         key = None if chosen is None else tuple(chosen)
         if key not in solvers:
             solvers[key] = cls._made(robot, key)
-        return replace(solvers[key], tolerance=float(tolerance), most=operator.index(most))
+        return replace(solvers[key], tolerance=tolerance, most=most)
 
     @classmethod
     def _made(cls, robot: Robot, chosen: tuple[str, ...] | None) -> _Solver:
@@ -372,11 +359,11 @@ def _exchanged(found: Assembly, rows: NDArray[np.bool_], better: Assembly) -> As
     """Some rows exchanged where the others are closed; the work of both counts."""
     values = [getattr(found, name).copy() for name in _FIELDS]
     where = np.flatnonzero(rows)[better.closed]
-    for array, name in zip(values, _FIELDS, strict=True):
+    for value, name in zip(values, _FIELDS, strict=True):
         if name == "iterations":
-            array[rows] += better.iterations
+            value[rows] += better.iterations
         else:
-            array[where] = getattr(better, name)[better.closed]
+            value[where] = getattr(better, name)[better.closed]
     return Assembly(*values)
 
 

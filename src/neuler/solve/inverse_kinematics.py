@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError, RobotError
+from neuler.inputs import array, number, whole
 from neuler.naming import hint
 from neuler.plain import count
 from neuler.robot import Robot
@@ -69,9 +68,8 @@ def inverse_kinematics(
     for what, value in (("orientation", orientation), ("limits", limits)):
         if not isinstance(value, bool):
             raise InputError(f"{_VERB}: {what} must be True or False, got {value!r}")
-    if not isinstance(tolerance, Real) or not 0 < tolerance < math.inf:
-        raise InputError(f"{_VERB}: tolerance must be a positive number (m, rad), got {tolerance!r}")
-    most, more = _whole("iterations", iterations, 1), _whole("starts", starts, 0)
+    tolerance = number(f"{_VERB}: tolerance", tolerance, above=0.0, unit="m, rad")
+    most, more = whole(f"{_VERB}: iterations", iterations, 1), whole(f"{_VERB}: starts", starts, 0)
     search = _search(robot, frame, orientation, joints, limits)
     goals, valid = _targets(target, orientation)
     begin = search.neutral
@@ -80,27 +78,26 @@ def inverse_kinematics(
         check_unit(robot, _VERB, "guess", begin)
         if robot.loops:
             check_closed(robot, _VERB, "guess", begin)
-    ends = Ends(float(tolerance), most)
+    ends = Ends(tolerance, most)
     others = functools.cache(lambda: search.starts(more, seed))  # drawn when they are needed, once for all rows
     if valid is True and begin.ndim == 1:
         with np.errstate(all="ignore"):  # of searches that go astray, which are judged below
             one = search.best(goals[None], begin[None], ends, others)
-        distance, angle, converged, steps = (
-            x.reshape(()) for x in (one.distance, one.angle, one.converged, one.iterations)
-        )
+        parts: Any = (one.distance, one.angle, one.converged, one.iterations)
+        distance, angle, converged, steps = (x.reshape(()) for x in parts)
         found = Reached(one.q[0], distance, angle if orientation else None, converged, steps)
-        return _judged(robot, search, found, np.True_, more, most)
-    whole = np.asarray(valid)
+        return _judged(robot, search, found, np.array(True), more, most)
+    good = np.asarray(valid)
     try:
-        batch = np.broadcast_shapes(whole.shape, begin.shape[:-1])
+        batch = np.broadcast_shapes(good.shape, begin.shape[:-1])
     except ValueError:
         raise InputError(
-            f"{_VERB}: the batch axes do not broadcast: targets {whole.shape}, guess {begin.shape}"
+            f"{_VERB}: the batch axes do not broadcast: targets {good.shape}, guess {begin.shape}"
         ) from None
-    shape = goals.shape[whole.ndim :]
+    shape = goals.shape[good.ndim :]
     rows = np.broadcast_to(goals, (*batch, *shape)).reshape(-1, *shape)
     begins = np.broadcast_to(begin, (*batch, robot.nq)).reshape(-1, robot.nq)
-    usable = np.broadcast_to(whole, batch).ravel()
+    usable = np.broadcast_to(good, batch).ravel()
     every = Arrivals.empty(len(rows), robot.nq)
     with np.errstate(all="ignore"):
         for first in range(0, len(rows), _ROWS):
@@ -114,7 +111,7 @@ def inverse_kinematics(
         every.converged.reshape(batch),
         every.iterations.reshape(batch),
     )
-    return _judged(robot, search, shaped, np.broadcast_to(whole, batch), more, most)
+    return _judged(robot, search, shaped, np.broadcast_to(good, batch), more, most)
 
 
 # ---- what was given --------------------------------------------------------------------------------
@@ -142,12 +139,6 @@ def _search(robot: Robot, frame: Any, orientation: bool, joints: Any, limits: bo
     return found
 
 
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < least:
-        raise InputError(f"{_VERB}: {name} must be a whole number from {least} on, got {value!r}")
-    return operator.index(value)
-
-
 def _joints(robot: Robot, joints: str | Sequence[str] | None) -> tuple[str, ...] | None:
     if joints is None:
         return None
@@ -169,13 +160,7 @@ def _targets(target: ArrayLike, turned: bool) -> tuple[Array, NDArray[np.bool_] 
     """(..., 3, 4) or (..., 3), and where they are poses: True of one that is. One that is none is an error; of a batch,
     a warning."""
     target = take_columns(_VERB, "pose", target, "pose", () if turned else ("x", "y", "z"))
-    try:
-        given = np.asarray(target)
-        if given.dtype.kind not in "fiu" or isinstance(target, np.ma.MaskedArray):
-            raise TypeError
-        given = given.astype(float, copy=False)
-    except (TypeError, ValueError):
-        raise InputError(f"{_VERB}: pose must be an array of real numbers, got {target!r:.80}") from None
+    given: Any = array(_VERB, "pose", target, ())
     if not turned:
         if given.shape[-1:] != (3,):
             raise InputError(f"{_VERB}: expected positions with last axis 3 (m), got shape {given.shape}")

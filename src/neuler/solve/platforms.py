@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.errors import InputError
+from neuler.inputs import array
 from neuler.robot import Robot
 from neuler.robot.configuration import length_instead_of_one, listed, no_rotation
 from neuler.robot.parallel import PLATFORM
@@ -28,10 +29,7 @@ def is_parallel(robot: Robot) -> bool:
 
 def platform_positions(robot: Robot, pose: ArrayLike) -> Array:
     """Finite numbers of the platform's joint; those whose quaternion is no rotation become NaN, and are named."""
-    try:
-        given = np.array(pose, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"inverse_kinematics: pose must be an array of numbers, got {pose!r}") from None
+    given = array("inverse_kinematics", "pose", pose, ()).copy()
     joint = next(joint for joint in robot.moving_joints if joint.name == PLATFORM)
     if given.shape[-1:] != (joint.nq,):
         raise InputError(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import BPoly, CubicSpline, PPoly
 
 from neuler.errors import InputError
+from neuler.inputs import array
 
 Array = NDArray[np.float64]
 Evaluate = Callable[[Array, int], Array]
@@ -54,7 +55,7 @@ class Path:
         >>> path(0.5).tolist(), path(0.5, 1).round(6).tolist()
         ([1.0, 0.5], [2.0, 0.0])
         """
-        points = _numbers("points of a path", points, 2)
+        points = _rows("points", points)
         count = points.shape[-2]
         if count < 2:
             raise InputError(f"a path needs two points or more, got points of shape {points.shape}")
@@ -100,13 +101,13 @@ class Path:
         >>> path(0.3).round(12).tolist()
         [0.09]
         """
-        q = _numbers("q", q, 2)
+        q = _rows("q", q)
         s = _rising("s", s, q.shape[-2])
         if first is None:
             if second is not None:
                 raise InputError("a path with second derivatives needs the first ones, too")
             return cls.through(q, s)
-        given = [_numbers("dq/ds", first, 2)] + ([] if second is None else [_numbers("d2q/ds2", second, 2)])
+        given = [_rows("dq/ds", first)] + ([] if second is None else [_rows("d2q/ds2", second)])
         for name, values in zip(("dq/ds", "d2q/ds2"), given, strict=False):
             if values.shape[:-1] != q.shape[:-1] or values.shape[-1] != given[0].shape[-1]:
                 raise InputError(f"{name} must have a row for each of q, {q.shape}, got {values.shape}")
@@ -211,27 +212,25 @@ def _at_samples(s: Array, *values: Array) -> Evaluate:
     return evaluate
 
 
-def _numbers(name: str, given: Any, axes: int) -> Array:
-    try:
-        found = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"{name}: expected an array of numbers, got {type(given).__name__}") from None
-    if found.ndim < axes or not found.shape[-1]:
-        raise InputError(f"{name}: expected axes (..., points, joints), got shape {found.shape}")
+def _rows(name: str, given: Any) -> Array:
+    """A row of numbers for every point: (..., points, joints), all finite."""
+    found = array("path", name, given, ())
+    if found.ndim < 2 or not found.shape[-1]:
+        raise InputError(f"path: expected {name} with axes (..., points, joints), got shape {found.shape}")
     if not np.isfinite(found).all():
         where = tuple(int(k) for k in np.argwhere(~np.isfinite(found))[0])
-        raise InputError(f"{name}: every number must be finite, entry {where} is {found[where]}")
+        raise InputError(f"path: {name}: every number must be finite, entry {where} is {found[where]}")
     return found
 
 
 def _rising(name: str, given: Any, count: int) -> Array:
-    found = np.asarray(given, dtype=float)
+    found = array("path", name, given, ())
     if found.shape != (count,):
-        raise InputError(f"{name}: expected one number for each of {count} points, got shape {found.shape}")
+        raise InputError(f"path: {name}: expected one number for each of {count} points, got shape {found.shape}")
     good = np.isfinite(found[:-1]) & np.isfinite(found[1:]) & (np.diff(found) > 0)
     if not good.all():
         where = int(np.argmin(good))
         raise InputError(
-            f"{name}: must rise from point to point, it does not at point {where}: {found[where : where + 2]}"
+            f"path: {name} must rise from point to point, it does not at point {where}: {found[where : where + 2]}"
         )
     return found

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
+from neuler.inputs import array
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
 from neuler.robot.motor import seat
@@ -37,10 +38,7 @@ class Placed:
     def of(cls, robot: Robot, q: ArrayLike | None = None) -> Placed:
         """At ``q``, by default at the neutral position; one that is none of the robot's is an error."""
         given = robot.neutral() if q is None else by_columns(robot, "draw", "q", q, "q")
-        try:
-            state = np.asarray(given, dtype=float)
-        except (TypeError, ValueError):
-            raise InputError(f"draw: q must be an array of numbers, got {q!r:.60}") from None
+        state = array("draw", "q", given, ())
         if state.shape != (robot.nq,):
             raise InputError(
                 f"draw: expected q with {robot.nq} numbers for robot {robot.name!r}, got shape {state.shape}"

@@ -250,10 +250,13 @@ def _shades(ax: Any, scene: Scene, ends: Array, frames: Array, chosen: NDArray[n
 
 
 def outline(obstacle: Any, low: Array, high: Array) -> list[Array]:
-    """Faces (4, 3) of an obstacle: a sphere (center, radius), a capsule (a, b, radius), a plane (point, normal).
+    """Faces (4, 3) of an obstacle: a sphere (center, radius), a capsule (a, b, radius), a box (center, size, rotation),
+    a plane (point, normal).
 
     Of a plane, the part between the corners ``low`` and ``high`` of a box.
     """
+    if hasattr(obstacle, "size"):
+        return _box_faces(obstacle)
     if hasattr(obstacle, "normal"):
         return _plane_faces(np.array(obstacle.point), np.array(obstacle.normal), low, high)
     a, b = (np.array(getattr(obstacle, x, getattr(obstacle, "center", None)), dtype=float) for x in ("a", "b"))
@@ -269,6 +272,14 @@ def outline(obstacle: Any, low: Array, high: Array) -> list[Array]:
         np.array([grid[i, k], grid[i, k + 1], grid[i + 1, k + 1], grid[i + 1, k]])
         for i in range(len(grid) - 1) for k in range(18)
     ]  # fmt: skip
+
+
+def _box_faces(box: Any) -> list[Array]:
+    """Six rectangles."""
+    turn = np.eye(3) if box.rotation is None else np.array(box.rotation)
+    square = np.array([(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)])
+    faces = [np.insert(square, axis, side, axis=1) for axis in range(3) for side in (-1.0, 1.0)]
+    return [np.array(box.center) + (face * np.array(box.size) / 2.0) @ turn.T for face in faces]
 
 
 def _plane_faces(point: Array, normal: Array, low: Array, high: Array) -> list[Array]:
