@@ -10,8 +10,8 @@ from scipy.optimize import brentq, linprog
 
 import neuler
 from neuler.timing import Path, time_path
-from neuler.timing.passes import Intervals, greatest, reachable
-from neuler.timing.rows import Bounds, Model, Sampled
+from neuler.timing.constraints import Bounds, PathDynamics, PathPoints
+from neuler.timing.scans import IntervalRows, greatest, reachable
 from random_robots import random_robot, real_files
 
 
@@ -147,7 +147,7 @@ def test_viscous_friction_settles():
 
 def by_linprog(model, path, s):
     """The greatest sum of x under the rows of both ends of every interval."""
-    at = Sampled.of(path, s)
+    at = PathPoints.of(path, s)
     a, b, c, ceiling = model.rows(at)
     d, n = np.diff(s), len(s)
     rows, bounds = [], []
@@ -190,12 +190,12 @@ def sets_by_linprog(rows, lower, upper, s):
 def test_sets_are_those_of_linear_programmes(seed):
     """Step by step; and the whole is near the linear programme of all points, which is another on a coarse grid."""
     robot = arm(3)
-    model = Model(robot, Bounds.given(robot, 3.0, 25.0, [60.0, 30.0, 12.0], None, False))
+    model = PathDynamics(robot, Bounds.given(robot, 3.0, 25.0, [60.0, 30.0, 12.0], None, False))
     path, s = Path.through(ways(robot, 1, seed=seed)[0]), np.linspace(0, 1, 25)
-    rows = model.rows(Sampled.of(path, s))
+    rows = model.rows(PathPoints.of(path, s))
     expected = sets_by_linprog(rows, model.lower, model.upper, s)
     start, end = ([x[k : len(s) - 1 + k] for x in rows[:3]] for k in range(2))
-    given = Intervals(*start, *end, model.lower[None], model.upper[None], np.diff(s))
+    given = IntervalRows(*start, *end, model.lower[None], model.upper[None], np.diff(s))
     found = reachable(given, rows.ceiling, np.array(0.0))
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7 * expected.max())
     x = greatest(given, found, np.array(0.0))

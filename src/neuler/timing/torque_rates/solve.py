@@ -11,12 +11,12 @@ from scipy.interpolate import BSpline
 
 from neuler.errors import InputError
 from neuler.optimize import solvers
-from neuler.timing.between import TOLERANCE
+from neuler.timing.constraints import PathDynamics
+from neuler.timing.fine_grid import TOLERANCE
 from neuler.timing.paths import Path
-from neuler.timing.rate_law import Law, greville, knots
-from neuler.timing.rate_rows import Tables
-from neuler.timing.rows import Model
-from neuler.timing.timed import TimedPath
+from neuler.timing.timed_path import TimedPath
+from neuler.timing.torque_rates.programme import RateProgramme, greville, knots
+from neuler.timing.torque_rates.tables import RateTables
 
 Array = NDArray[np.float64]
 INTERVALS = 200
@@ -75,14 +75,14 @@ def _one(timed: TimedPath, ends: tuple[float, float], intervals: int, solver: st
     if not path.everywhere:
         raise InputError("time_path: bounds on torque rates need a path that is known between its samples")
     _standing(model, path)
-    tables = Tables.of(model, path, timed, slower)
+    tables = RateTables.of(model, path, timed, slower)
     begin = _begin(timed, tables, ends, intervals)
     margins = np.zeros((2, intervals, len(tables.lower)))
     room = 0.4 * (np.minimum(tables.upper, 1e9) - np.maximum(tables.lower, -1e9))
     iterations, last = 0, None
     best: tuple[bool, float, TimedPath, float, str] | None = None
     for _ in range(TIGHTER):
-        law = Law(path, tables, ends, begin, (margins[0], margins[1]), 0.95 * float(timed.t[-1]))
+        law = RateProgramme(path, tables, ends, begin, (margins[0], margins[1]), 0.95 * float(timed.t[-1]))
         solution = solvers.solve(law, solver, warm=last, tolerance=1e-8, iterations=400)
         iterations += solution.iterations
         found, share, message = _as_timed(timed, law, solution.x), 1.0, f"{solution.solver}: {solution.message}"
@@ -102,7 +102,7 @@ def _one(timed: TimedPath, ends: tuple[float, float], intervals: int, solver: st
     return replace(found, worst=worst, iterations=iterations, message=message)
 
 
-def _begin(timed: TimedPath, tables: Tables, ends: tuple[float, float], intervals: int) -> tuple[Array, float]:
+def _begin(timed: TimedPath, tables: RateTables, ends: tuple[float, float], intervals: int) -> tuple[Array, float]:
     """The law without bounds on rates, smoothed and slowed until they hold: control points, and the duration."""
     T, path = float(timed.t[-1]), timed.path
     none = np.zeros((intervals, len(tables.lower)))
@@ -110,7 +110,7 @@ def _begin(timed: TimedPath, tables: Tables, ends: tuple[float, float], interval
     for count in COARSE:
         few = BSpline(knots(count), timed.law(greville(count) * T)[0], 3)
         points = few(at)
-        law = Law(path, tables, ends, (points, T), (none, none))
+        law = RateProgramme(path, tables, ends, (points, T), (none, none))
         rows = int(law.used.sum())
         for longer in np.geomspace(1.0, 30.0, 70):
             way = longer * T / (3.0 * intervals)
@@ -129,7 +129,7 @@ def _begin(timed: TimedPath, tables: Tables, ends: tuple[float, float], interval
     return best
 
 
-def _standing(model: Model, path: Path) -> None:
+def _standing(model: PathDynamics, path: Path) -> None:
     """At rest at the ends torques must be within their bounds, for that is where they begin and end."""
     for s in (path.start, path.end):
         rest = model.plain.inverse_dynamics(path(s), np.zeros(model.robot.nv), np.zeros(model.robot.nv))
@@ -143,7 +143,7 @@ def _standing(model: Model, path: Path) -> None:
             )
 
 
-def _as_timed(timed: TimedPath, law: Law, x: Array) -> TimedPath:
+def _as_timed(timed: TimedPath, law: RateProgramme, x: Array) -> TimedPath:
     """The law at its knots."""
     T = float(x[-1])
     edges = np.linspace(0.0, 1.0, law.intervals + 1)
@@ -158,7 +158,7 @@ def _scaled(timed: TimedPath, k: float) -> TimedPath:
     return replace(timed, t=timed.t * k, sdot=timed.sdot / k, sddot=timed.sddot / k**2, sdddot=timed.sdddot / k**3)
 
 
-def slowed(timed: TimedPath, tables: Tables) -> tuple[TimedPath, float, float]:
+def slowed(timed: TimedPath, tables: RateTables) -> tuple[TimedPath, float, float]:
     """The least longer one that holds every bound, by bisection; the same where none does."""
     low, high = 1.0, 1.0 + 1e-4
     while tables.excess(_scaled(timed, high))[-1] > TOLERANCE:

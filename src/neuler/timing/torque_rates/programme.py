@@ -23,7 +23,7 @@ from scipy.interpolate import BSpline
 from neuler import math as nm
 from neuler.functions.function import Function, function
 from neuler.timing.paths import Path
-from neuler.timing.rate_rows import Tables
+from neuler.timing.torque_rates.tables import RateTables
 
 Array = NDArray[np.float64]
 
@@ -80,13 +80,13 @@ def rate_gaps(size: int, rated: tuple[int, ...]) -> Function:
     return function(gaps, {"cubics": (4, 4, size), "h": (), "motion": 3, "bounds": both}, "gap", name="path_gaps")
 
 
-class Law:
+class RateProgramme:
     """The programme: min T over control points of s and T, rows at both ends of every interval."""
 
     def __init__(
         self,
         path: Path,
-        tables: Tables,
+        tables: RateTables,
         ends: tuple[float, float],
         start: tuple[Array, float],
         margins: tuple[Array, Array],
@@ -164,7 +164,7 @@ class Law:
         self._triangle = one, two
 
     def _at(self, x: Array) -> tuple[Array, Array]:
-        """Tables and motions of all points."""
+        """RateTables and motions of all points."""
         key = x.tobytes()
         if self._last is None or self._last[0] != key:
             motion = np.einsum("pij,pj->pi", self.weights, x[:-1][self.near])

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.robot import Robot
-from neuler.timing.between import Fine
+from neuler.timing.constraints import PathDynamics, PathPoints
+from neuler.timing.fine_grid import FineGrid
 from neuler.timing.paths import Path
-from neuler.timing.rows import Model, Sampled
 
 Array = NDArray[np.float64]
 
 
-class Motion(NamedTuple):
+class Kinematics(NamedTuple):
     """Along time: positions (..., n, nq), velocities and accelerations (..., n, nv)."""
 
     q: Array
@@ -43,7 +43,7 @@ class TimedPath:
     (2,)
     """
 
-    model: Model
+    model: PathDynamics
     path: Path
     t: Array
     """Times (s)."""
@@ -81,16 +81,16 @@ class TimedPath:
         """The greatest excess of a bound, of 1 + |bound|, on a grid ten times finer: a number, or one a path."""
         if self.worst is not None:
             return self.worst
-        found = Fine(self.model, self.path, self.s.reshape(-1, self.s.shape[-1])[0]).excess(
+        found = FineGrid(self.model, self.path, self.s.reshape(-1, self.s.shape[-1])[0]).excess(
             np.square(self.sdot), self.sddot[..., :-1]
         )[-1]
         return found if found.ndim else float(found)
 
     @functools.cached_property
-    def _at(self) -> Sampled:
+    def _at(self) -> PathPoints:
         alike = not self.sdddot.any()
         s = self.s.reshape(-1, self.s.shape[-1])[0] if alike else self.s
-        return Sampled(s, *(self.path(s, order) for order in range(3)))
+        return PathPoints(s, *(self.path(s, order) for order in range(3)))
 
     @property
     def q(self) -> Array:
@@ -137,7 +137,7 @@ class TimedPath:
         at, v, w, j = (x.reshape(shape) for x in found)
         return np.clip(at, self.path.start, self.path.end), np.maximum(v, 0.0), w, j
 
-    def at(self, t: Any) -> Motion:
+    def at(self, t: Any) -> Kinematics:
         """Positions, velocities and accelerations at times t: one, (n) for all paths, or (..., n) for each its own.
 
         Before the start and after the end the motion is that of the end.
@@ -145,13 +145,13 @@ class TimedPath:
         alone = not np.ndim(t)
         s, v, w, _ = self.law(np.atleast_1d(t))
         q, first, second = (self.path(s, order) for order in range(3))
-        found = Motion(q, first * v[..., None], first * w[..., None] + second * np.square(v)[..., None])
-        return Motion(*(x[..., 0, :] for x in found)) if alone else found
+        found = Kinematics(q, first * v[..., None], first * w[..., None] + second * np.square(v)[..., None])
+        return Kinematics(*(x[..., 0, :] for x in found)) if alone else found
 
     def torques(self, t: Any) -> Array:
         """Torques at such times, (..., n, nu)."""
         s, v, w, _ = self.law(np.atleast_1d(t))
-        at = Sampled(s, *(self.path(s, order) for order in range(3)))
+        at = PathPoints(s, *(self.path(s, order) for order in range(3)))
         found = self.model.torques(at, np.square(v), w)
         return found if np.ndim(t) else found[..., 0, :]
 
@@ -188,7 +188,7 @@ class TimedPath:
         x = np.square(self.sdot)
         found = []
         for k, cut in enumerate((slice(None, -1), slice(1, None))):
-            at = Sampled(self.s[..., cut], *(y[..., cut, :] for y in (self._at.q, self._at.first, self._at.second)))
+            at = PathPoints(self.s[..., cut], *(y[..., cut, :] for y in (self._at.q, self._at.first, self._at.second)))
             u = self.sddot[..., :-1]
             if k:
                 u = u + self.sdddot[..., :-1] * np.diff(self.t, axis=-1)
@@ -201,7 +201,7 @@ class TimedPath:
         return f"<TimedPath: {count}, {self.t.shape[-1]} points, {good}>"
 
 
-def _accelerations(at: Sampled, x: Array, u: Array) -> Array:
+def _accelerations(at: PathPoints, x: Array, u: Array) -> Array:
     return at.first * u[..., None] + at.second * x[..., None]
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.timing.between import TOLERANCE, Fine
-from neuler.timing.passes import Intervals, greatest, reachable
+from neuler.timing.constraints import PathDynamics, PathPoints
+from neuler.timing.fine_grid import TOLERANCE, FineGrid
+from neuler.timing.infeasible import explained, stuck, too_fast
 from neuler.timing.paths import Path
-from neuler.timing.rows import Model, Sampled
-from neuler.timing.trouble import explained, stuck, too_fast
+from neuler.timing.scans import IntervalRows, greatest, reachable
 
 Array = NDArray[np.float64]
 SETTLED = 1e-9
@@ -22,7 +22,7 @@ ITERATIONS, ROUNDS = 60, 12
 
 
 @dataclass
-class Law:
+class SpeedProfile:
     """x and u along the grid, and how good they are; all with the batch axes of the paths."""
 
     x: Array
@@ -36,12 +36,14 @@ class Law:
     """Paths without a law, by number among all, and why."""
 
 
-class Solver:
+class ProfileSolver:
     """Paths of one robot on one grid, with their rows."""
 
-    def __init__(self, model: Model, path: Path, s: Array, ends: tuple[Array, Array], *, slower: Array | None = None):
+    def __init__(
+        self, model: PathDynamics, path: Path, s: Array, ends: tuple[Array, Array], *, slower: Array | None = None
+    ):
         self.model, self.path, self.s = model, path, s
-        self.at = Sampled.of(path, s)
+        self.at = PathPoints.of(path, s)
         self._moves()
         self.rows = model.rows(self.at)
         for name, values in (("inertia", self.rows.a), ("torque", self.rows.b), ("torque at rest", self.rows.c)):
@@ -59,7 +61,7 @@ class Solver:
         self.failed: dict[int, str] = {}
         self.iterations = 0
         self.ends = [
-            Sampled(s[cut], *(x[..., cut, :] for x in (self.at.q, self.at.first, self.at.second)))
+            PathPoints(s[cut], *(x[..., cut, :] for x in (self.at.q, self.at.first, self.at.second)))
             for cut in (slice(None, -1), slice(1, None))
         ]
 
@@ -78,7 +80,7 @@ class Solver:
 
     # ---- one programme ------------------------------------------------------------------------------------------
 
-    def intervals(self, x: Array | None, u: Array | None) -> Intervals:
+    def intervals(self, x: Array | None, u: Array | None) -> IntervalRows:
         """Rows with friction linear about x and u; about a slow motion where there are none."""
         parts = []
         for k, cut in enumerate((slice(None, -1), slice(1, None))):
@@ -95,7 +97,7 @@ class Solver:
                 c = c + value - du * push[..., None] - dx * here[..., None]
             parts += [a, b, c]
         a0, b0, c0, a1, b1, c1 = parts
-        return Intervals(a0, b0, c0, a1, b1, c1, self.lower, self.upper, self.d)
+        return IntervalRows(a0, b0, c0, a1, b1, c1, self.lower, self.upper, self.d)
 
     def once(self, x: Array | None = None, u: Array | None = None) -> tuple[Array, Array]:
         """The greatest x of linear rows; what cannot be is NaN, and told in ``failed``."""
@@ -150,12 +152,12 @@ class Solver:
 
     # ---- between the points -------------------------------------------------------------------------------------
 
-    def solve(self, refine: bool) -> Law:
+    def solve(self, refine: bool) -> SpeedProfile:
         """The law; with ``refine`` bounds are tightened where they are violated between points, until they hold."""
         x, u = self.settled(None, None)
         if not refine:
-            return Law(x, u, None, self.iterations, 1, self.failed)
-        fine, failed = Fine(self.model, self.path, self.s), dict(self.failed)
+            return SpeedProfile(x, u, None, self.iterations, 1, self.failed)
+        fine, failed = FineGrid(self.model, self.path, self.s), dict(self.failed)
         below, above, faster, worst = fine.excess(x, u)
         best = x, u, worst
         rounds = 1
@@ -177,7 +179,7 @@ class Solver:
         x, u, worst = best
         if _greatest(worst) > TOLERANCE and not self.start.any() and not self.end.any():
             x, u, worst = fine.slowed(x, u, worst)
-        return Law(x, u, worst, self.iterations, rounds, failed)
+        return SpeedProfile(x, u, worst, self.iterations, rounds, failed)
 
 
 def _greatest(worst: Array) -> float:

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from neuler.errors import InputError
-from neuler.timing.between import BETWEEN, TOLERANCE
+from neuler.timing.constraints import PathDynamics, PathPoints
+from neuler.timing.fine_grid import BETWEEN, TOLERANCE
 from neuler.timing.paths import Path
-from neuler.timing.rows import Model, Sampled
-from neuler.timing.timed import TimedPath
+from neuler.timing.timed_path import TimedPath
 
 Array = NDArray[np.float64]
 TABLE = 4
@@ -20,13 +20,13 @@ TABLE = 4
 
 
 @dataclass(frozen=True)
-class Tables:
+class RateTables:
     """a, b, c, d of all rows over s, with three derivatives; which rows they are, and their bounds.
 
     Rows are torques, accelerations, velocities, ds/dt where it has a ceiling, and behind them rates of torques.
     """
 
-    model: Model
+    model: PathDynamics
     spline: CubicSpline
     fast: NDArray[np.intp]
     rated: NDArray[np.intp]
@@ -35,11 +35,11 @@ class Tables:
     upper: Array
 
     @classmethod
-    def of(cls, model: Model, path: Path, timed: TimedPath, ceiling: float = np.inf) -> Tables:
+    def of(cls, model: PathDynamics, path: Path, timed: TimedPath, ceiling: float = np.inf) -> RateTables:
         """``ceiling`` is that of ds/dt."""
         bounds = model.bounds
         s = np.linspace(path.start, path.end, TABLE * timed.t.shape[-1])
-        at = Sampled.of(path, s)
+        at = PathPoints.of(path, s)
         rows = model.rows(at)
         a, b, c = rows.a, rows.b, rows.c
         d = np.zeros(a.shape)
@@ -110,7 +110,7 @@ class Tables:
         return below, above, worst if np.isfinite(values).all() else np.inf
 
 
-def _jumps(model: Model, at: Sampled) -> None:
+def _jumps(model: PathDynamics, at: PathPoints) -> None:
     """A joint that turns back with Coulomb friction: its torque jumps, at any speed."""
     turns = (at.first[:-1] * at.first[1:] < 0).any(axis=0)
     if not turns.any():

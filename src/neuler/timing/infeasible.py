@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.timing.passes import FLAT, Intervals
+from neuler.timing.scans import FLAT, IntervalRows
 
 if TYPE_CHECKING:
-    from neuler.timing.solving import Solver
+    from neuler.timing.speed_profile import ProfileSolver
 
 Array = NDArray[np.float64]
 Where = tuple[int, ...]
@@ -20,7 +20,7 @@ def _which(where: Where) -> str:
     return f" {', '.join(str(int(k)) for k in where)}" if where else ""
 
 
-def explained(solver: Solver, where: Where, given: Intervals, sets: Array) -> str:
+def explained(solver: ProfileSolver, where: Where, given: IntervalRows, sets: Array) -> str:
     """The last point of the path that has no speed, and the two rows that say so."""
     empty = np.flatnonzero(sets[:, 0] > sets[:, 1] + 1e-12 * np.abs(sets[:, 1]))
     i = int(empty[-1])
@@ -47,7 +47,7 @@ def explained(solver: Solver, where: Where, given: Intervals, sets: Array) -> st
     )
 
 
-def heavy(solver: Solver, where: Where, first: int = 0, last: int | None = None) -> str:
+def heavy(solver: ProfileSolver, where: Where, first: int = 0, last: int | None = None) -> str:
     """A row that is beyond its bound at rest, at the first such point of some."""
     rest = solver.rows.c
     if solver.model.rubs:
@@ -67,7 +67,9 @@ def heavy(solver: Solver, where: Where, first: int = 0, last: int | None = None)
     return ""
 
 
-def _lines(solver: Solver, where: Where, given: Intervals, sets: Array, i: int) -> tuple[Array, Array, list[str]]:
+def _lines(
+    solver: ProfileSolver, where: Where, given: IntervalRows, sets: Array, i: int
+) -> tuple[Array, Array, list[str]]:
     """Lower and upper lines over x of all rows of an interval, (intercept, slope), and their names."""
 
     def pick(values: Array) -> Array:
@@ -92,7 +94,7 @@ def _lines(solver: Solver, where: Where, given: Intervals, sets: Array, i: int) 
     return np.array(low), np.array(high), [*names, "what can still reach the end"]
 
 
-def too_fast(solver: Solver, where: Where, end: str, most: float, least: float = 0.0) -> str:
+def too_fast(solver: ProfileSolver, where: Where, end: str, most: float, least: float = 0.0) -> str:
     """A speed at an end that cannot be."""
     x = float((solver.start if end == "start" else solver.end)[where])
     if end == "start" and x < least:
@@ -116,7 +118,7 @@ def too_fast(solver: Solver, where: Where, end: str, most: float, least: float =
     )
 
 
-def stuck(solver: Solver, where: Where, x: Array) -> str:
+def stuck(solver: ProfileSolver, where: Where, x: Array) -> str:
     """A path that comes to rest on its way."""
     i = int(np.argmax((x[:-1] + x[1:]) <= 0.0))
     return (

@@ -23,8 +23,8 @@ from neuler.robot import Joint, Motor, Robot
 from neuler.robot.columns import column_names
 from neuler.robot.friction import Coulomb
 from neuler.rollouts.events import joints_of
-from neuler.timing.passes import FAR
 from neuler.timing.paths import Path
+from neuler.timing.scans import FAR
 from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]
@@ -95,7 +95,7 @@ def _pair(name: str, given: Any, size: int) -> tuple[Array, Array]:
     return lower, upper
 
 
-class Rows(NamedTuple):
+class Coefficients(NamedTuple):
     """All rows at the points of a grid, a, b, c of (..., N, R), and the greatest x that velocities allow, (..., N)."""
 
     a: Array
@@ -105,7 +105,7 @@ class Rows(NamedTuple):
 
 
 @dataclass
-class Sampled:
+class PathPoints:
     """A path at points s: q, q', q'' of (..., N, n)."""
 
     s: Array
@@ -114,7 +114,7 @@ class Sampled:
     second: Array
 
     @classmethod
-    def of(cls, path: Path, s: Array) -> Sampled:
+    def of(cls, path: Path, s: Array) -> PathPoints:
         """All of them finite."""
         found = cls(s, *(path(s, order) for order in range(3)))
         for name, values in (("q", found.q), ("dq/ds", found.first), ("d2q/ds2", found.second)):
@@ -124,7 +124,7 @@ class Sampled:
         return found
 
 
-class Model:
+class PathDynamics:
     """A robot along paths: its rows, and its torques."""
 
     def __init__(self, robot: Robot, bounds: Bounds) -> None:
@@ -172,12 +172,12 @@ class Model:
             [self.bounds.torque[1][self.torque_rows], self.bounds.acceleration[1][self.acceleration_rows]]
         )
 
-    def rows(self, at: Sampled) -> Rows:
+    def rows(self, at: PathPoints) -> Coefficients:
         """Without friction."""
         lower, upper = self.bounds.velocity
         bounded = np.isfinite(lower) | np.isfinite(upper)
         pair = np.where(bounded, np.maximum(lower, -FAR), -FAR), np.where(bounded, np.minimum(upper, FAR), FAR)
-        return Rows(*self._kernel(at.q, at.first, at.second, *pair))
+        return Coefficients(*self._kernel(at.q, at.first, at.second, *pair))
 
     @property
     def _kernel(self) -> Any:
@@ -188,7 +188,7 @@ class Model:
             made[(*tau, -1, *acc)] = _rows_kernel(self.plain, tau, acc)
         return made[(*tau, -1, *acc)]
 
-    def friction(self, at: Sampled, x: Array, u: Array) -> tuple[Array, Array, Array]:
+    def friction(self, at: PathPoints, x: Array, u: Array) -> tuple[Array, Array, Array]:
         """Friction at x and u, (..., N), and its slopes along u and x: each (..., N, R)."""
         root = np.sqrt(np.maximum(x, 0.0))
         speed = np.maximum(root, SLOWEST * np.where(root > 0, root, 1.0).max(axis=-1, keepdims=True))
@@ -204,7 +204,7 @@ class Model:
             found[2][..., :n] = np.where(moves, dv / (2.0 * speed[..., None]), 0.0)[..., self.torque_rows]
         return found[0], found[1], found[2]
 
-    def friction_force(self, at: Sampled, x: Array, u: Array) -> Array:
+    def friction_force(self, at: PathPoints, x: Array, u: Array) -> Array:
         """Its value alone, (..., N, R)."""
         speed = np.sqrt(np.maximum(x, 0.0))
         speed = np.maximum(speed, SLOWEST * np.where(speed > 0, speed, 1.0).max(axis=-1, keepdims=True))
@@ -212,13 +212,13 @@ class Model:
         none = np.zeros((*value.shape[:-1], len(self.acceleration_rows)))
         return np.concatenate([value, none], axis=-1)
 
-    def _friction(self, at: Sampled, speed: Array, u: Array) -> Array:
+    def _friction(self, at: PathPoints, speed: Array, u: Array) -> Array:
         qd = at.first * speed[..., None]
         qdd = at.first * u[..., None] + at.second * (speed * speed)[..., None]
         found: Array = self.robot.inverse_dynamics(at.q, qd, qdd) - self.plain.inverse_dynamics(at.q, qd, qdd)
         return found
 
-    def _slopes(self, at: Sampled, speed: Array, u: Array) -> tuple[Array, Array]:
+    def _slopes(self, at: PathPoints, speed: Array, u: Array) -> tuple[Array, Array]:
         """Along u and along sdot."""
         n, m = self.robot.nq, self.robot.nv
         made = self.robot.__dict__["rows along paths"]
@@ -234,7 +234,7 @@ class Model:
         found = made["slopes"](at.q, at.first, at.second, np.stack([u, speed], axis=-1))
         return found[..., 0], found[..., 1]
 
-    def torques(self, at: Sampled, x: Array, u: Array) -> Array:
+    def torques(self, at: PathPoints, x: Array, u: Array) -> Array:
         """tau of (..., N, nu), everything included; friction of a path that moves forward."""
         speed = np.maximum(np.sqrt(np.maximum(x, 0.0)), 1e-12 if self.rubs else 0.0)[..., None]
         found: Array = self.robot.inverse_dynamics(

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.robot import Robot
+from neuler.timing.constraints import Bounds, PathDynamics
 from neuler.timing.paths import Path
-from neuler.timing.rows import Bounds, Model
-from neuler.timing.solving import Law, Solver, grid_of
-from neuler.timing.timed import TimedPath, times
+from neuler.timing.speed_profile import ProfileSolver, SpeedProfile, grid_of
+from neuler.timing.timed_path import TimedPath, times
 
 Array = NDArray[np.float64]
 TOGETHER = 16
@@ -60,7 +60,7 @@ def time_path(
     ((2,), True)
     """
     bounds = Bounds.given(robot, velocity, acceleration, torque, torque_rate, bool(robot_limits))
-    model = Model(robot, bounds)
+    model = PathDynamics(robot, bounds)
     way = path_of(robot, path)
     if failed not in ("raise", "nan"):
         raise InputError(f"time_path: failed must be 'raise' or 'nan', got {failed!r}")
@@ -75,19 +75,19 @@ def time_path(
         raise InputError(f"time_path: {next(iter(law.failed.values()))}")
     timed = timed_of(model, way, s, law)
     if bounds.rate_bounded:
-        from neuler.timing.rates import rate_bounded
+        from neuler.timing.torque_rates.solve import rate_bounded
 
         return rate_bounded(timed, ends)
     return timed
 
 
 def solved(
-    model: Model, path: Path, s: Array, ends: tuple[Array, Array], *, refine: bool, slower: Array | None = None
-) -> Law:
+    model: PathDynamics, path: Path, s: Array, ends: tuple[Array, Array], *, refine: bool, slower: Array | None = None
+) -> SpeedProfile:
     """The law of all paths, so many at a time as fit into the cache. ``slower`` (..., N) is a ceiling of x besides."""
     count = math.prod(path.shape)
     if count <= TOGETHER or path.part(slice(0, 1)) is None:
-        return Solver(model, path, s, ends, slower=slower).solve(refine)
+        return ProfileSolver(model, path, s, ends, slower=slower).solve(refine)
     speeds = [np.broadcast_to(x, path.shape).reshape(-1) for x in ends]
     laws = []
     for first in range(0, count, TOGETHER):
@@ -95,17 +95,19 @@ def solved(
         part = path.part(cut)
         assert part is not None
         most = None if slower is None else np.broadcast_to(slower, (*path.shape, len(s))).reshape(-1, len(s))[cut]
-        laws.append(Solver(model, part, s, (speeds[0][cut], speeds[1][cut]), slower=most).solve(refine))
+        laws.append(ProfileSolver(model, part, s, (speeds[0][cut], speeds[1][cut]), slower=most).solve(refine))
     together = [
         np.concatenate(values).reshape((*path.shape, *values[0].shape[1:]))
         for values in ([law.x for law in laws], [law.u for law in laws])
     ]
     worst = np.concatenate([law.worst for law in laws]).reshape(path.shape) if refine else None
     failed = {k * TOGETHER + number: text for k, law in enumerate(laws) for number, text in law.failed.items()}
-    return Law(together[0], together[1], worst, max(x.iterations for x in laws), max(x.rounds for x in laws), failed)
+    return SpeedProfile(
+        together[0], together[1], worst, max(x.iterations for x in laws), max(x.rounds for x in laws), failed
+    )
 
 
-def timed_of(model: Model, path: Path, s: Array, law: Law) -> TimedPath:
+def timed_of(model: PathDynamics, path: Path, s: Array, law: SpeedProfile) -> TimedPath:
     """A law on a grid of the path."""
     t = times(np.diff(s), law.x)
     u = np.concatenate([law.u, law.u[..., -1:]], axis=-1)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from neuler import math as nm
 from neuler.functions.function import Function, function
-from neuler.timing.passes import FAR
+from neuler.timing.constraints import PathDynamics, PathPoints
 from neuler.timing.paths import Path
-from neuler.timing.rows import Model, Sampled
+from neuler.timing.scans import FAR
 
 Array = NDArray[np.float64]
 BETWEEN = 10
@@ -21,10 +21,10 @@ TOLERANCE = 1e-6
 """Of 1 + |bound|: what a row may be beyond its bound."""
 
 
-class Fine:
+class FineGrid:
     """The same paths on a grid ten times finer, where u is that of the interval and x is linear."""
 
-    def __init__(self, model: Model, path: Path, s: Array) -> None:
+    def __init__(self, model: PathDynamics, path: Path, s: Array) -> None:
         self.model = model
         even = np.linspace(0.0, 1.0, BETWEEN + 1)
         shares = np.tile(even, (len(s) - 1, 1))
@@ -33,15 +33,15 @@ class Fine:
         every = s[:-1, None] + np.diff(s)[:, None] * shares
         every[:, -1] = s[1:]
         if path.everywhere:
-            self.at = Sampled.of(path, every.ravel())
+            self.at = PathPoints.of(path, every.ravel())
         else:
             shares = shares[:, [0, -1]]
             picks = np.repeat(np.arange(len(s)), 2)[1:-1]
-            at = Sampled.of(path, s)
-            self.at = Sampled(s[picks], *(x[..., picks, :] for x in (at.q, at.first, at.second)))
+            at = PathPoints.of(path, s)
+            self.at = PathPoints(s[picks], *(x[..., picks, :] for x in (at.q, at.first, at.second)))
         self.shares = shares
         self.rows = model.rows(self.at)
-        self.turns = Turns(model, path, s, self.at) if model.rubs and path.everywhere else None
+        self.turns = Reversals(model, path, s, self.at) if model.rubs and path.everywhere else None
 
     def between(self, x: Array, u: Array) -> tuple[Array, Array]:
         """x and u at all points."""
@@ -105,10 +105,10 @@ class Fine:
         return x, u, worst
 
 
-class Turns:
+class Reversals:
     """Points where a joint turns back, on both sides of it: what Coulomb friction takes there jumps."""
 
-    def __init__(self, model: Model, path: Path, s: Array, fine: Sampled) -> None:
+    def __init__(self, model: PathDynamics, path: Path, s: Array, fine: PathPoints) -> None:
         self.model = model
         flat = fine.first.reshape((-1, *fine.first.shape[-2:]))
         turns = [np.argwhere(each[:-1] * each[1:] < 0.0) for each in flat]
@@ -133,7 +133,7 @@ class Turns:
             middle = 0.5 * (low + high)
             left = slope(middle) * sign > 0
             low, high = np.where(left, middle, low), np.where(left, high, middle)
-        at = Sampled(low, *(path(low, order) for order in range(3)))
+        at = PathPoints(low, *(path(low, order) for order in range(3)))
         self.interval = np.clip(np.searchsorted(s, low, side="right") - 1, 0, len(s) - 2)
         self.share = (low - s[self.interval]) / (s[self.interval + 1] - s[self.interval])
         self.sides = []
@@ -143,7 +143,7 @@ class Turns:
                 joints >= 0, side * 1e-9 * np.abs(first).max(axis=-1), np.take_along_axis(first, chosen, -1)[..., 0]
             )
             np.put_along_axis(first, chosen, there[..., None], axis=-1)
-            self.sides.append(Sampled(low, at.q, first, at.second))
+            self.sides.append(PathPoints(low, at.q, first, at.second))
         self.rows = model.rows(at)
 
     def excess(self, x: Array, u: Array, below: Array, above: Array) -> None:
