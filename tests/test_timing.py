@@ -10,7 +10,8 @@ from scipy.optimize import brentq, linprog
 
 import neuler
 from neuler.timing import Path, time_path
-from neuler.timing.constraints import Bounds, PathDynamics, PathPoints
+from neuler.timing.constraint_set import ConstraintSet, given_constraints
+from neuler.timing.paths import PathPoints
 from neuler.timing.scans import IntervalRows, greatest, reachable
 from random_robots import random_robot, real_files
 
@@ -133,13 +134,12 @@ def test_viscous_friction_settles():
     assert errors[1] < 0.25 * errors[0]
     assert 3 < timed.iterations < 40
     loose = time_path(slide(mass, viscous=rub), [[0.0], [way]], torque=force, grid=501, refine=False)
-    model = loose.model
     x, u = loose.sdot**2 * way**2, loose.sddot[:-1] * way
     tau = mass * u + rub * np.sqrt(x[:-1])
     after = mass * u + rub * np.sqrt(x[1:])
     assert np.maximum(tau, after).max() <= force * (1 + 1e-8)  # rows as they are, not as they were linear
     assert np.minimum(tau, after).min() >= -force * (1 + 1e-8)
-    assert not model.constant
+    assert loose.constraints.needs_iteration
 
 
 # ---- linear programmes ------------------------------------------------------------------------------------
@@ -190,8 +190,9 @@ def sets_by_linprog(rows, lower, upper, s):
 def test_sets_are_those_of_linear_programmes(seed):
     """Step by step; and the whole is near the linear programme of all points, which is another on a coarse grid."""
     robot = arm(3)
-    model = PathDynamics(robot, Bounds.given(robot, 3.0, 25.0, [60.0, 30.0, 12.0], None, False))
     path, s = Path.through(ways(robot, 1, seed=seed)[0]), np.linspace(0, 1, 25)
+    given = given_constraints("test", robot, (3.0, 25.0, [60.0, 30.0, 12.0], None), (), False)
+    model = ConstraintSet(*given, PathPoints.of(path, s))
     rows = model.rows(PathPoints.of(path, s))
     expected = sets_by_linprog(rows, model.lower, model.upper, s)
     start, end = ([x[k : len(s) - 1 + k] for x in rows[:3]] for k in range(2))

@@ -1,55 +1,226 @@
-"""Bounds along a path as rows that are linear in x = sdot^2 and u = sddot.
+"""Constraints along a path: rows that are linear in x = sdot^2 and u = sddot, and ceilings of x.
 
-    qd = q' sdot,  qdd = q' u + q'' x,  tau = a u + b x + c
-    a = M q',  b = M q'' + C(q, q') q',  c = gravity, springs, and friction f(q, qd, qdd)
+    lower <= a u + b x + c <= upper,   x <= ceiling
 
-A row is lower <= a u + b x <= upper at a point of the path, c taken to its bounds. What friction is not constant is
-linear about the last x and u, and that again until nothing changes.
+A :class:`Constraint` returns its coefficients at points of a path. Bounds on velocities, accelerations and torques are
+constraints of this kind, and so is whatever users write: see :func:`neuler.timing.time_path`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuler import math as nm
-from neuler.control.coordinates import refuse_undriven, springs
 from neuler.errors import InputError
 from neuler.functions.function import Function, function
-from neuler.robot import Joint, Motor, Robot
+from neuler.robot import Robot
 from neuler.robot.columns import column_names
-from neuler.robot.friction import Coulomb
+from neuler.robot.value import kept
 from neuler.rollouts.events import joints_of
-from neuler.timing.paths import Path
+from neuler.timing.dynamics import PathDynamics
+from neuler.timing.paths import PathPoints
 from neuler.timing.scans import FAR
 from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]
-SLOWEST = 1e-13
-"""Of the largest sdot: below it friction is taken as that of a path that begins to move."""
+Pair = tuple[Array, Array]
+"""Lower and upper bounds."""
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """Lower and upper ones of velocity and acceleration (nv), torque and torque rate (nu); infinite where none."""
+class Coefficients:
+    """What a constraint asks at points of a path: rows lower <= a u + b x + c <= upper, and x <= ceiling.
 
-    velocity: tuple[Array, Array]
-    acceleration: tuple[Array, Array]
-    torque: tuple[Array, Array]
-    torque_rate: tuple[Array, Array]
+    ``a``, ``b`` and ``c`` have axes (..., N, R), or any shape that broadcasts to them: N points and R rows; ``c`` is
+    zero where it is not given. ``lower`` and ``upper`` are (R,), or (..., N, R) where they change along the path;
+    infinite where there is no bound. ``ceiling`` is (..., N). Rows, or the ceiling, may be left out.
+    """
+
+    a: Any = None
+    b: Any = None
+    c: Any = 0.0
+    lower: Any = -np.inf
+    upper: Any = np.inf
+    ceiling: Any = None
+
+
+class Constraint:
+    """Something that bounds a motion along a path; subclass it and write :meth:`coefficients`.
+
+    ``label`` names it in messages. With it, one constraint is one class:
+
+    >>> import neuler
+    >>> from neuler.timing import Coefficients, Constraint, time_path
+    >>> class PathSpeed(Constraint):
+    ...     label = "path speed"
+    ...     def coefficients(self, points):
+    ...         return Coefficients(ceiling=np.full(points.q.shape[:-1], 0.5**2))
+    >>> arm = neuler.robots.two_link()
+    >>> timed = time_path(arm, [[0.0, 0.0], [1.0, 1.0]], torque=30.0, constraints=[PathSpeed()])
+    >>> round(float(timed.sdot.max()), 9), sorted(set(timed.active))[0]
+    (0.5, 'path speed')
+    """
+
+    label: str = ""
+    nonlinear: bool = False
+    """Whether rows have a part f(s, x, u) besides, which :meth:`nonlinear_part` gives."""
+    needs_iteration: bool = False
+    """Whether that part changes with x or u, so that it is linearised about one solution after the other."""
+
+    @property
+    def name(self) -> str:
+        """The label, or the name of the class."""
+        return self.label or type(self).__name__
+
+    def coefficients(self, points: PathPoints) -> Coefficients:
+        """Return the rows and the ceiling at points of the path; :class:`PathPoints` has q, dq/ds and d2q/ds2."""
+        raise NotImplementedError(f"{type(self).__name__}.coefficients(points) must return Coefficients")
+
+    def row_labels(self, count: int) -> list[str]:
+        """Return a name for each of the rows."""
+        return [self.name] if count == 1 else [f"{self.name} {k}" for k in range(count)]
+
+    def ceiling_labels(self, points: PathPoints) -> NDArray[np.str_]:
+        """Return the name of what gives the ceiling at each point, an array that broadcasts to (..., N)."""
+        return np.array(self.name)
+
+    def nonlinear_part(self, points: PathPoints, x: Array, u: Array) -> Array:
+        """Return f at x and u (..., N): (..., N, R). Used where ``nonlinear`` is true."""
+        raise NotImplementedError(f"{type(self).__name__}.nonlinear_part(points, x, u) must return (..., N, R)")
+
+    def nonlinear_slopes(self, points: PathPoints, x: Array, u: Array) -> tuple[Array, Array]:
+        """Return the derivatives of f by u and by x, each (..., N, R); by differences unless a class knows better."""
+        found = []
+        for du, dx in ((1e-6, 0.0), (0.0, 1e-6)):
+            p, r = du * (1.0 + np.abs(u)), dx * (1.0 + np.abs(x))
+            low = np.minimum(r, x)
+            change = self.nonlinear_part(points, x + r, u + p) - self.nonlinear_part(points, x - low, u - p)
+            found.append(change / (2.0 * p + r + low)[..., None])
+        return found[0], found[1]
+
+    def speed_rows(self, points: PathPoints) -> tuple[Array, Array, Array]:
+        """Return the ceiling as rows d sdot, smooth along the path, within bounds: d (N, C), lower and upper (C)."""
+        ceiling = np.broadcast_to(self.coefficients(points).ceiling, points.q.shape[:-1])
+        return 1.0 / np.sqrt(ceiling)[..., None], np.array([-np.inf]), np.array([1.0])
+
+    def speed_labels(self, count: int) -> list[str]:
+        """Return a name for each of these rows."""
+        return [self.name] * count
+
+
+class VelocityBound(Constraint):
+    """Bounds on qd (rad/s, m/s): a ceiling of x at every point."""
+
+    label = "velocity"
+
+    def __init__(self, robot: Robot, bounds: Pair) -> None:
+        self.lower, self.upper = bounds
+        self.rows = _bounded(bounds)
+        self.labels = [f"velocity of {name}" for name in entry_names(robot, "qd")]
+        self.kernel = _velocity_kernel(robot)
+        self._pair = (
+            np.where(self.rows, np.maximum(bounds[0], -FAR), -FAR),
+            np.where(self.rows, np.minimum(bounds[1], FAR), FAR),
+        )
+
+    def coefficients(self, points: PathPoints) -> Coefficients:
+        """Return the greatest x at which no joint is faster than its bound."""
+        return Coefficients(ceiling=self.kernel(points.first, *self._pair))
+
+    def ceiling_labels(self, points: PathPoints) -> NDArray[np.str_]:
+        """Return the joint, and the side of its bounds, that gives the ceiling at each point."""
+        slope = points.first
+        with np.errstate(divide="ignore", invalid="ignore"):
+            speeds = np.where(slope > 0, self.upper / slope, np.where(slope < 0, self.lower / slope, np.inf))
+        k = np.argmin(speeds, axis=-1)
+        rises = np.take_along_axis(slope, k[..., None], axis=-1)[..., 0] > 0
+        names = np.array([[f"{label}, {side}" for side in ("lower", "upper")] for label in self.labels])
+        return names[k, rises.astype(int)]
+
+    def speed_rows(self, points: PathPoints) -> tuple[Array, Array, Array]:
+        """Return dq/ds of the bounded joints, and their bounds."""
+        return points.first[..., self.rows], self.lower[self.rows], self.upper[self.rows]
+
+    def speed_labels(self, count: int) -> list[str]:
+        """Return "velocity of <joint>" for every bounded joint."""
+        return [label for label, bounded in zip(self.labels, self.rows, strict=True) if bounded]
+
+
+class AccelerationBound(Constraint):
+    """Bounds on qdd = q' u + q'' x (rad/s^2, m/s^2)."""
+
+    label = "acceleration"
+
+    def __init__(self, robot: Robot, bounds: Pair) -> None:
+        self.rows = np.flatnonzero(_bounded(bounds))
+        self.lower, self.upper = (side[self.rows] for side in bounds)
+        names = entry_names(robot, "qd")
+        self.labels = [f"acceleration of {names[k]}" for k in self.rows]
+
+    def coefficients(self, points: PathPoints) -> Coefficients:
+        """Return q' and q'' of the bounded joints."""
+        return Coefficients(
+            points.first[..., self.rows], points.second[..., self.rows], lower=self.lower, upper=self.upper
+        )
+
+    def row_labels(self, count: int) -> list[str]:
+        """Return "acceleration of <joint>" for every row."""
+        return self.labels
+
+
+class TorqueBound(Constraint):
+    """Bounds on tau (N m, N), friction included: see :class:`PathDynamics`."""
+
+    label = "torque"
+
+    def __init__(self, dynamics: PathDynamics, bounds: Pair, besides: Any = False) -> None:
+        """``besides`` marks entries of tau, (nu), that get rows even where they have no bounds."""
+        self.dynamics = dynamics
+        self.rows = np.flatnonzero(_bounded(bounds) | besides)
+        self.lower, self.upper = (side[self.rows] for side in bounds)
+        names = entry_names(dynamics.robot, "tau")
+        self.labels = [f"torque of {names[k]}" for k in self.rows]
+        self.nonlinear = dynamics.has_friction
+        self.needs_iteration = dynamics.has_friction and not dynamics.coulomb_only
+
+    def coefficients(self, points: PathPoints) -> Coefficients:
+        """Return a, b and c of the bounded torques, without friction."""
+        found = self.dynamics.linear(points, tuple(self.rows.tolist()))
+        return Coefficients(*found, lower=self.lower, upper=self.upper)
+
+    def row_labels(self, count: int) -> list[str]:
+        """Return "torque of <joint>" for every row."""
+        return self.labels
+
+    def nonlinear_part(self, points: PathPoints, x: Array, u: Array) -> Array:
+        """Return friction."""
+        return self.dynamics.friction(points, x, u)[..., self.rows]
+
+    def nonlinear_slopes(self, points: PathPoints, x: Array, u: Array) -> tuple[Array, Array]:
+        """Return the slopes of friction, by differentiation."""
+        du, dx = self.dynamics.friction_slopes(points, x, u)
+        return du[..., self.rows], dx[..., self.rows]
+
+
+@dataclass(frozen=True)
+class RobotBounds:
+    """Bounds on velocity and acceleration (nv), torque and torque rate (nu), infinite where there are none."""
+
+    velocity: Pair
+    acceleration: Pair
+    torque: Pair
+    torque_rate: Pair
 
     @classmethod
     def given(
         cls, robot: Robot, velocity: Any, acceleration: Any, torque: Any, torque_rate: Any, robot_limits: bool
-    ) -> Bounds:
-        """What is not given is the robot's own, or none."""
-        if not isinstance(robot, Robot):
-            raise InputError(f"time_path: a robot is needed, got {type(robot).__name__}; neuler.load reads one")
-        remedy = "A motion in which some joints follow by themselves is one for plan.Plan."
-        refuse_undriven(robot, "time_path", remedy, list(springs(robot)))
+    ) -> RobotBounds:
+        """Return what a user gives; for what is not given, the robot's own limits, or none."""
         own: dict[str, Any] = {"velocity": np.inf, "torque": np.inf}
         if robot_limits:
             limits, owners = robot.coordinate_limits, joints_of(robot)
@@ -63,13 +234,20 @@ class Bounds:
             _pair("torque_rate", np.inf if torque_rate is None else torque_rate, nu),
         )
 
-    @property
-    def rate_bounded(self) -> bool:
-        """Whether there is a bound on torque rates."""
-        return bool(np.isfinite(self.torque_rate).any())
+    def constraints(self, dynamics: PathDynamics) -> list[Constraint]:
+        """Return the constraints they are; torques whose rates are bounded have rows even where they are not."""
+        found: list[Constraint] = []
+        rated = _bounded(self.torque_rate)
+        if (_bounded(self.torque) | rated).any():
+            found.append(TorqueBound(dynamics, self.torque, rated))
+        if _bounded(self.acceleration).any():
+            found.append(AccelerationBound(dynamics.robot, self.acceleration))
+        if _bounded(self.velocity).any():
+            found.append(VelocityBound(dynamics.robot, self.velocity))
+        return found
 
 
-def _pair(name: str, given: Any, size: int) -> tuple[Array, Array]:
+def _pair(name: str, given: Any, size: int) -> Pair:
     """A number or one a joint for both sides, or a pair of lower and upper ones."""
     pair = isinstance(given, tuple) and len(given) == 2
     sides = []
@@ -95,179 +273,28 @@ def _pair(name: str, given: Any, size: int) -> tuple[Array, Array]:
     return lower, upper
 
 
-class Coefficients(NamedTuple):
-    """All rows at the points of a grid, a, b, c of (..., N, R), and the greatest x that velocities allow, (..., N)."""
-
-    a: Array
-    b: Array
-    c: Array
-    ceiling: Array
+def _bounded(bounds: Pair) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = np.isfinite(bounds[0]) | np.isfinite(bounds[1])
+    return found
 
 
-@dataclass
-class PathPoints:
-    """A path at points s: q, q', q'' of (..., N, n)."""
-
-    s: Array
-    q: Array
-    first: Array
-    second: Array
-
-    @classmethod
-    def of(cls, path: Path, s: Array) -> PathPoints:
-        """All of them finite."""
-        found = cls(s, *(path(s, order) for order in range(3)))
-        for name, values in (("q", found.q), ("dq/ds", found.first), ("d2q/ds2", found.second)):
-            if not np.isfinite(values).all():
-                where = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
-                raise InputError(f"the path's {name} is {values[where]} at s = {s[where[-2]]:g}, entry {where[-1]}")
-        return found
+def entry_names(robot: Robot, operand: str) -> list[str]:
+    """Return the names of all entries of "qd" or "tau", which are those of joints where a joint has one."""
+    columns: Sequence[str] = column_names(robot, Operand(operand, (robot.nv if operand == "qd" else robot.nu,)))
+    return [column.partition("_")[2] for column in columns]
 
 
-class PathDynamics:
-    """A robot along paths: its rows, and its torques."""
+@kept
+def _velocity_kernel(robot: Robot) -> Function:
+    """From q' and bounds of velocities to the ceiling of x."""
 
-    def __init__(self, robot: Robot, bounds: Bounds) -> None:
-        if any(joint.series for joint in robot.moving_joints):
-            raise InputError(
-                f"robot {robot.name!r} has elastic drives: the timing of a path is for rigid ones; "
-                "plan its motion instead, or leave the springs of its motors out"
-            )
-        self.robot, self.bounds = robot, bounds
-        held = robot.__dict__.setdefault("rows along paths", {})
-        if "plain" not in held:
-            without = robot.without_friction()
-            held["plain"] = robot if without == robot else without
-        self.plain: Robot = held["plain"]
-        self.rubs = self.plain is not robot
-        self.constant = all(map(_constant, robot.joints)) and all(map(_constant, robot.motors))
-        """Friction, at every speed."""
-        self.torque_rows = np.flatnonzero(np.isfinite(bounds.torque[0]) | np.isfinite(bounds.torque[1]))
-        self.acceleration_rows = np.flatnonzero(
-            np.isfinite(bounds.acceleration[0]) | np.isfinite(bounds.acceleration[1])
-        )
-        names = [
-            f"{what} of {column.partition('_')[2]}"
-            for what, operand, rows in (
-                ("torque", Operand("tau", (robot.nu,)), self.torque_rows),
-                ("acceleration", Operand("qd", (robot.nv,)), self.acceleration_rows),
-            )
-            for column in np.array(column_names(robot, operand), dtype=object)[rows]
-        ]
-        self.labels = names
-        columns = column_names(robot, Operand("qd", (robot.nv,)))
-        self.velocity_labels = [f"velocity of {column.partition('_')[2]}" for column in columns]
-
-    @property
-    def lower(self) -> Array:
-        """Of the rows, (R)."""
-        return np.concatenate(
-            [self.bounds.torque[0][self.torque_rows], self.bounds.acceleration[0][self.acceleration_rows]]
-        )
-
-    @property
-    def upper(self) -> Array:
-        """Of the rows, (R)."""
-        return np.concatenate(
-            [self.bounds.torque[1][self.torque_rows], self.bounds.acceleration[1][self.acceleration_rows]]
-        )
-
-    def rows(self, at: PathPoints) -> Coefficients:
-        """Without friction."""
-        lower, upper = self.bounds.velocity
-        bounded = np.isfinite(lower) | np.isfinite(upper)
-        pair = np.where(bounded, np.maximum(lower, -FAR), -FAR), np.where(bounded, np.minimum(upper, FAR), FAR)
-        return Coefficients(*self._kernel(at.q, at.first, at.second, *pair))
-
-    @property
-    def _kernel(self) -> Any:
-        """All rows of a point, compiled once for a robot."""
-        made = self.robot.__dict__.setdefault("rows along paths", {})
-        tau, acc = self.torque_rows.tolist(), self.acceleration_rows.tolist()
-        if (*tau, -1, *acc) not in made:
-            made[(*tau, -1, *acc)] = _rows_kernel(self.plain, tau, acc)
-        return made[(*tau, -1, *acc)]
-
-    def friction(self, at: PathPoints, x: Array, u: Array) -> tuple[Array, Array, Array]:
-        """Friction at x and u, (..., N), and its slopes along u and x: each (..., N, R)."""
-        root = np.sqrt(np.maximum(x, 0.0))
-        speed = np.maximum(root, SLOWEST * np.where(root > 0, root, 1.0).max(axis=-1, keepdims=True))
-        value = self._friction(at, speed, u)
-        shape = (*value.shape[:-1], len(self.torque_rows) + len(self.acceleration_rows))
-        found = [np.zeros(shape) for _ in range(3)]
-        n = len(self.torque_rows)
-        found[0][..., :n] = value[..., self.torque_rows]
-        if not self.constant:
-            du, dv = self._slopes(at, speed, u)
-            found[1][..., :n] = du[..., self.torque_rows]
-            moves = (root >= speed)[..., None]  # at rest x is given, and its slope would be infinite
-            found[2][..., :n] = np.where(moves, dv / (2.0 * speed[..., None]), 0.0)[..., self.torque_rows]
-        return found[0], found[1], found[2]
-
-    def friction_force(self, at: PathPoints, x: Array, u: Array) -> Array:
-        """Its value alone, (..., N, R)."""
-        speed = np.sqrt(np.maximum(x, 0.0))
-        speed = np.maximum(speed, SLOWEST * np.where(speed > 0, speed, 1.0).max(axis=-1, keepdims=True))
-        value = self._friction(at, speed, u)[..., self.torque_rows]
-        none = np.zeros((*value.shape[:-1], len(self.acceleration_rows)))
-        return np.concatenate([value, none], axis=-1)
-
-    def _friction(self, at: PathPoints, speed: Array, u: Array) -> Array:
-        qd = at.first * speed[..., None]
-        qdd = at.first * u[..., None] + at.second * (speed * speed)[..., None]
-        found: Array = self.robot.inverse_dynamics(at.q, qd, qdd) - self.plain.inverse_dynamics(at.q, qd, qdd)
-        return found
-
-    def _slopes(self, at: PathPoints, speed: Array, u: Array) -> tuple[Array, Array]:
-        """Along u and along sdot."""
-        n, m = self.robot.nq, self.robot.nv
-        made = self.robot.__dict__["rows along paths"]
-        if "slopes" not in made:
-
-            def along(q: Any, first: Any, second: Any, motion: Any) -> Any:
-                u, v = motion
-                qd, qdd = first * v, first * u + second * (v * v)
-                return self.robot.inverse_dynamics(q, qd, qdd) - self.plain.inverse_dynamics(q, qd, qdd)
-
-            inputs = {"q": n, "first": m, "second": m, "motion": 2}
-            made["slopes"] = function(along, inputs, "friction").jacobian("motion")
-        found = made["slopes"](at.q, at.first, at.second, np.stack([u, speed], axis=-1))
-        return found[..., 0], found[..., 1]
-
-    def torques(self, at: PathPoints, x: Array, u: Array) -> Array:
-        """tau of (..., N, nu), everything included; friction of a path that moves forward."""
-        speed = np.maximum(np.sqrt(np.maximum(x, 0.0)), 1e-12 if self.rubs else 0.0)[..., None]
-        found: Array = self.robot.inverse_dynamics(
-            at.q, at.first * speed, at.first * u[..., None] + at.second * np.maximum(x, 0.0)[..., None]
-        )
-        return found
-
-
-def _rows_kernel(robot: Robot, tau: list[int], acc: list[int]) -> Function:
-    """q, q', q'' and bounds of velocities to a, b, c and the ceiling of x."""
-
-    def rows(q: Any, first: Any, second: Any, slowest: Any, fastest: Any) -> Any:
-        still = np.zeros(robot.nv)
-        a, b, c = list(first[acc]), list(second[acc]), [0.0] * len(acc)
-        if tau:
-            rest = robot.inverse_dynamics(q, still, still)
-            a = [*(robot.inverse_dynamics(q, still, first) - rest)[tau], *a]
-            b = [*(robot.inverse_dynamics(q, first, second) - rest)[tau], *b]
-            c = [*rest[tau], *c]
+    def ceiling(first: Any, slowest: Any, fastest: Any) -> Any:
         most: Any = FAR
         for slope, low, high in zip(first, slowest, fastest, strict=True):
-            speed = nm.where(nm.less(slope, 0.0), low, high) / nm.where(
-                nm.less(nm.absolute(slope), 1e-90), 1e-90, slope
-            )
+            bound, divisor = nm.where(nm.less(slope, 0.0), low, high), nm.less(nm.absolute(slope), 1e-90)
+            speed = bound / nm.where(divisor, 1e-90, slope)
             most = nm.minimum(most, speed * speed)
-        return np.array(a, object), np.array(b, object), np.array(c, object), most
+        return most
 
-    n = robot.nv
-    inputs = {"q": robot.nq, "first": n, "second": n, "slowest": n, "fastest": n}
-    return function(rows, inputs, ("a", "b", "c", "ceiling"), name="path_rows")
-
-
-def _constant(part: Joint | Motor) -> bool:
-    """Whether its friction is that of Coulomb alone."""
-    law = part.friction
-    return not part.viscous and (law is None or (type(law) is Coulomb and not law.viscous and not law.width))
+    inputs = dict.fromkeys(("first", "slowest", "fastest"), robot.nv)
+    return function(ceiling, inputs, "ceiling", name="path_ceiling")

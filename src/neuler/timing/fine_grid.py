@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from neuler import math as nm
 from neuler.functions.function import Function, function
-from neuler.timing.constraints import PathDynamics, PathPoints
-from neuler.timing.paths import Path
+from neuler.timing.constraint_set import ConstraintSet
+from neuler.timing.paths import Path, PathPoints
 from neuler.timing.scans import FAR
 
 Array = NDArray[np.float64]
@@ -24,8 +24,8 @@ TOLERANCE = 1e-6
 class FineGrid:
     """The same paths on a grid ten times finer, where u is that of the interval and x is linear."""
 
-    def __init__(self, model: PathDynamics, path: Path, s: Array) -> None:
-        self.model = model
+    def __init__(self, constraints: ConstraintSet, path: Path, s: Array) -> None:
+        self.constraints = constraints
         even = np.linspace(0.0, 1.0, BETWEEN + 1)
         shares = np.tile(even, (len(s) - 1, 1))
         if len(shares) > 1:  # from rest and to rest friction grows as the root of the way
@@ -37,11 +37,11 @@ class FineGrid:
         else:
             shares = shares[:, [0, -1]]
             picks = np.repeat(np.arange(len(s)), 2)[1:-1]
-            at = PathPoints.of(path, s)
-            self.at = PathPoints(s[picks], *(x[..., picks, :] for x in (at.q, at.first, at.second)))
+            self.at = PathPoints.of(path, s)[picks]
         self.shares = shares
-        self.rows = model.rows(self.at)
-        self.turns = Reversals(model, path, s, self.at) if model.rubs and path.everywhere else None
+        self.rows = constraints.rows(self.at)
+        jumps = constraints.dynamics.has_friction and constraints.nonlinear
+        self.turns = Reversals(constraints, path, s, self.at) if jumps and path.everywhere else None
 
     def between(self, x: Array, u: Array) -> tuple[Array, Array]:
         """x and u at all points."""
@@ -53,17 +53,17 @@ class FineGrid:
     def values(self, x: Array, u: Array) -> Array:
         """Of all rows, (..., M, R)."""
         found: Array = self.rows.a * u[..., None] + self.rows.b * x[..., None] + self.rows.c
-        if self.model.rubs:
-            found = found + self.model.friction_force(self.at, x, u)
+        if self.constraints.nonlinear:
+            found = found + self.constraints.nonlinear_part(self.at, x, u)
         return found
 
     def excess(self, x: Array, u: Array) -> tuple[Array, Array, Array, Array]:
         """By interval and row below and above its bounds, how much slower velocities want x, and the worst of all."""
-        lower, upper = self.model.lower, self.model.upper
+        lower, upper = self.constraints.lower, self.constraints.upper
         count, size = self.shares.shape[-1], len(lower)
         a, b, c, ceiling = self.rows
-        if self.model.rubs:
-            c = c + self.model.friction_force(self.at, *self.between(np.nan_to_num(x), np.nan_to_num(u)))
+        if self.constraints.nonlinear:
+            c = c + self.constraints.nonlinear_part(self.at, *self.between(np.nan_to_num(x), np.nan_to_num(u)))
         parts = [y.reshape((*x.shape[:-1], x.shape[-1] - 1, count, size)) for y in (a, b, c)]
         allowed = ceiling.reshape((*x.shape[:-1], x.shape[-1] - 1, count))
         known = np.stack([x[..., :-1], x[..., 1:], u], axis=-1)
@@ -83,12 +83,12 @@ class FineGrid:
 
     def slowed(self, x: Array, u: Array, worst: Array) -> tuple[Array, Array, Array]:
         """All of a path slower by one factor, where something is still violated: the less, the better."""
-        lower, upper = self.model.lower, self.model.upper
+        lower, upper = self.constraints.lower, self.constraints.upper
         for _ in range(8):
             here, push = self.between(x, u)
             values, rest = self.values(here, push), self.rows.c
-            if self.model.rubs:
-                rest = rest + self.model.friction_force(self.at, np.zeros(here.shape), np.zeros(here.shape))
+            if self.constraints.nonlinear:
+                rest = rest + self.constraints.nonlinear_part(self.at, np.zeros(here.shape), np.zeros(here.shape))
             moving = values - rest
             with np.errstate(divide="ignore", invalid="ignore"):
                 room = np.where(
@@ -108,8 +108,8 @@ class FineGrid:
 class Reversals:
     """Points where a joint turns back, on both sides of it: what Coulomb friction takes there jumps."""
 
-    def __init__(self, model: PathDynamics, path: Path, s: Array, fine: PathPoints) -> None:
-        self.model = model
+    def __init__(self, constraints: ConstraintSet, path: Path, s: Array, fine: PathPoints) -> None:
+        self.constraints = constraints
         flat = fine.first.reshape((-1, *fine.first.shape[-2:]))
         turns = [np.argwhere(each[:-1] * each[1:] < 0.0) for each in flat]
         self.count = max(map(len, turns))
@@ -144,7 +144,7 @@ class Reversals:
             )
             np.put_along_axis(first, chosen, there[..., None], axis=-1)
             self.sides.append(PathPoints(low, at.q, first, at.second))
-        self.rows = model.rows(at)
+        self.rows = constraints.rows(at)
 
     def excess(self, x: Array, u: Array, below: Array, above: Array) -> None:
         """Into ``below`` and ``above``, by interval and row, what is beyond bounds there."""
@@ -155,9 +155,9 @@ class Reversals:
         fixed = self.rows.a * push[..., None] + self.rows.b * here[..., None] + self.rows.c
         batch = np.indices(self.interval.shape)[:-1]
         for side in self.sides:
-            value = fixed + self.model.friction_force(side, here, push)
-            np.maximum.at(below, (*batch, self.interval), self.model.lower - value)
-            np.maximum.at(above, (*batch, self.interval), value - self.model.upper)
+            value = fixed + self.constraints.nonlinear_part(side, here, push)
+            np.maximum.at(below, (*batch, self.interval), self.constraints.lower - value)
+            np.maximum.at(above, (*batch, self.interval), value - self.constraints.upper)
 
 
 @functools.cache

@@ -50,19 +50,20 @@ def explained(solver: ProfileSolver, where: Where, given: IntervalRows, sets: Ar
 def heavy(solver: ProfileSolver, where: Where, first: int = 0, last: int | None = None) -> str:
     """A row that is beyond its bound at rest, at the first such point of some."""
     rest = solver.rows.c
-    if solver.model.rubs:
+    if solver.constraints.nonlinear:
         none = np.zeros(rest.shape[:-1])
-        rest = rest + solver.model.friction_force(solver.at, none, none)
-    lower, upper = solver.model.lower, solver.model.upper
+        rest = rest + solver.constraints.nonlinear_part(solver.at, none, none)
+    lower, upper = solver.constraints.lower, solver.constraints.upper
     mine = rest[where]
     for k in range(first, len(mine) if last is None else min(last, len(mine))):
         for row, value in enumerate(mine[k]):
             if not lower[row] <= value <= upper[row]:
                 side, bound = ("upper", upper[row]) if value > upper[row] else ("lower", lower[row])
+                name = solver.constraints.labels[row]
                 return (
-                    f"the {solver.model.labels[row]} is {value:.4g} at s = {solver.s[k]:g} in a motion that hardly "
-                    f"moves, beyond its {side} bound {bound:.4g}: the robot cannot carry itself there. Widen the "
-                    "bound, lighten the load or move the path"
+                    f"the {name} is {value:.4g} at s = {solver.s[k]:g} in a motion that hardly moves, beyond its "
+                    f"{side} bound {bound:.4g}: the robot cannot carry itself there. Widen the bound, lighten the load "
+                    "or move the path"
                 )
     return ""
 
@@ -88,7 +89,7 @@ def _lines(
         sides = [(bound - c) / a for bound in bounds]
         low += list(zip(np.minimum(*sides), b / a, strict=True))
         high += list(zip(np.maximum(*sides), b / a, strict=True))
-        names += [f"the {label}" for label in solver.model.labels]
+        names += [f"the {label}" for label in solver.constraints.labels]
     low.append((sets[i + 1, 0] / (2 * d), 0.5 / d))
     high.append((sets[i + 1, 1] / (2 * d), 0.5 / d))
     return np.array(low), np.array(high), [*names, "what can still reach the end"]
@@ -104,14 +105,10 @@ def too_fast(solver: ProfileSolver, where: Where, end: str, most: float, least: 
             f"{np.sqrt(max(least, 0.0)):.6g} on: {because}"
         )
     i = 0 if end == "start" else len(solver.s) - 1
-    slope = solver.at.first[where][i]
-    bounds = solver.model.bounds.velocity
-    with np.errstate(divide="ignore"):
-        speeds = np.where(slope > 0, bounds[1] / slope, np.where(slope < 0, bounds[0] / slope, np.inf))
-    k = int(np.argmin(speeds))
+    ceiling, names = solver.constraints.ceiling(solver.at[np.array([i])])
     because = ""
-    if np.sqrt(x) > speeds[k] * (1 - 1e-9):
-        because = f" ({solver.model.velocity_labels[k]})"
+    if x > ceiling[where][0] * (1 - 1e-9):
+        because = f" ({names[where][0]})"
     return (
         f"path{_which(where)}: the {end} speed sdot = {np.sqrt(x):.6g} is too high, at most "
         f"{np.sqrt(max(most, 0.0)):.6g} is possible at s = {solver.s[i]:g}{because}"

@@ -6,6 +6,7 @@ A path says where a robot goes and not when: s grows along it, and q' = dq/ds. B
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from neuler.errors import InputError
 Array = NDArray[np.float64]
 Evaluate = Callable[[Array, int], Array]
 """Of s, (...) and an order: derivatives of that order, s of all paths the same (n) or their own (..., n)."""
+ORDERS = ("q", "dq/ds", "d2q/ds2")
 FEW = 30
 """Points whose weights are quicker than the polynomials between them."""
 
@@ -179,6 +181,30 @@ class Path:
             found: Array = self._evaluate(s[None], order)[..., 0, :]
             return found
         return self._evaluate(s, order)
+
+
+@dataclass(frozen=True)
+class PathPoints:
+    """A path at points s (N), or (..., N): q (..., N, nq), and dq/ds and d2q/ds2 (..., N, nv)."""
+
+    s: Array
+    q: Array
+    first: Array
+    second: Array
+
+    @classmethod
+    def of(cls, path: Path, s: Array) -> PathPoints:
+        """Return the path at s; a number that is not finite is refused."""
+        found = cls(s, *(path(s, order) for order in range(3)))
+        for name, values in zip(ORDERS, (found.q, found.first, found.second), strict=True):
+            if not np.isfinite(values).all():
+                where = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
+                raise InputError(f"the path's {name} is {values[where]} at s = {s[where[-2]]:g}, entry {where[-1]}")
+        return found
+
+    def __getitem__(self, cut: slice | NDArray[np.intp]) -> PathPoints:
+        """Return some of the points."""
+        return PathPoints(self.s[..., cut], self.q[..., cut, :], self.first[..., cut, :], self.second[..., cut, :])
 
 
 def _pieces(pieces: PPoly) -> Evaluate:

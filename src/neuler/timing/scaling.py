@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.robot import Robot
-from neuler.timing.constraints import Bounds, PathDynamics
+from neuler.timing.constraint_set import ConstraintSet, given_constraints
 from neuler.timing.fine_grid import TOLERANCE
-from neuler.timing.paths import Path
+from neuler.timing.paths import Path, PathPoints
 from neuler.timing.timed_path import TimedPath
 from neuler.timing.torque_rates.programme import rate_gaps, rate_rows
 from neuler.timing.torque_rates.solve import slowed
@@ -184,6 +184,7 @@ def scale_time(
     acceleration: Any = None,
     torque: Any = None,
     torque_rate: Any = None,
+    constraints: Any = (),
     robot_limits: bool = True,
     dt: float | None = None,
 ) -> TimedPath:
@@ -202,8 +203,8 @@ def scale_time(
     >>> slow.valid, bool(slow.duration > 1.0), bool(slow.sdot.max() <= 1.0)
     (True, True, True)
     """
-    bounds = Bounds.given(robot, velocity, acceleration, torque, torque_rate, bool(robot_limits))
-    model = PathDynamics(robot, bounds)
+    bounds = velocity, acceleration, torque, torque_rate
+    parts = given_constraints("scale_time", robot, bounds, constraints, bool(robot_limits))
     path = Path.sampled(t, q, qd, qdd) if qd is not None else Path.sampled(t, q)
     if path.shape or path.sizes != (robot.nq, robot.nv):
         raise InputError(
@@ -211,16 +212,15 @@ def scale_time(
             f"got {np.shape(q)}"
         )
     path = path.moved()
-    if not len(model.labels) and not np.isfinite(bounds.velocity).any():
-        raise InputError("scale_time: nothing bounds the motion; give velocity, acceleration, torque or torque_rate")
     length = path.end
     step = length / 500.0 if dt is None else dt
     if not np.isfinite(step) or not 0 < step < length:
         raise InputError(f"scale_time: dt must be above zero and less than the trajectory's {length:g} s, got {dt!r}")
     points = np.linspace(0.0, length, max(len(np.asarray(t)), 501))
     zero = np.zeros(points.shape)
-    given = TimedPath(model, path, points, points, zero + 1.0, zero, zero, 0.0)
-    tables = RateTables.of(model, path, given, 1.0)
+    every = ConstraintSet(*parts, PathPoints.of(path, points[:2]))
+    given = TimedPath(every, path, points, points, zero + 1.0, zero, zero, 0.0)
+    tables = RateTables.of(every, path, given, 1.0)
     margins, best = np.zeros((2, len(tables.spline.x), len(tables.lower))), None
     for _ in range(TIGHTER):
         timed = _run(given, Scaling(tables, length, step, margins))

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.timing.constraints import PathDynamics, PathPoints
+from neuler.timing.constraint_set import ConstraintSet
 from neuler.timing.fine_grid import TOLERANCE, FineGrid
 from neuler.timing.infeasible import explained, stuck, too_fast
-from neuler.timing.paths import Path
+from neuler.timing.paths import Path, PathPoints
 from neuler.timing.scans import IntervalRows, greatest, reachable
 
 Array = NDArray[np.float64]
@@ -40,30 +40,26 @@ class ProfileSolver:
     """Paths of one robot on one grid, with their rows."""
 
     def __init__(
-        self, model: PathDynamics, path: Path, s: Array, ends: tuple[Array, Array], *, slower: Array | None = None
+        self,
+        constraints: ConstraintSet,
+        path: Path,
+        s: Array,
+        ends: tuple[Array, Array],
+        *,
+        slower: Array | None = None,
     ):
-        self.model, self.path, self.s = model, path, s
+        self.constraints, self.path, self.s = constraints, path, s
         self.at = PathPoints.of(path, s)
         self._moves()
-        self.rows = model.rows(self.at)
-        for name, values in (("inertia", self.rows.a), ("torque", self.rows.b), ("torque at rest", self.rows.c)):
-            if not np.isfinite(values).all():
-                where = np.argwhere(~np.isfinite(values))[0]
-                raise InputError(
-                    f"time_path: the {name} of the robot is not finite at s = {s[where[-2]]:g}, "
-                    f"{model.labels[where[-1]]}: is the position one of the robot's?"
-                )
+        self.rows = constraints.rows(self.at)
         self.ceiling = self.rows.ceiling if slower is None else np.minimum(self.rows.ceiling, slower)
         self.d = np.diff(s)
         self.shape = self.at.first.shape[:-2]
         self.start, self.end = (np.broadcast_to(np.square(x), self.shape) for x in ends)
-        self.lower, self.upper = model.lower[None], model.upper[None]
+        self.lower, self.upper = constraints.lower[None], constraints.upper[None]
         self.failed: dict[int, str] = {}
         self.iterations = 0
-        self.ends = [
-            PathPoints(s[cut], *(x[..., cut, :] for x in (self.at.q, self.at.first, self.at.second)))
-            for cut in (slice(None, -1), slice(1, None))
-        ]
+        self.ends = [self.at[cut] for cut in (slice(None, -1), slice(1, None))]
 
     def _moves(self) -> None:
         """A path that stands is refused: nothing says how long."""
@@ -85,14 +81,16 @@ class ProfileSolver:
         parts = []
         for k, cut in enumerate((slice(None, -1), slice(1, None))):
             a, b, c = (value[..., cut, :] for value in (self.rows.a, self.rows.b, self.rows.c))
-            if self.model.rubs:
+            if self.constraints.nonlinear:
                 if x is None or u is None:
-                    value, du, dx = self.model.friction(self.ends[k], np.zeros(a.shape[:-1]), np.zeros(a.shape[:-1]))
+                    value, du, dx = self.constraints.linearised(
+                        self.ends[k], np.zeros(a.shape[:-1]), np.zeros(a.shape[:-1])
+                    )
                     dx[...] = 0.0
                     here, push = np.zeros(a.shape[:-1]), np.zeros(a.shape[:-1])
                 else:
                     here, push = np.nan_to_num(x[..., cut]), np.nan_to_num(u)
-                    value, du, dx = self.model.friction(self.ends[k], here, push)
+                    value, du, dx = self.constraints.linearised(self.ends[k], here, push)
                 a, b = a + du, b + dx
                 c = c + value - du * push[..., None] - dx * here[..., None]
             parts += [a, b, c]
@@ -129,7 +127,7 @@ class ProfileSolver:
 
     def settled(self, x: Array | None, u: Array | None) -> tuple[Array, Array]:
         """The same with friction as it is: linear about the last x and u, until nothing changes."""
-        if not self.model.rubs or self.model.constant:
+        if not self.constraints.needs_iteration:
             return self.once()
         if x is None or u is None:
             x, u = self.once()
@@ -157,15 +155,15 @@ class ProfileSolver:
         x, u = self.settled(None, None)
         if not refine:
             return SpeedProfile(x, u, None, self.iterations, 1, self.failed)
-        fine, failed = FineGrid(self.model, self.path, self.s), dict(self.failed)
+        fine, failed = FineGrid(self.constraints, self.path, self.s), dict(self.failed)
         below, above, faster, worst = fine.excess(x, u)
         best = x, u, worst
         rounds = 1
         while rounds < ROUNDS and _greatest(worst) > TOLERANCE:
             rounds += 1
-            room = 0.4 * (self.model.upper - self.model.lower)
-            self.lower = np.minimum(self.lower + 1.2 * np.nan_to_num(below), self.model.lower + room)
-            self.upper = np.maximum(self.upper - 1.2 * np.nan_to_num(above), self.model.upper - room)
+            room = 0.4 * (self.constraints.upper - self.constraints.lower)
+            self.lower = np.minimum(self.lower + 1.2 * np.nan_to_num(below), self.constraints.lower + room)
+            self.upper = np.maximum(self.upper - 1.2 * np.nan_to_num(above), self.constraints.upper - room)
             tight = np.ones(self.ceiling.shape)
             tight[..., :-1] = faster
             tight[..., 1:] = np.minimum(tight[..., 1:], faster)

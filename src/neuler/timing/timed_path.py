@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.robot import Robot
-from neuler.timing.constraints import PathDynamics, PathPoints
+from neuler.timing.constraint_set import ConstraintSet
 from neuler.timing.fine_grid import FineGrid
-from neuler.timing.paths import Path
+from neuler.timing.paths import Path, PathPoints
 
 Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class TimedPath:
     (2,)
     """
 
-    model: PathDynamics
+    constraints: ConstraintSet
     path: Path
     t: Array
     """Times (s)."""
@@ -63,7 +63,7 @@ class TimedPath:
     @property
     def robot(self) -> Robot:
         """Whose path it is."""
-        return self.model.robot
+        return self.constraints.robot
 
     @property
     def duration(self) -> Any:
@@ -81,13 +81,13 @@ class TimedPath:
         """The greatest excess of a bound, of 1 + |bound|, on a grid ten times finer: a number, or one a path."""
         if self.worst is not None:
             return self.worst
-        found = FineGrid(self.model, self.path, self.s.reshape(-1, self.s.shape[-1])[0]).excess(
+        found = FineGrid(self.constraints, self.path, self.s.reshape(-1, self.s.shape[-1])[0]).excess(
             np.square(self.sdot), self.sddot[..., :-1]
         )[-1]
         return found if found.ndim else float(found)
 
     @functools.cached_property
-    def _at(self) -> PathPoints:
+    def _points(self) -> PathPoints:
         alike = not self.sdddot.any()
         s = self.s.reshape(-1, self.s.shape[-1])[0] if alike else self.s
         return PathPoints(s, *(self.path(s, order) for order in range(3)))
@@ -95,22 +95,22 @@ class TimedPath:
     @property
     def q(self) -> Array:
         """Positions, (..., N, nq)."""
-        return self._at.q
+        return self._points.q
 
     @property
     def qd(self) -> Array:
         """Velocities, (..., N, nv)."""
-        return self._at.first * self.sdot[..., None]
+        return self._points.first * self.sdot[..., None]
 
     @property
     def qdd(self) -> Array:
         """Accelerations, (..., N, nv), after each point."""
-        return self._at.first * self.sddot[..., None] + self._at.second * np.square(self.sdot)[..., None]
+        return self._points.first * self.sddot[..., None] + self._points.second * np.square(self.sdot)[..., None]
 
     @functools.cached_property
     def tau(self) -> Array:
         """Torques, (..., N, nu), friction included, after each point."""
-        return self.model.torques(self._at, np.square(self.sdot), self.sddot)
+        return self.constraints.dynamics.torques(self._points, np.square(self.sdot), self.sddot)
 
     def law(self, t: Any) -> tuple[Array, Array, Array, Array]:
         """s and its derivatives up to the third at times t: (n) for all paths, or (..., n) for each its own."""
@@ -152,57 +152,37 @@ class TimedPath:
         """Torques at such times, (..., n, nu)."""
         s, v, w, _ = self.law(np.atleast_1d(t))
         at = PathPoints(s, *(self.path(s, order) for order in range(3)))
-        found = self.model.torques(at, np.square(v), w)
+        found = self.constraints.dynamics.torques(at, np.square(v), w)
         return found if np.ndim(t) else found[..., 0, :]
 
     @functools.cached_property
     def active(self) -> NDArray[np.str_]:
         """What bounds the motion in each interval, (..., N - 1): "torque of joint2, upper"; "" where nothing does."""
-        model = self.model
-        tight: list[tuple[str, Array]] = []
-        tau, qdd = (self._both_ends(self.model.torques), self._both_ends(_accelerations))
-        qd = self.qd
-        speeds = np.stack([qd[..., :-1, :], qd[..., 1:, :]])
-        sides: tuple[tuple[Array, tuple[Array, Array], list[str], Any], ...] = (
-            (tau, model.bounds.torque, model.labels[: len(model.torque_rows)], model.torque_rows),
-            (qdd, model.bounds.acceleration, model.labels[len(model.torque_rows) :], model.acceleration_rows),
-            (speeds, model.bounds.velocity, model.velocity_labels, range(model.robot.nv)),
-        )
-        for values, (lower, upper), labels, rows in sides:
-            for label, row in zip(labels, rows, strict=True):
+        every, x = self.constraints, np.square(self.sdot)
+        least = np.full((*self.t.shape[:-1], self.t.shape[-1] - 1), 1e-3)
+        found: Any = np.full(least.shape, "", dtype=object)
+        for end, cut in enumerate((slice(None, -1), slice(1, None))):
+            points, here = self._points[cut], x[..., cut]
+            u = self.sddot[..., :-1] + end * self.sdddot[..., :-1] * np.diff(self.t, axis=-1)
+            gaps: list[tuple[Any, Array]] = []
+            values = every.values(points, here, u)
+            for k, label in enumerate(every.labels):
                 for side, bound, gap in (
-                    ("lower", lower[row], values[..., row] - lower[row]),
-                    ("upper", upper[row], upper[row] - values[..., row]),
+                    ("lower", every.lower[k], values[..., k] - every.lower[k]),
+                    ("upper", every.upper[k], every.upper[k] - values[..., k]),
                 ):
                     if np.isfinite(bound):
-                        tight.append((f"{label}, {side}", gap.min(axis=0) / (1.0 + abs(bound))))
-        if not tight:
-            return np.full((*self.t.shape[:-1], self.t.shape[-1] - 1), "")
-        gaps = np.stack([gap for _, gap in tight])
-        names = np.array([name for name, _ in tight])[np.argmin(np.nan_to_num(gaps, nan=np.inf), axis=0)]
-        found: NDArray[np.str_] = np.where(gaps.min(axis=0) <= 1e-3, names, "")
-        return found
-
-    def _both_ends(self, f: Any) -> Array:
-        """A function of the path, x and u at the starts and at the ends of intervals: (2, ..., N - 1, n)."""
-        x = np.square(self.sdot)
-        found = []
-        for k, cut in enumerate((slice(None, -1), slice(1, None))):
-            at = PathPoints(self.s[..., cut], *(y[..., cut, :] for y in (self._at.q, self._at.first, self._at.second)))
-            u = self.sddot[..., :-1]
-            if k:
-                u = u + self.sdddot[..., :-1] * np.diff(self.t, axis=-1)
-            found.append(f(at, x[..., cut], u))
-        return np.stack(found)
+                        gaps.append((f"{label}, {side}", gap / (1.0 + abs(bound))))
+            ceiling, names = every.ceiling(points)
+            gaps.append((names, 1.0 - np.sqrt(here / ceiling)))
+            for name, gap in gaps:
+                found, least = np.where(gap < least, name, found), np.fmin(gap, least)
+        return found.astype(str)
 
     def __repr__(self) -> str:
         count = f"{self.t[..., 0].size} paths" if self.t.ndim > 1 else f"{float(self.duration):.6g} s"
         good = "valid" if np.all(self.valid) else "not valid"
         return f"<TimedPath: {count}, {self.t.shape[-1]} points, {good}>"
-
-
-def _accelerations(at: PathPoints, x: Array, u: Array) -> Array:
-    return at.first * u[..., None] + at.second * x[..., None]
 
 
 def times(d: Array, x: Array) -> Array:

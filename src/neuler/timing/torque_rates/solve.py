@@ -11,9 +11,9 @@ from scipy.interpolate import BSpline
 
 from neuler.errors import InputError
 from neuler.optimize import solvers
-from neuler.timing.constraints import PathDynamics
+from neuler.timing.constraint_set import ConstraintSet
 from neuler.timing.fine_grid import TOLERANCE
-from neuler.timing.paths import Path
+from neuler.timing.paths import Path, PathPoints
 from neuler.timing.timed_path import TimedPath
 from neuler.timing.torque_rates.programme import RateProgramme, greville, knots
 from neuler.timing.torque_rates.tables import RateTables
@@ -69,13 +69,13 @@ def _alone(path: Path) -> Path:
 
 
 def _one(timed: TimedPath, ends: tuple[float, float], intervals: int, solver: str, slower: float) -> TimedPath:
-    model, path = timed.model, timed.path
+    path = timed.path
     if not np.isfinite(timed.t[-1]):
         raise InputError(f"time_path: {timed.message or 'the path has no law without bounds on torque rates'}")
     if not path.everywhere:
         raise InputError("time_path: bounds on torque rates need a path that is known between its samples")
-    _standing(model, path)
-    tables = RateTables.of(model, path, timed, slower)
+    _standing(timed.constraints, path)
+    tables = RateTables.of(timed.constraints, path, timed, slower)
     begin = _begin(timed, tables, ends, intervals)
     margins = np.zeros((2, intervals, len(tables.lower)))
     room = 0.4 * (np.minimum(tables.upper, 1e9) - np.maximum(tables.lower, -1e9))
@@ -129,17 +129,17 @@ def _begin(timed: TimedPath, tables: RateTables, ends: tuple[float, float], inte
     return best
 
 
-def _standing(model: PathDynamics, path: Path) -> None:
+def _standing(constraints: ConstraintSet, path: Path) -> None:
     """At rest at the ends torques must be within their bounds, for that is where they begin and end."""
     for s in (path.start, path.end):
-        rest = model.plain.inverse_dynamics(path(s), np.zeros(model.robot.nv), np.zeros(model.robot.nv))
-        lower, upper = model.bounds.torque
+        rest = constraints.rows(PathPoints.of(path, np.array([s]))).c[0]
+        lower, upper = constraints.lower, constraints.upper
         bad = (rest < lower) | (rest > upper)
         if bad.any():
             k = int(np.argmax(bad))
             raise InputError(
-                f"time_path: at rest at s = {s:g} torque {k} is {rest[k]:.4g}, beyond its bounds {lower[k]:.4g} to "
-                f"{upper[k]:.4g}: it cannot begin or end there"
+                f"time_path: at rest at s = {s:g} the {constraints.labels[k]} is {rest[k]:.4g}, beyond its bounds "
+                f"{lower[k]:.4g} to {upper[k]:.4g}: it cannot begin or end there"
             )
 
 
