@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -347,3 +348,61 @@ def test_the_optimum_is_that_of_toppra():
     ours = time_path(robot, points, grid=grid, refine=False)
     assert ours.duration == pytest.approx(theirs, rel=1e-5)
     assert time_path(robot, points, grid=grid).duration == pytest.approx(theirs, rel=1e-3)
+
+
+# ---- what comes back ----------------------------------------------------------------------------------------------
+
+
+def test_derivatives_by_time_are_those_of_differences():
+    robot = arm(2, viscous=0.2)
+    timed = time_path(robot, ways(robot, 1, seed=6)[0], torque=[60.0, 20.0], velocity=4.0, grid=60)
+    middles = 0.5 * (timed.knots[1:] + timed.knots[:-1])  # inside intervals
+    h = 1e-4 * np.diff(timed.knots).min()
+    found = timed.evaluate(middles, 3)
+    assert [x.shape for x in found] == [(59, 2)] * 4
+    for order in range(3):
+        slope = (timed.evaluate(middles + h, order)[order] - timed.evaluate(middles - h, order)[order]) / (2 * h)
+        np.testing.assert_allclose(found[order + 1], slope, rtol=1e-5, atol=1e-5 * np.abs(slope).max())
+    rate = (timed.torques(middles + h) - timed.torques(middles - h)) / (2 * h)
+    np.testing.assert_allclose(timed.torque_rates(middles), rate, rtol=1e-5, atol=1e-5 * np.abs(rate).max())
+    for ours, theirs in zip(timed.at(middles), found, strict=False):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(timed.breaks, [0.0, timed.duration])
+    np.testing.assert_array_equal(timed.evaluate([-1.0, 99.0], 0)[0], timed.evaluate(timed.breaks, 0)[0])
+    with pytest.raises(neuler.InputError, match="order must be 0, 1, 2 or 3, got 4"):
+        timed.evaluate(middles, 4)
+
+
+@pytest.mark.parametrize("kind", ["points", "many points", "samples", "of five bars"])
+def test_batches_are_taken_apart_and_pickled(kind):
+    robot, bounds = arm(2), {"torque": [60.0, 20.0], "velocity": 4.0, "grid": 50}
+    path = ways(robot, 6, seed=4).reshape(2, 3, 4, 2)
+    if kind == "many points":
+        path = Path.through(ways(robot, 6, points=33, seed=4).reshape(2, 3, 33, 2))
+    elif kind == "samples":
+        path = Path.sampled(np.linspace(0, 1, 4), path, 0.3 * np.cos(path))
+    elif kind == "of five bars":
+        robot, s = neuler.robots.five_bar(), np.linspace(0, 1, 50)
+        slope, bounds = np.tile([0.3, -0.2], (2, 3, 50, 1)), {"torque": 40.0, "robot_limits": False, "grid": s}
+        one = [robot.neutral()]
+        for _ in range(49):
+            one.append(robot.integrate(one[-1], np.array([0.3, -0.2]), 1 / 49))
+        path = Path.sampled(s, np.broadcast_to(one, (2, 3, 50, robot.nq)), slope, 0 * slope)
+    many = time_path(robot, path, **bounds)
+    again = pickle.loads(pickle.dumps(many))
+    np.testing.assert_array_equal(again.tau, many.tau)
+    assert len(many) == 2
+    assert [each.duration.shape for each in many] == [(3,), (3,)]
+    one = many[1, 2]
+    assert one.duration == many.duration[1, 2]
+    np.testing.assert_array_equal(one.tau, many.tau[1, 2])
+    np.testing.assert_array_equal(many[:, [0, 2]].q, np.broadcast_to(many.q, (2, 3, 50, robot.nq))[:, [0, 2]])
+    if kind != "of five bars":
+        np.testing.assert_allclose(one.at([0.1]).q, many.at([0.1]).q[1, 2], rtol=1e-14)
+        assert one.evaluate([0.1], 3)[3].shape == (1, 2)
+    with pytest.raises(neuler.InputError, match="take one of them"):
+        many.evaluate([0.0], 1)
+    with pytest.raises(neuler.InputError, match="no batch"):
+        one[0]
+    with pytest.raises(neuler.InputError, match="batch axes"):
+        many[5]

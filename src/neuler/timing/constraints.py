@@ -119,10 +119,10 @@ class VelocityBound(Constraint):
     label = "velocity"
 
     def __init__(self, robot: Robot, bounds: Pair) -> None:
+        self.robot = robot
         self.lower, self.upper = bounds
         self.rows = _bounded(bounds)
         self.labels = [f"velocity of {name}" for name in entry_names(robot, "qd")]
-        self.kernel = _velocity_kernel(robot)
         self._pair = (
             np.where(self.rows, np.maximum(bounds[0], -FAR), -FAR),
             np.where(self.rows, np.minimum(bounds[1], FAR), FAR),
@@ -130,7 +130,7 @@ class VelocityBound(Constraint):
 
     def coefficients(self, points: PathPoints) -> Coefficients:
         """Return the greatest x at which no joint is faster than its bound."""
-        return Coefficients(ceiling=self.kernel(points.first, *self._pair))
+        return Coefficients(ceiling=_velocity_kernel(self.robot)(points.first, *self._pair))
 
     def ceiling_labels(self, points: PathPoints) -> NDArray[np.str_]:
         """Return the joint, and the side of its bounds, that gives the ceiling at each point."""

@@ -87,20 +87,17 @@ def solved(
     ends: tuple[Array, Array],
     *,
     refine: bool,
-    slower: Array | None = None,
 ) -> SpeedProfile:
-    """The law of all paths, so many at a time as fit into the cache. ``slower`` (..., N) is a ceiling of x besides."""
+    """Return x and u of all paths, solved in groups whose rows fit into the cache."""
     count = math.prod(path.shape)
-    if count <= TOGETHER or path.part(slice(0, 1)) is None:
-        return ProfileSolver(constraints, path, s, ends, slower=slower).solve(refine)
+    if count <= TOGETHER:
+        return ProfileSolver(constraints, path, s, ends).solve(refine)
     speeds = [np.broadcast_to(x, path.shape).reshape(-1) for x in ends]
     laws = []
     for first in range(0, count, TOGETHER):
         cut = slice(first, first + TOGETHER)
         part = path.part(cut)
-        assert part is not None
-        most = None if slower is None else np.broadcast_to(slower, (*path.shape, len(s))).reshape(-1, len(s))[cut]
-        laws.append(ProfileSolver(constraints, part, s, (speeds[0][cut], speeds[1][cut]), slower=most).solve(refine))
+        laws.append(ProfileSolver(constraints, part, s, (speeds[0][cut], speeds[1][cut])).solve(refine))
     together = [
         np.concatenate(values).reshape((*path.shape, *values[0].shape[1:]))
         for values in ([law.x for law in laws], [law.u for law in laws])

@@ -45,14 +45,12 @@ class ProfileSolver:
         path: Path,
         s: Array,
         ends: tuple[Array, Array],
-        *,
-        slower: Array | None = None,
     ):
         self.constraints, self.path, self.s = constraints, path, s
         self.at = PathPoints.of(path, s)
         self._moves()
         self.rows = constraints.rows(self.at)
-        self.ceiling = self.rows.ceiling if slower is None else np.minimum(self.rows.ceiling, slower)
+        self.ceiling = self.rows.ceiling
         self.d = np.diff(s)
         self.shape = self.at.first.shape[:-2]
         self.start, self.end = (np.broadcast_to(np.square(x), self.shape) for x in ends)

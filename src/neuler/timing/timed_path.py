@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,9 +145,8 @@ class TimedPath:
         Before the start and after the end the motion is that of the end.
         """
         alone = not np.ndim(t)
-        s, v, w, _ = self.law(np.atleast_1d(t))
-        q, first, second = (self.path(s, order) for order in range(3))
-        found = Kinematics(q, first * v[..., None], first * w[..., None] + second * np.square(v)[..., None])
+        s, v, w, j = self.law(np.atleast_1d(t))
+        found = Kinematics(*_derivatives([self.path(s, order) for order in range(3)], v, w, j))
         return Kinematics(*(x[..., 0, :] for x in found)) if alone else found
 
     def torques(self, t: Any) -> Array:
@@ -154,6 +155,82 @@ class TimedPath:
         at = PathPoints(s, *(self.path(s, order) for order in range(3)))
         found = self.constraints.dynamics.torques(at, np.square(v), w)
         return found if np.ndim(t) else found[..., 0, :]
+
+    def torque_rates(self, t: Any) -> Array:
+        """Return the rates of torques (N m/s) at such times, (..., n, nu), between jumps of sddot."""
+        s, v, w, j = self.law(np.atleast_1d(t))
+        if self.constraints.dynamics.has_friction:
+            v = np.maximum(v, 1e-12)
+        motion = _derivatives([self.path(s, order) for order in range(4)], v, w, j)
+        found: Array = self.robot.inverse_dynamics_rate(*motion).tau_rate
+        return found if np.ndim(t) else found[..., 0, :]
+
+    def evaluate(self, t: Any, order: int) -> list[Array]:
+        """Return q (n, nq), and qd, qdd, qddd (n, nv) up to an order from 0 to 3, of one path at times t (n).
+
+        Times before the start and after the end are taken as those of the ends.
+
+        >>> import neuler
+        >>> from neuler import timing
+        >>> timed = timing.time_path(neuler.robots.two_link(), [[0.0, 0.0], [1.0, 0.5]], velocity=1.0, grid=100)
+        >>> q, qd, qdd = timed.evaluate([0.0, 0.5 * timed.duration], 2)
+        >>> q.shape, qd[0].tolist()
+        ((2, 2), [0.0, 0.0])
+        """
+        if isinstance(order, bool) or not isinstance(order, int | np.integer) or not 0 <= order <= 3:
+            raise InputError(f"TimedPath.evaluate: order must be 0, 1, 2 or 3, got {order!r}")
+        self._one("evaluate")
+        times = np.asarray(t, dtype=float)
+        if times.ndim != 1:
+            raise InputError(f"TimedPath.evaluate: t must have one axis, got shape {times.shape}")
+        s, v, w, j = self.law(times)
+        return _derivatives([self.path(s, k) for k in range(order + 1)], v, w, j)
+
+    @property
+    def breaks(self) -> Array:
+        """The times between which the motion is smooth but for its knots: [0, duration], of one path."""
+        self._one("breaks")
+        return np.array([0.0, float(self.t[-1])])
+
+    @property
+    def knots(self) -> Array:
+        """The times of the grid, at which sddot or its derivative may jump, of one path: (N)."""
+        self._one("knots")
+        return self.t
+
+    def _one(self, what: str) -> None:
+        if self.t.ndim > 1:
+            raise InputError(f"TimedPath.{what}: this is a batch of {len(self)} paths; take one of them: timed[0]")
+
+    def __len__(self) -> int:
+        """Return the length of the first batch axis."""
+        if self.t.ndim == 1:
+            raise TypeError("one timed path has no length; a batch has")
+        return len(self.t)
+
+    def __bool__(self) -> bool:
+        """Return True, also of one path, which has no length."""
+        return True
+
+    def __iter__(self) -> Iterator[TimedPath]:
+        """Go through the first batch axis."""
+        return (self[k] for k in range(len(self)))
+
+    def __getitem__(self, key: Any) -> TimedPath:
+        """Return one path of a batch, or several of them: what ``key`` picks from the batch axes."""
+        batch = self.t.shape[:-1]
+        path = self.path[key]
+        chosen = np.arange(math.prod(batch)).reshape(batch)[key]
+
+        def picked(values: Array) -> Array:
+            found: Array = np.broadcast_to(values, self.t.shape).reshape(-1, self.t.shape[-1])[chosen]
+            return found
+
+        t, s, sdot, sddot, sdddot = map(picked, (self.t, self.s, self.sdot, self.sddot, self.sdddot))
+        worst = None if self.worst is None else np.broadcast_to(self.worst, batch).reshape(-1)[chosen]
+        if worst is not None and not worst.ndim:
+            worst = float(worst)
+        return replace(self, path=path, t=t, s=s, sdot=sdot, sddot=sddot, sdddot=sdddot, worst=worst)
 
     @functools.cached_property
     def active(self) -> NDArray[np.str_]:
@@ -183,6 +260,19 @@ class TimedPath:
         count = f"{self.t[..., 0].size} paths" if self.t.ndim > 1 else f"{float(self.duration):.6g} s"
         good = "valid" if np.all(self.valid) else "not valid"
         return f"<TimedPath: {count}, {self.t.shape[-1]} points, {good}>"
+
+
+def _derivatives(path: list[Array], v: Array, w: Array, j: Array) -> list[Array]:
+    """q, qd, qdd, qddd by the derivatives of a path by s, and of s by time."""
+    v, w, j = v[..., None], w[..., None], j[..., None]
+    found = path[:1]
+    if len(path) > 1:
+        found.append(path[1] * v)
+    if len(path) > 2:
+        found.append(path[1] * w + path[2] * v**2)
+    if len(path) > 3:
+        found.append(path[1] * j + 3.0 * path[2] * v * w + path[3] * v**3)
+    return found
 
 
 def times(d: Array, x: Array) -> Array:

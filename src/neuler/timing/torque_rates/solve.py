@@ -30,29 +30,26 @@ TIGHTER = 6
 
 
 def rate_bounded(
-    timed: TimedPath, ends: tuple[Array, Array], *, intervals: int = INTERVALS, solver: str = "auto", slower: Any = None
+    timed: TimedPath, ends: tuple[Array, Array], *, intervals: int = INTERVALS, solver: str = "auto"
 ) -> TimedPath:
-    """A law with bounded torque rates that begins at one without, for every path of a batch.
+    """Return a law with bounded torque rates, which starts at one without, for every path of a batch.
 
-    ``slower`` (...) is a ceiling of ds/dt.
+    ``ends`` are the speeds ds/dt at both ends. A path without a law stays one.
     """
     shape = timed.t.shape[:-1]
     if not shape:
-        return _one(
-            timed, (float(ends[0]), float(ends[1])), intervals, solver, np.inf if slower is None else float(slower)
-        )
+        return _one(timed, (float(ends[0]), float(ends[1])), intervals, solver)
     speeds = [np.broadcast_to(x, shape).ravel() for x in ends]
-    tops = np.full(shape, np.inf).ravel() if slower is None else np.broadcast_to(slower, shape).ravel()
     found = []
     for k, where in enumerate(np.ndindex(shape)):
-        part = timed.path.part(slice(k, k + 1))
-        if part is None:
-            raise InputError("time_path: bounds on torque rates are for one path of this kind at a time")
-        one = replace(
-            timed, path=_alone(part), t=timed.t[where], s=timed.s[where], sdot=timed.sdot[where],
-            sddot=timed.sddot[where], sdddot=timed.sdddot[where], worst=0.0,
-        )  # fmt: skip
-        found.append(_one(one, (speeds[0][k], speeds[1][k]), intervals, solver, float(tops[k])))
+        one = replace(timed[where], worst=0.0)
+        if np.isfinite(one.t[-1]):
+            found.append(_one(one, (speeds[0][k], speeds[1][k]), intervals, solver))
+        else:
+            none = np.full(intervals + 1, np.nan)
+            found.append(
+                replace(one, t=none, s=none, sdot=none, sddot=none, sdddot=none, worst=np.nan, message=timed.message)
+            )
     together: dict[str, Any] = {
         name: np.stack([getattr(x, name) for x in found]).reshape((*shape, -1))
         for name in ("t", "s", "sdot", "sddot", "sdddot")
@@ -63,19 +60,12 @@ def rate_bounded(
     )  # fmt: skip
 
 
-def _alone(path: Path) -> Path:
-    """A batch of one as one path."""
-    return Path(lambda s, order: path(s, order)[0], (path.start, path.end), (), path.sizes)
-
-
-def _one(timed: TimedPath, ends: tuple[float, float], intervals: int, solver: str, slower: float) -> TimedPath:
+def _one(timed: TimedPath, ends: tuple[float, float], intervals: int, solver: str) -> TimedPath:
     path = timed.path
-    if not np.isfinite(timed.t[-1]):
-        raise InputError(f"time_path: {timed.message or 'the path has no law without bounds on torque rates'}")
     if not path.everywhere:
         raise InputError("time_path: bounds on torque rates need a path that is known between its samples")
     _standing(timed.constraints, path)
-    tables = RateTables.of(timed.constraints, path, timed, slower)
+    tables = RateTables.of(timed.constraints, path, timed)
     begin = _begin(timed, tables, ends, intervals)
     margins = np.zeros((2, intervals, len(tables.lower)))
     room = 0.4 * (np.minimum(tables.upper, 1e9) - np.maximum(tables.lower, -1e9))
