@@ -24,7 +24,7 @@ from neuler.timing.constraint_set import ConstraintSet, given_constraints
 from neuler.timing.fine_grid import TOLERANCE
 from neuler.timing.paths import Path, PathPoints
 from neuler.timing.timed_path import TimedPath
-from neuler.timing.torque_rates.programme import rate_gaps, rate_rows
+from neuler.timing.torque_rates.programme import rate_gaps
 from neuler.timing.torque_rates.solve import slowed
 from neuler.timing.torque_rates.tables import RateTables
 
@@ -160,10 +160,7 @@ class Scaling:
 
     def _why(self, state: ScalingState) -> str:
         """The row that is the nearest to its bound, or beyond."""
-        s = np.array([state.sigma])
-        tables = np.stack([self.tables.spline(s, k) for k in range(4)], axis=1)
-        rows = rate_rows(len(self.tables.lower) - len(self.tables.rated), self.tables.rates)[0]
-        rows = rows(tables, np.zeros((1, 4)), 1.0)[0]
+        rows = np.append(self.tables.spline(state.sigma)[2], np.zeros(len(self.tables.rated)))
         gaps = np.minimum(rows - self.tables.lower, self.tables.upper - rows) / (1 + np.abs(self.tables.upper))
         k = int(np.argmin(np.where(np.isfinite(gaps), gaps, np.inf)))
         names = self.tables.labels

@@ -13,7 +13,9 @@ Velocities and accelerations are rows of the same form.
 
 from __future__ import annotations
 
+import copy
 import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,15 @@ from scipy.interpolate import BSpline
 
 from neuler import math as nm
 from neuler.functions.function import Function, function
+from neuler.optimize.programme import Solution
 from neuler.timing.paths import Path
 from neuler.timing.torque_rates.tables import RateTables
 
 Array = NDArray[np.float64]
+PLACES = (0.0, 0.5, 1.0)
+"""Of an interval: where rows stand."""
+AROUND = 3
+"""Points on either side of one where a row is near its bound, whose rows are taken into the programme as well."""
 
 
 def knots(intervals: int) -> Array:
@@ -41,16 +48,22 @@ def greville(intervals: int) -> Array:
 
 @functools.cache
 def rate_rows(size: int, rated: tuple[int, ...]) -> tuple[Function, Function, Function]:
-    """Rows and rates of a point by its tables, its motion (s, V, W, J) and T; their Jacobian and Hessian."""
+    """Return rows and rates at a point by cubics of its tables, motion (way along the cubic, V, W, J) and T.
 
-    def rows(tables: Any, motion: Any, T: Any) -> Any:
-        zero, one, two, three = tables
-        step = motion[0]
-        here = zero + step * (one + step * (two / 2 + step * three / 6))
-        return _rows(here, one + step * (two + step * three / 2), motion[1:], T, rated)
+    Behind it come their Jacobian and Hessian.
+    """
 
-    made = function(rows, {"tables": (4, 4, size), "motion": 4, "T": ()}, "rows", name="path_rates")
+    def rows(cubics: Any, motion: Any, T: Any) -> Any:
+        return _rows(*_tables(cubics, motion[0]), motion[1:], T, rated)
+
+    made = function(rows, {"cubics": (4, 4, size), "motion": 4, "T": ()}, "rows", name="path_rates")
     return made, made.jacobian(["motion", "T"]), made.hessian(["motion", "T"])
+
+
+def _tables(cubics: Any, h: Any) -> tuple[Any, Any]:
+    """Values and slopes of cubics, the highest power first."""
+    three, two, one, zero = cubics
+    return zero + h * (one + h * (two + h * three)), one + h * (2 * two + 3 * h * three)
 
 
 def _rows(tables: Any, slopes: Any, motion: Any, T: Any, rated: tuple[int, ...]) -> Any:
@@ -68,9 +81,7 @@ def rate_gaps(size: int, rated: tuple[int, ...]) -> Function:
     """The least gap of a row to its bounds, by the cubics of its tables, the way h along them, and V, W, J; T is 1."""
 
     def gaps(cubics: Any, h: Any, motion: Any, bounds: Any) -> Any:
-        three, two, one, zero = cubics
-        here, slope = zero + h * (one + h * (two + h * three)), one + h * (2 * two + 3 * h * three)
-        rows = _rows(here, slope, motion, 1.0, rated)
+        rows = _rows(*_tables(cubics, h), motion, 1.0, rated)
         found: Any = 1e300
         for row, low, high in zip(rows, bounds[0], bounds[1], strict=True):
             found = nm.minimum(found, nm.minimum(row - low, high - row))
@@ -81,7 +92,10 @@ def rate_gaps(size: int, rated: tuple[int, ...]) -> Function:
 
 
 class RateProgramme:
-    """The programme: min T over control points of s and T, rows at both ends of every interval."""
+    """The programme: min T over control points of s and T, rows at some places of every interval.
+
+    Of all rows, (points, rows), those of ``chosen`` are in the programme; ``missing`` says which others it needs.
+    """
 
     def __init__(
         self,
@@ -91,35 +105,54 @@ class RateProgramme:
         start: tuple[Array, float],
         margins: tuple[Array, Array],
         least: float = 1e-6,
+        chosen: NDArray[np.bool_] | None = None,
     ) -> None:
-        """``margins``, (intervals, rows), are what bounds are narrower by, lower and upper ones; T is ``least``."""
-        self.tables, self.path = tables, path
+        """``margins``, (intervals, rows), are what bounds are narrower by, lower and upper; T is at least ``least``."""
+        self.tables, self.path, self.ends = tables, path, ends
         points, duration = start
         count = len(points)
         self.intervals = count - 3
         self.basis = BSpline(knots(self.intervals), np.eye(count), 3)
-        edges = np.linspace(0.0, 1.0, self.intervals + 1)
-        tiny = 1e-9 / self.intervals
-        inside = np.stack([edges[:-1] + tiny, edges[1:] - tiny], axis=1).ravel()
-        places = np.stack([edges[:-1], edges[1:]], axis=1).ravel()
-        weights = np.stack([self.basis(places, k) for k in range(3)] + [self.basis(inside, 3)], axis=1)
-        self.first = np.repeat(np.arange(self.intervals), 2)
-        """The first control point of every row point; three follow."""
-        near = self.first[:, None] + np.arange(4)
-        self.weights = np.take_along_axis(weights, near[:, None, :], axis=2)
-        """From four control points to s, V, W, J: (points, 4, 4)."""
-        self.ends, self.near = ends, near
+        self.size = len(tables.lower)
+        self.values = self.size - len(tables.rated)
+        """Rows that are no rates: the first ones."""
+        self.kernels = rate_rows(self.values, tables.rates)
+        self.cubics = np.ascontiguousarray(np.moveaxis(tables.spline.c, 0, 1))
         sides = [np.where(np.isfinite(x), np.abs(x), 0.0) for x in (tables.lower, tables.upper)]
         self.scale = np.maximum(np.maximum(*sides), 1e-6)
-        self.size = len(self.scale)
-        self.kernels = rate_rows(self.size - len(tables.rated), tables.rates)
         self.n = count + 1
-        self._bounds(count, margins, least)
-        self._structure()
         self.start = np.append(points, duration)
+        self.every = np.repeat(np.arange(self.intervals), len(PLACES))
+        """The interval of every point, which is the number of its first control point; three follow."""
+        self.weights = _weights(self.intervals)
+        self._row_bounds(margins)
+        self.least = least
+        self._choose(self.possible if chosen is None else self.possible & chosen)
+
+    def _choose(self, used: NDArray[np.bool_]) -> None:
+        """Take some rows into the programme."""
+        self.used = used
+        self.at = np.flatnonzero(self.used.any(axis=1))
+        """Points that have rows in the programme."""
+        self.mask = self.used[self.at]
+        self._bounds(self.n - 1, self.least)
+        self._structure()
         self._last: tuple[bytes, Any] | None = None
 
-    def _bounds(self, count: int, margins: tuple[Array, Array], least: float) -> None:
+    def _row_bounds(self, margins: tuple[Array, Array]) -> None:
+        """Bounds of all rows, in parts of their scale, and which are bounded; values at a knot stand once."""
+        lower, upper = (
+            np.repeat(x, len(PLACES), axis=0) for x in (self.tables.lower + margins[0], self.tables.upper - margins[1])
+        )
+        first, last = slice(len(PLACES), None, len(PLACES)), slice(len(PLACES) - 1, -1, len(PLACES))
+        cut = slice(0, self.values)
+        lower[last, cut] = np.maximum(lower[last, cut], lower[first, cut])
+        upper[last, cut] = np.minimum(upper[last, cut], upper[first, cut])
+        self.low, self.high = lower / self.scale, upper / self.scale
+        self.possible = np.isfinite(self.low) | np.isfinite(self.high)
+        self.possible[first, cut] = False
+
+    def _bounds(self, count: int, least: float) -> None:
         self.lower, self.upper = np.full(self.n, -np.inf), np.full(self.n, np.inf)
         self.lower[:count], self.upper[:count] = self.path.start, self.path.end
         self.lower[-1] = least
@@ -128,26 +161,21 @@ class RateProgramme:
             for j in held:
                 at = j if k == 0 else count - 1 - j
                 self.lower[at] = self.upper[at] = self.path.start if k == 0 else self.path.end
-        values = self.size - len(self.tables.rated)
-        self.used = np.ones((len(self.first), self.size), bool)
-        """Rows of points: at a knot values are the same on both of its sides, and stand once."""
-        self.used[1:-1:2, :values] = False
-        low, high = (np.repeat(x, 2, axis=0) for x in (self.tables.lower + margins[0], self.tables.upper - margins[1]))
-        low[2::2, :values] = np.maximum(low[2::2, :values], low[1:-1:2, :values])
-        high[2::2, :values] = np.minimum(high[2::2, :values], high[1:-1:2, :values])
-        low, high = (low / self.scale)[self.used], (high / self.scale)[self.used]
         rise = count - 1  # control points rise: s never goes back
         self.moving = [k for k in (0, 1) if self.ends[k]]
         zero = np.zeros(len(self.moving))
-        self.row_lower = np.concatenate([low, np.zeros(rise), zero])
-        self.row_upper = np.concatenate([high, np.full(rise, np.inf), zero])
+        self.row_lower = np.concatenate([self.low[self.used], np.zeros(rise), zero])
+        self.row_upper = np.concatenate([self.high[self.used], np.full(rise, np.inf), zero])
         self.m = len(self.row_lower)
 
     def _structure(self) -> None:
-        count, points = self.n - 1, len(self.first)
-        columns = np.concatenate([self.near, np.full((points, 1), count)], axis=1)  # four control points, T
+        count = self.n - 1
+        self.near = self.every[self.at, None] + np.arange(4)
+        self.to = self.weights[self.at]
+        """From four control points to s, V, W, J: (points, 4, 4)."""
+        columns = np.concatenate([self.near, np.full((len(self.at), 1), count)], axis=1)  # four control points, T
         base, rise = int(self.used.sum()), np.arange(count - 1)
-        every = np.repeat(columns[:, None, :], self.size, 1)[self.used]
+        every = np.repeat(columns[:, None, :], self.size, 1)[self.mask]
         at = [np.repeat(np.arange(base), 5), every.ravel()]
         at = [np.concatenate([at[0], base + rise, base + rise]), np.concatenate([at[1], rise, rise + 1])]
         self._fixed = np.concatenate([-np.ones(count - 1), np.ones(count - 1)])
@@ -159,21 +187,54 @@ class RateProgramme:
         one, two = np.tril_indices(5)
         rows_, columns_ = columns[:, one], columns[:, two]
         big, small = np.maximum(rows_, columns_), np.minimum(rows_, columns_)
-        places, self._into = np.unique(big.ravel() * self.n + small.ravel(), return_inverse=True)
-        self.hessian_at = places // self.n, places % self.n
+        places, into = np.unique(big.ravel() * self.n + small.ravel(), return_inverse=True)
+        self.hessian_at, self._into = (places // self.n, places % self.n), into.ravel()
         self._triangle = one, two
 
-    def _at(self, x: Array) -> tuple[Array, Array]:
-        """RateTables and motions of all points."""
+    def _motion(self, x: Array, to: Array, near: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Cubics of the tables, and the way along them, V, W, J at points."""
+        motion = (to @ x[:-1][near][..., None])[..., 0]
+        first, step = self.tables.spline.x[0], self.tables.spline.x[1] - self.tables.spline.x[0]
+        k = np.clip(((motion[:, 0] - first) / step).astype(int), 0, len(self.cubics) - 1)
+        motion[:, 0] -= self.tables.spline.x[k]
+        return self.cubics[k], motion
+
+    def _here(self, x: Array) -> tuple[Array, Array]:
+        """The same at the points of the programme, once for every x."""
         key = x.tobytes()
         if self._last is None or self._last[0] != key:
-            motion = np.einsum("pij,pj->pi", self.weights, x[:-1][self.near])
-            s = np.clip(motion[:, 0], self.path.start, self.path.end)
-            tables = np.stack([self.tables.spline(s, k) for k in range(4)], axis=1)
-            motion[:, 0] -= s
-            self._last = key, (tables, motion)
+            self._last = key, self._motion(x, self.to, self.near)
         found: tuple[Array, Array] = self._last[1]
         return found
+
+    def everywhere(self, x: Array) -> Array:
+        """Return all rows at all points, in the programme or not, in parts of their scale: (points, rows)."""
+        near = self.every[:, None] + np.arange(4)
+        found: Array = self.kernels[0](*self._motion(x, self.weights, near), x[-1]) / self.scale
+        return found
+
+    def near_bounds(self, x: Array, share: float) -> NDArray[np.bool_]:
+        """Return which rows come nearer to a bound than a share of their scale, and those of neighbouring points."""
+        values = self.everywhere(x)
+        found = (values > self.high - share) | (values < self.low + share)
+        around = found.copy()
+        for k in range(1, AROUND + 1):
+            around[k:] |= found[:-k]
+            around[:-k] |= found[k:]
+        return around & self.possible
+
+    def with_rows(self, chosen: NDArray[np.bool_]) -> RateProgramme:
+        """Return the same programme with other rows of all."""
+        made = copy.copy(self)
+        made._choose(self.possible & chosen)
+        return made
+
+    def warm(self, earlier: RateProgramme, solution: Solution) -> Solution:
+        """Return an earlier solution with multipliers for these rows: zero for new ones."""
+        every = np.zeros(self.used.shape)
+        rows = int(earlier.used.sum())
+        every[earlier.used] = solution.multipliers[:rows]
+        return replace(solution, multipliers=np.concatenate([every[self.used], solution.multipliers[rows:]]))
 
     def objective(self, x: Array) -> float:
         """T."""
@@ -186,34 +247,41 @@ class RateProgramme:
         return found
 
     def rows(self, x: Array) -> Array:
-        """Rows of all points in parts of their bounds, rises of control points, speeds at the ends."""
-        tables, motion = self._at(x)
-        values = self.kernels[0](tables, motion, x[-1]) / self.scale
+        """Rows of all points in parts of their scale, rises of control points, speeds at the ends."""
+        values = self.kernels[0](*self._here(x), x[-1]) / self.scale
         points = x[:-1]
         way = x[-1] / (3.0 * self.intervals)
         more = [points[1] - points[0] - self.ends[0] * way] if 0 in self.moving else []
         more += [points[-1] - points[-2] - self.ends[1] * way] if 1 in self.moving else []
-        return np.concatenate([values[self.used], np.diff(points), more])
+        return np.concatenate([values[self.mask], np.diff(points), more])
 
     def jacobian(self, x: Array) -> Array:
         """Of the rows."""
-        tables, motion = self._at(x)
-        slopes = self.kernels[1](tables, motion, x[-1]) / self.scale[:, None]
-        local = np.concatenate([slopes[..., :4] @ self.weights, slopes[..., 4:]], axis=-1)
+        slopes = self.kernels[1](*self._here(x), x[-1]) / self.scale[:, None]
+        local = np.concatenate([slopes[..., :4] @ self.to, slopes[..., 4:]], axis=-1)
         more = [y for k in self.moving for y in (-1.0, 1.0, -self.ends[k] / (3.0 * self.intervals))]
-        return np.concatenate([local[self.used].ravel(), self._fixed, more])
+        return np.concatenate([local[self.mask].ravel(), self._fixed, more])
 
     def hessian(self, x: Array, weight: float, multipliers: Array) -> Array:
         """Of the rows times multipliers; T itself has none."""
-        tables, motion = self._at(x)
-        weights = np.zeros(self.used.shape)
-        weights[self.used] = multipliers[: int(self.used.sum())]
-        weights /= self.scale
-        inner = self.kernels[2](tables, motion, x[-1], weights)
-        to = np.zeros((len(self.first), 5, 5))
-        to[:, :4, :4], to[:, 4, 4] = self.weights, 1.0
-        whole = np.einsum("pki,pkl,plj->pij", to, inner, to, optimize=True)
+        weights = np.zeros(self.mask.shape)
+        weights[self.mask] = multipliers[: len(self.row_lower) - (self.n - 2) - len(self.moving)]
+        inner = self.kernels[2](*self._here(x), x[-1], weights / self.scale)
+        to = np.zeros((len(self.at), 5, 5))
+        to[:, :4, :4], to[:, 4, 4] = self.to, 1.0
+        whole = to.transpose(0, 2, 1) @ inner @ to
         one, two = self._triangle
-        entries = np.zeros(len(self.hessian_at[0]))
-        np.add.at(entries, self._into, whole[:, one, two].ravel())
-        return entries
+        return np.bincount(self._into, whole[:, one, two].ravel(), len(self.hessian_at[0])).astype(float, copy=False)
+
+
+@functools.cache
+def _weights(intervals: int) -> Array:
+    """From four control points to s, V, W, J at all points: (points, 4, 4)."""
+    basis = BSpline(knots(intervals), np.eye(intervals + 3), 3)
+    edges = np.linspace(0.0, 1.0, intervals + 1)
+    at = (edges[:-1, None] + np.array(PLACES) / intervals).ravel()
+    middles = np.repeat(0.5 * (edges[:-1] + edges[1:]), len(PLACES))  # J is that of the interval
+    every = np.stack([basis(np.minimum(at, 1.0), k) for k in range(3)] + [basis(middles, 3)], axis=1)
+    near = np.repeat(np.arange(intervals), len(PLACES))[:, None] + np.arange(4)
+    found: Array = np.take_along_axis(every, near[:, None, :], axis=2)
+    return found

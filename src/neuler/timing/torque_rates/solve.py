@@ -11,6 +11,8 @@ from scipy.interpolate import BSpline
 
 from neuler.errors import InputError
 from neuler.optimize import solvers
+from neuler.optimize.programme import Solution
+from neuler.optimize.solvers.choice import chosen
 from neuler.timing.constraint_set import ConstraintSet
 from neuler.timing.fine_grid import TOLERANCE
 from neuler.timing.paths import Path, PathPoints
@@ -25,6 +27,14 @@ COARSE = (12, 25, 50, 100)
 """Intervals of smoothed laws to begin with; the quickest is taken."""
 ENOUGH = 1e-4
 """A law that is slowed by no more is not tightened again."""
+NEAR = 0.5
+"""Share of their bounds: rows that come so near to them at the start are in the first programme."""
+_PUSH = dict.fromkeys(("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac"), 1e-4)
+_FIRST: dict[str, Any] = {"mu_strategy": "monotone", "mu_init": 1e-3, **_PUSH}
+_ADDED: dict[str, Any] = {"mu_strategy": "monotone", "mu_init": 1e-4}
+_TIGHTENED: dict[str, Any] = {"mu_strategy": "monotone", "mu_init": 1e-5}
+"""IPOPT's barrier for the first solve, after rows were added, and after bounds were tightened: starts are near a
+solution, which a larger or an adaptive barrier leaves, and comes back to in three times as many iterations."""
 TIGHTER = 6
 """Times that bounds are tightened, after which the law is slowed."""
 
@@ -66,15 +76,16 @@ def _one(timed: TimedPath, ends: tuple[float, float], intervals: int, solver: st
         raise InputError("time_path: bounds on torque rates need a path that is known between its samples")
     _standing(timed.constraints, path)
     tables = RateTables.of(timed.constraints, path, timed)
-    begin = _begin(timed, tables, ends, intervals)
+    least = 0.95 * float(timed.t[-1])
     margins = np.zeros((2, intervals, len(tables.lower)))
     room = 0.4 * (np.minimum(tables.upper, 1e9) - np.maximum(tables.lower, -1e9))
-    iterations, last = 0, None
+    start = _begin(timed, tables, ends, intervals)
+    law = RateProgramme(path, tables, ends, start, (margins[0], margins[1]), least)
+    law, iterations, warm = law.with_rows(law.near_bounds(law.start, NEAR)), 0, None
     best: tuple[bool, float, TimedPath, float, str] | None = None
     for _ in range(TIGHTER):
-        law = RateProgramme(path, tables, ends, begin, (margins[0], margins[1]), 0.95 * float(timed.t[-1]))
-        solution = solvers.solve(law, solver, warm=last, tolerance=1e-8, iterations=400)
-        iterations += solution.iterations
+        law, solution, steps = _solved(law, warm, solver)
+        iterations += steps
         found, share, message = _as_timed(timed, law, solution.x), 1.0, f"{solution.solver}: {solution.message}"
         below, above, worst = tables.excess(found)
         if worst > TOLERANCE and not ends[0] and not ends[1]:
@@ -85,11 +96,28 @@ def _one(timed: TimedPath, ends: tuple[float, float], intervals: int, solver: st
             best = *key, found, worst, message
         if solution.status in ("infeasible", "failed") or (worst <= TOLERANCE and share < 1.0 + ENOUGH):
             break
-        last, begin = solution, (solution.x[:-1], float(solution.x[-1]))
         margins = np.minimum(margins + 1.2 * np.stack([below, above]), room)
+        start = solution.x[:-1], float(solution.x[-1])
+        tighter = RateProgramme(path, tables, ends, start, (margins[0], margins[1]), least)
+        tighter = tighter.with_rows(law.used | tighter.near_bounds(solution.x, 0.0))
+        law, warm = tighter, tighter.warm(law, solution)
     assert best is not None
     _, _, found, worst, message = best
     return replace(found, worst=worst, iterations=iterations, message=message)
+
+
+def _solved(law: RateProgramme, warm: Solution | None, solver: str) -> tuple[RateProgramme, Solution, int]:
+    """A solution that holds all rows, of a programme that has few: rows that it violates are added until none is."""
+    iterations, name = 0, chosen(solver)
+    while True:
+        options = (_ADDED if iterations else _FIRST if warm is None else _TIGHTENED) if name == "ipopt" else None
+        solution = solvers.solve(law, name, warm=warm, tolerance=1e-6, iterations=400, options=options)
+        iterations += solution.iterations
+        violated = law.near_bounds(solution.x, -1e-5) & ~law.used
+        if not violated.any() or solution.status in ("infeasible", "failed"):
+            return law, solution, iterations
+        more = law.with_rows(law.used | violated)
+        law, warm = more, more.warm(law, solution)
 
 
 def _begin(timed: TimedPath, tables: RateTables, ends: tuple[float, float], intervals: int) -> tuple[Array, float]:
@@ -101,7 +129,6 @@ def _begin(timed: TimedPath, tables: RateTables, ends: tuple[float, float], inte
         few = BSpline(knots(count), timed.law(greville(count) * T)[0], 3)
         points = few(at)
         law = RateProgramme(path, tables, ends, (points, T), (none, none))
-        rows = int(law.used.sum())
         for longer in np.geomspace(1.0, 30.0, 70):
             way = longer * T / (3.0 * intervals)
             if ends[0]:  # both speeds stay, however long it takes
@@ -110,8 +137,7 @@ def _begin(timed: TimedPath, tables: RateTables, ends: tuple[float, float], inte
             if ends[1]:
                 points[-2] = path.end - ends[1] * way
                 points[:-2] = np.minimum(points[:-2], points[-2])
-            values = law.rows(np.append(points, longer * T))[:rows]
-            if (values >= law.row_lower[:rows]).all() and (values <= law.row_upper[:rows]).all():
+            if not law.near_bounds(np.append(points, longer * T), 0.0).any():
                 break
         if best is None or longer * T < best[1]:
             best = points, longer * T
