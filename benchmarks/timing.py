@@ -16,7 +16,7 @@ import numpy as np
 
 from neuler import Robot
 from neuler.timing import scale_time, time_path
-from neuler.timing.passes import scans
+from neuler.timing.scans import scans
 from rollouts import without_fingers
 
 POINTS, PATHS = 1000, 100

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from scipy.optimize import brentq, linprog
 
 import neuler
 from neuler.timing import Path, time_path
-from neuler.timing.passes import Intervals, greatest, reachable
-from neuler.timing.rows import Bounds, Model, Sampled
+from neuler.timing.constraint_set import ConstraintSet, given_constraints
+from neuler.timing.paths import PathPoints
+from neuler.timing.scans import IntervalRows, greatest, reachable
 from random_robots import random_robot, real_files
 
 
@@ -133,13 +135,12 @@ def test_viscous_friction_settles():
     assert errors[1] < 0.25 * errors[0]
     assert 3 < timed.iterations < 40
     loose = time_path(slide(mass, viscous=rub), [[0.0], [way]], torque=force, grid=501, refine=False)
-    model = loose.model
     x, u = loose.sdot**2 * way**2, loose.sddot[:-1] * way
     tau = mass * u + rub * np.sqrt(x[:-1])
     after = mass * u + rub * np.sqrt(x[1:])
     assert np.maximum(tau, after).max() <= force * (1 + 1e-8)  # rows as they are, not as they were linear
     assert np.minimum(tau, after).min() >= -force * (1 + 1e-8)
-    assert not model.constant
+    assert loose.constraints.needs_iteration
 
 
 # ---- linear programmes ------------------------------------------------------------------------------------
@@ -147,7 +148,7 @@ def test_viscous_friction_settles():
 
 def by_linprog(model, path, s):
     """The greatest sum of x under the rows of both ends of every interval."""
-    at = Sampled.of(path, s)
+    at = PathPoints.of(path, s)
     a, b, c, ceiling = model.rows(at)
     d, n = np.diff(s), len(s)
     rows, bounds = [], []
@@ -190,12 +191,13 @@ def sets_by_linprog(rows, lower, upper, s):
 def test_sets_are_those_of_linear_programmes(seed):
     """Step by step; and the whole is near the linear programme of all points, which is another on a coarse grid."""
     robot = arm(3)
-    model = Model(robot, Bounds.given(robot, 3.0, 25.0, [60.0, 30.0, 12.0], None, False))
     path, s = Path.through(ways(robot, 1, seed=seed)[0]), np.linspace(0, 1, 25)
-    rows = model.rows(Sampled.of(path, s))
+    given = given_constraints("test", robot, (3.0, 25.0, [60.0, 30.0, 12.0], None), (), False)
+    model = ConstraintSet(*given, PathPoints.of(path, s))
+    rows = model.rows(PathPoints.of(path, s))
     expected = sets_by_linprog(rows, model.lower, model.upper, s)
     start, end = ([x[k : len(s) - 1 + k] for x in rows[:3]] for k in range(2))
-    given = Intervals(*start, *end, model.lower[None], model.upper[None], np.diff(s))
+    given = IntervalRows(*start, *end, model.lower[None], model.upper[None], np.diff(s))
     found = reachable(given, rows.ceiling, np.array(0.0))
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7 * expected.max())
     x = greatest(given, found, np.array(0.0))
@@ -346,3 +348,61 @@ def test_the_optimum_is_that_of_toppra():
     ours = time_path(robot, points, grid=grid, refine=False)
     assert ours.duration == pytest.approx(theirs, rel=1e-5)
     assert time_path(robot, points, grid=grid).duration == pytest.approx(theirs, rel=1e-3)
+
+
+# ---- what comes back ----------------------------------------------------------------------------------------------
+
+
+def test_derivatives_by_time_are_those_of_differences():
+    robot = arm(2, viscous=0.2)
+    timed = time_path(robot, ways(robot, 1, seed=6)[0], torque=[60.0, 20.0], velocity=4.0, grid=60)
+    middles = 0.5 * (timed.knots[1:] + timed.knots[:-1])  # inside intervals
+    h = 1e-4 * np.diff(timed.knots).min()
+    found = timed.evaluate(middles, 3)
+    assert [x.shape for x in found] == [(59, 2)] * 4
+    for order in range(3):
+        slope = (timed.evaluate(middles + h, order)[order] - timed.evaluate(middles - h, order)[order]) / (2 * h)
+        np.testing.assert_allclose(found[order + 1], slope, rtol=1e-5, atol=1e-5 * np.abs(slope).max())
+    rate = (timed.torques(middles + h) - timed.torques(middles - h)) / (2 * h)
+    np.testing.assert_allclose(timed.torque_rates(middles), rate, rtol=1e-5, atol=1e-5 * np.abs(rate).max())
+    for ours, theirs in zip(timed.at(middles), found, strict=False):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(timed.breaks, [0.0, timed.duration])
+    np.testing.assert_array_equal(timed.evaluate([-1.0, 99.0], 0)[0], timed.evaluate(timed.breaks, 0)[0])
+    with pytest.raises(neuler.InputError, match="order must be 0, 1, 2 or 3, got 4"):
+        timed.evaluate(middles, 4)
+
+
+@pytest.mark.parametrize("kind", ["points", "many points", "samples", "of five bars"])
+def test_batches_are_taken_apart_and_pickled(kind):
+    robot, bounds = arm(2), {"torque": [60.0, 20.0], "velocity": 4.0, "grid": 50}
+    path = ways(robot, 6, seed=4).reshape(2, 3, 4, 2)
+    if kind == "many points":
+        path = Path.through(ways(robot, 6, points=33, seed=4).reshape(2, 3, 33, 2))
+    elif kind == "samples":
+        path = Path.sampled(np.linspace(0, 1, 4), path, 0.3 * np.cos(path))
+    elif kind == "of five bars":
+        robot, s = neuler.robots.five_bar(), np.linspace(0, 1, 50)
+        slope, bounds = np.tile([0.3, -0.2], (2, 3, 50, 1)), {"torque": 40.0, "robot_limits": False, "grid": s}
+        one = [robot.neutral()]
+        for _ in range(49):
+            one.append(robot.integrate(one[-1], np.array([0.3, -0.2]), 1 / 49))
+        path = Path.sampled(s, np.broadcast_to(one, (2, 3, 50, robot.nq)), slope, 0 * slope)
+    many = time_path(robot, path, **bounds)
+    again = pickle.loads(pickle.dumps(many))
+    np.testing.assert_array_equal(again.tau, many.tau)
+    assert len(many) == 2
+    assert [each.duration.shape for each in many] == [(3,), (3,)]
+    one = many[1, 2]
+    assert one.duration == many.duration[1, 2]
+    np.testing.assert_array_equal(one.tau, many.tau[1, 2])
+    np.testing.assert_array_equal(many[:, [0, 2]].q, np.broadcast_to(many.q, (2, 3, 50, robot.nq))[:, [0, 2]])
+    if kind != "of five bars":
+        np.testing.assert_allclose(one.at([0.1]).q, many.at([0.1]).q[1, 2], rtol=1e-14)
+        assert one.evaluate([0.1], 3)[3].shape == (1, 2)
+    with pytest.raises(neuler.InputError, match="take one of them"):
+        many.evaluate([0.0], 1)
+    with pytest.raises(neuler.InputError, match="no batch"):
+        one[0]
+    with pytest.raises(neuler.InputError, match="batch axes"):
+        many[5]

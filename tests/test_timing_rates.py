@@ -9,9 +9,10 @@ from scipy.optimize import brentq
 import neuler
 from neuler.errors import InputError
 from neuler.optimize import solvers
-from neuler.timing import Path, Scaling, scale_time, time_path
-from neuler.timing.rate_law import Law, greville
-from neuler.timing.rate_rows import Tables
+from neuler.timing import Path, PathPoints, Scaling, scale_time, time_path
+from neuler.timing.constraint_set import ConstraintSet, given_constraints
+from neuler.timing.torque_rates.programme import RateProgramme, greville
+from neuler.timing.torque_rates.tables import RateTables
 from test_timing import arm, slide, ways
 
 needs_ipopt = pytest.mark.skipif("ipopt" not in solvers.available(), reason="no IPOPT")
@@ -53,16 +54,19 @@ def test_a_mass_moves_with_bounded_jerk(force, rate):
 # ---- the programme ----------------------------------------------------------------------------------------------
 
 
+def bounded(robot, timed, *bounds):
+    given = given_constraints("test", robot, bounds, (), False)
+    return ConstraintSet(*given, PathPoints.of(timed.path, timed.s))
+
+
 @pytest.fixture
 def programme():
     robot = arm(2, viscous=0.3)
     timed = time_path(robot, ways(robot, 1, seed=6)[0], torque=[60.0, 20.0], velocity=4.0, torque_rate=None, grid=200)
-    bounded = neuler.timing.rows.Bounds.given(robot, 4.0, 30.0, [60.0, 20.0], [900.0, 300.0], False)
-    model = neuler.timing.rows.Model(robot, bounded)
-    tables = Tables.of(model, timed.path, timed, 3.0)
+    tables = RateTables.of(bounded(robot, timed, 4.0, 30.0, [60.0, 20.0], [900.0, 300.0]), timed.path, timed, 3.0)
     begin = timed.law(greville(12) * timed.duration)[0], 1.4 * timed.duration
     none = np.zeros((2, 12, len(tables.lower)))
-    return Law(timed.path, tables, (0.2, 0.0), begin, (none[0], none[1]))
+    return RateProgramme(timed.path, tables, (0.2, 0.0), begin, (none[0], none[1]))
 
 
 def test_derivatives_of_the_programme_are_those_of_differences(programme):
@@ -90,14 +94,14 @@ def test_derivatives_of_the_programme_are_those_of_differences(programme):
 
 def test_rows_of_the_programme_are_those_of_the_robot(programme):
     """At the knots, tables beside the robot itself."""
-    from neuler.timing.rates import _as_timed
+    from neuler.timing.torque_rates.solve import _as_timed
 
     tables = programme.tables
-    base = time_path(tables.model.robot, programme.path, torque=[60.0, 20.0], velocity=4.0, grid=200)
+    base = time_path(tables.constraints.robot, programme.path, torque=[60.0, 20.0], velocity=4.0, grid=200)
     timed = _as_timed(base, programme, programme.start)
     values = tables.measured(timed)
     rows = programme.rows(programme.start)[: programme.used.sum()]
-    expected = np.stack([values[:, 0], values[:, -1]], axis=1).reshape(-1, len(tables.lower)) / programme.scale
+    expected = values[:, ::5].reshape(-1, len(tables.lower)) / programme.scale  # both ends and the middle
     np.testing.assert_allclose(rows, expected[programme.used], rtol=2e-4, atol=2e-4)
 
 
@@ -191,16 +195,15 @@ def test_a_stop_ends_at_rest_where_it_says():
     t, q = swing()
     robot = neuler.robots.two_link()
     timed = time_path(robot, Path.sampled(t, q), torque=1e3, robot_limits=False, grid=100)
-    bounds = neuler.timing.rows.Bounds.given(robot, None, None, 1e3, 1e6, False)
-    tables = Tables.of(neuler.timing.rows.Model(robot, bounds), timed.path, timed, 1.0)
+    tables = RateTables.of(bounded(robot, timed, None, None, 1e3, 1e6), timed.path, timed, 1.0)
     scaling = Scaling(tables, 1.0, 0.01)
-    from neuler.timing.scaling import State
+    from neuler.timing.scaling import ScalingState
 
     for v, w in ((0.5, 0.0), (0.5, 0.8), (0.8, -0.5), (0.0, 0.0)):
-        state = State(0.1, v, w)
+        state = ScalingState(0.1, v, w)
         (stop,) = scaling.stops([state])
         for seconds, jerk in stop:
-            state = State(*state.after(seconds, jerk))
+            state = ScalingState(*state.after(seconds, jerk))
         assert abs(state.v) < 1e-12
         assert abs(state.w) < 1e-12
 

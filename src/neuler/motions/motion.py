@@ -219,8 +219,8 @@ class Motion:
     def save(self, path: str | os.PathLike[str], step: float | None = None, count: int | None = None) -> None:
         """Write samples: .csv, .parquet or .npz, or .json in the shape of ROS's trajectory_msgs/JointTrajectory.
 
-        There are 201 of them unless ``step`` (s) or ``count`` is given. ``neuler.motions.load`` reads .csv and .npz back
-        as a motion.
+        There are 201 of them unless ``step`` (s) or ``count`` is given. ``neuler.motions.load`` reads .csv and .npz
+        back as a motion.
         """
         self.sample(step, SAMPLES if count is None else count).save(path)
 

@@ -5,7 +5,9 @@ A path says where a robot goes and not when: s grows along it, and q' = dq/ds. B
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,7 @@ from neuler.errors import InputError
 from neuler.inputs import array
 
 Array = NDArray[np.float64]
-Evaluate = Callable[[Array, int], Array]
-"""Of s, (...) and an order: derivatives of that order, s of all paths the same (n) or their own (..., n)."""
+ORDERS = ("q", "dq/ds", "d2q/ds2")
 FEW = 30
 """Points whose weights are quicker than the polynomials between them."""
 
@@ -30,18 +31,18 @@ class Path:
 
     def __init__(
         self,
-        evaluate: Evaluate,
+        evaluate: _Evaluator,
         ends: tuple[float, float],
         shape: tuple[int, ...],
-        sizes: tuple[int, int],
-        part: Callable[[slice], Path] | None = None,
+        nq: int,
+        nv: int | None = None,
     ) -> None:
-        self._evaluate, self._part = evaluate, part
+        self._evaluate = evaluate
         self.start, self.end = ends
         self.shape = shape
-        self.sizes = sizes
+        self.sizes = nq, nq if nv is None else nv
         """Lengths of q, and of its derivatives."""
-        self.everywhere = sizes[0] == sizes[1] or part is not None
+        self.everywhere = not isinstance(evaluate, _AtSamples)
         """Whether it is known between its samples."""
 
     @classmethod
@@ -74,20 +75,7 @@ class Path:
             spline = CubicSpline(knots, unit, bc_type=ends)
         except (TypeError, ValueError) as error:
             raise InputError(f"no spline through these points: {error}") from None
-        return cls._weighted(spline, points, (float(knots[0]), float(knots[-1])))
-
-    @classmethod
-    def _weighted(cls, spline: Any, points: Array, ends: tuple[float, float]) -> Path:
-        """Points times the weights that a spline has for them at s."""
-
-        def evaluate(s: Array, order: int) -> Array:
-            found: Array = spline(s, order) @ points
-            return found
-
-        def part(cut: slice) -> Path:
-            return cls._weighted(spline, points.reshape((-1, *points.shape[-2:]))[cut], ends)
-
-        return cls(evaluate, ends, points.shape[:-2], (points.shape[-1],) * 2, part)
+        return cls(_Weighted(spline, points), (float(knots[0]), float(knots[-1])), points.shape[:-2], points.shape[-1])
 
     @classmethod
     def sampled(cls, s: Any, q: Any, first: Any = None, second: Any = None) -> Path:
@@ -114,9 +102,8 @@ class Path:
         if q.shape[-1] != given[0].shape[-1]:
             if second is None:
                 raise InputError("a path whose q has quaternions needs dq/ds and d2q/ds2 at its samples")
-            return cls(
-                _at_samples(s, q, *given), (float(s[0]), float(s[-1])), q.shape[:-2], (q.shape[-1], given[0].shape[-1])
-            )
+            found = _AtSamples(s, (q, *given))
+            return cls(found, (float(s[0]), float(s[-1])), q.shape[:-2], q.shape[-1], given[0].shape[-1])
         rows = np.stack([np.moveaxis(x, -2, 0) for x in (q, *given)], axis=1)
         pieces = PPoly.from_bernstein_basis(BPoly.from_derivatives(s, rows))
         return cls._of_pieces(pieces)
@@ -125,11 +112,7 @@ class Path:
     def _of_pieces(cls, pieces: PPoly) -> Path:
         """Of polynomials (degree + 1, pieces, ..., n)."""
         shape, size = pieces.c.shape[2:-1], pieces.c.shape[-1]
-
-        def part(cut: slice) -> Path:
-            return cls._of_pieces(PPoly(pieces.c.reshape((*pieces.c.shape[:2], -1, size))[:, :, cut], pieces.x))
-
-        return cls(_pieces(pieces), (float(pieces.x[0]), float(pieces.x[-1])), shape, (size, size), part)
+        return cls(_Pieces(pieces), (float(pieces.x[0]), float(pieces.x[-1])), shape, size)
 
     @classmethod
     def of(cls, given: Any, ends: tuple[float, float] | None = None) -> Path:
@@ -155,23 +138,32 @@ class Path:
         probe = np.asarray(given(np.array(ends), 0))
         if probe.ndim != 2 or probe.shape[0] != 2:
             raise InputError(f"a path's function must give positions (n, nq) for s of shape (n), got {probe.shape}")
-
-        def evaluate(s: Array, order: int) -> Array:
-            return np.asarray(given(s.ravel(), order), dtype=float).reshape((*s.shape, -1))
-
         slope = np.asarray(given(np.array(ends), 1))
-        return cls(evaluate, ends, (), (probe.shape[1], slope.shape[-1]))
+        return cls(_OfFunction(given), ends, (), probe.shape[1], slope.shape[-1])
 
     def moved(self) -> Path:
-        """The same with s from zero on."""
-        start = self.start
-        if start == 0.0:
+        """Return the same path with s from zero on."""
+        if self.start == 0.0:
             return self
-        return Path(lambda s, order: self(s + start, order), (0.0, self.end - start), self.shape, self.sizes)
+        evaluate = _Moved(self._evaluate, self.start)
+        return Path(evaluate, (0.0, self.end - self.start), self.shape, *self.sizes)
 
-    def part(self, cut: slice) -> Path | None:
-        """Some of the paths, counted along all batch axes; None where they cannot be taken apart."""
-        return None if self._part is None else self._part(cut)
+    def __getitem__(self, key: Any) -> Path:
+        """Return one path of a batch, or several of them: what ``key`` picks from the batch axes."""
+        if not self.shape:
+            raise InputError("this is one path and no batch: there is nothing to take from it")
+        numbers = np.arange(math.prod(self.shape)).reshape(self.shape)
+        try:
+            chosen = np.asarray(numbers[key])
+        except IndexError as error:
+            raise InputError(f"paths have the batch axes {self.shape}: {error}") from None
+        found = self._evaluate.part(chosen)
+        return Path(found, (self.start, self.end), chosen.shape, *self.sizes)
+
+    def part(self, cut: slice) -> Path:
+        """Return some of the paths, counted along all batch axes: a batch with one axis."""
+        chosen = np.arange(math.prod(self.shape))[cut]
+        return Path(self._evaluate.part(chosen), (self.start, self.end), chosen.shape, *self.sizes)
 
     def __call__(self, s: Any, order: int = 0) -> Array:
         """q, or its derivative of an order: s one number, (n) for all paths, or (..., n) for each its own."""
@@ -182,11 +174,65 @@ class Path:
         return self._evaluate(s, order)
 
 
-def _pieces(pieces: PPoly) -> Evaluate:
-    """Of polynomials (degree + 1, pieces, ..., n)."""
+@dataclass(frozen=True)
+class PathPoints:
+    """A path at points s (N), or (..., N): q (..., N, nq), and dq/ds and d2q/ds2 (..., N, nv)."""
 
-    def evaluate(s: Array, order: int) -> Array:
-        part = pieces.derivative(order) if order else pieces
+    s: Array
+    q: Array
+    first: Array
+    second: Array
+
+    @classmethod
+    def of(cls, path: Path, s: Array) -> PathPoints:
+        """Return the path at s; a number that is not finite is refused."""
+        found = cls(s, *(path(s, order) for order in range(3)))
+        for name, values in zip(ORDERS, (found.q, found.first, found.second), strict=True):
+            if not np.isfinite(values).all():
+                where = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
+                raise InputError(f"the path's {name} is {values[where]} at s = {s[where[-2]]:g}, entry {where[-1]}")
+        return found
+
+    def __getitem__(self, cut: slice | NDArray[np.intp]) -> PathPoints:
+        """Return some of the points."""
+        return PathPoints(self.s[..., cut], self.q[..., cut, :], self.first[..., cut, :], self.second[..., cut, :])
+
+
+class _Evaluator:
+    """Positions and derivatives of paths; a class of its own for each kind, so that paths can be pickled."""
+
+    def __call__(self, s: Array, order: int) -> Array:
+        """Of s (n) for all paths, or (..., n) for each its own."""
+        raise NotImplementedError
+
+    def part(self, chosen: NDArray[np.intp]) -> _Evaluator:
+        """Some of the paths, by their numbers along all batch axes, with the axes of these numbers."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Weighted(_Evaluator):
+    """Points (..., W, n) times the weights that a spline has for them at s."""
+
+    spline: Any
+    points: Array
+
+    def __call__(self, s: Array, order: int) -> Array:
+        found: Array = self.spline(s, order) @ self.points
+        return found
+
+    def part(self, chosen: NDArray[np.intp]) -> _Evaluator:
+        return _Weighted(self.spline, self.points.reshape((-1, *self.points.shape[-2:]))[chosen])
+
+
+@dataclass(frozen=True)
+class _Pieces(_Evaluator):
+    """Polynomials (degree + 1, pieces, ..., n)."""
+
+    pieces: PPoly
+
+    def __call__(self, s: Array, order: int) -> Array:
+        part = self.pieces.derivative(order) if order else self.pieces
         if s.ndim == 1:
             return np.ascontiguousarray(np.moveaxis(part(s), 0, -2))
         every = part.c.reshape((*part.c.shape[:2], -1, part.c.shape[-1]))  # each path at its own places
@@ -196,20 +242,51 @@ def _pieces(pieces: PPoly) -> Evaluate:
             found[k] = PPoly(every[:, :, k], part.x)(mine)
         return found.reshape((*s.shape, -1))
 
-    return evaluate
+    def part(self, chosen: NDArray[np.intp]) -> _Evaluator:
+        c = self.pieces.c
+        return _Pieces(PPoly(c.reshape((*c.shape[:2], -1, c.shape[-1]))[:, :, chosen], self.pieces.x))
 
 
-def _at_samples(s: Array, *values: Array) -> Evaluate:
-    """At the samples alone."""
+@dataclass(frozen=True)
+class _OfFunction(_Evaluator):
+    """A user's function of s (n) and an order: one path."""
 
-    def evaluate(at: Array, order: int) -> Array:
-        if order >= len(values):
+    function: Callable[[Array, int], Any]
+
+    def __call__(self, s: Array, order: int) -> Array:
+        return np.asarray(self.function(s.ravel(), order), dtype=float).reshape((*s.shape, -1))
+
+
+@dataclass(frozen=True)
+class _Moved(_Evaluator):
+    """The same from another s on."""
+
+    before: _Evaluator
+    start: float
+
+    def __call__(self, s: Array, order: int) -> Array:
+        return self.before(s + self.start, order)
+
+    def part(self, chosen: NDArray[np.intp]) -> _Evaluator:
+        return _Moved(self.before.part(chosen), self.start)
+
+
+@dataclass(frozen=True)
+class _AtSamples(_Evaluator):
+    """Values (..., N, n) at samples s (N), and nowhere else."""
+
+    s: Array
+    values: tuple[Array, ...]
+
+    def __call__(self, s: Array, order: int) -> Array:
+        if order >= len(self.values):
             raise InputError(f"this path, whose q has quaternions, has no derivatives of order {order}")
-        if at.shape != s.shape or not np.array_equal(at, s):
+        if s.shape != self.s.shape or not np.array_equal(s, self.s):
             raise InputError("this path, whose q has quaternions, is known at its samples alone: use them as the grid")
-        return values[order]
+        return self.values[order]
 
-    return evaluate
+    def part(self, chosen: NDArray[np.intp]) -> _Evaluator:
+        return _AtSamples(self.s, tuple(x.reshape((-1, *x.shape[-2:]))[chosen] for x in self.values))
 
 
 def _rows(name: str, given: Any) -> Array:

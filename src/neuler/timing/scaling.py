@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.robot import Robot
-from neuler.timing.between import TOLERANCE
-from neuler.timing.paths import Path
-from neuler.timing.rate_law import rate_gaps, rate_rows
-from neuler.timing.rate_rows import Tables
-from neuler.timing.rates import slowed
-from neuler.timing.rows import Bounds, Model
-from neuler.timing.timed import TimedPath
+from neuler.timing.constraint_set import ConstraintSet, given_constraints
+from neuler.timing.fine_grid import TOLERANCE
+from neuler.timing.paths import Path, PathPoints
+from neuler.timing.timed_path import TimedPath
+from neuler.timing.torque_rates.programme import rate_gaps
+from neuler.timing.torque_rates.solve import slowed
+from neuler.timing.torque_rates.tables import RateTables
 
 Array = NDArray[np.float64]
 STOPS = np.geomspace(4.0, 400.0, 7)
@@ -40,7 +40,7 @@ AT_ONCE = 5
 TIGHTER = 6
 
 
-class State(NamedTuple):
+class ScalingState(NamedTuple):
     """Of the law: sigma (s), sigma' (1), sigma'' (1/s)."""
 
     sigma: float
@@ -57,14 +57,14 @@ def after(sigma: Any, v: Any, w: Any, h: Any, j: Any) -> tuple[Any, Any, Any]:
     return sigma + h * (v + h * (w / 2 + h * j / 6)), v + h * (w + h * j / 2), w + h * j
 
 
-Plan = list[tuple[float, float]]
+Stop = list[tuple[float, float]]
 """Jerks: seconds, and 1/s^2."""
 
 
 class Scaling:
     """The law of one trajectory, step by step: ``step()`` gives the jerks of the next one."""
 
-    def __init__(self, tables: Tables, end: float, dt: float, margins: Array | None = None) -> None:
+    def __init__(self, tables: RateTables, end: float, dt: float, margins: Array | None = None) -> None:
         """``margins``, (2, samples of the tables, rows), are what lower and upper bounds are narrower by."""
         self.tables, self.end, self.dt = tables, end, dt
         self._gaps = rate_gaps(len(tables.lower) - len(tables.rated), tables.rates)
@@ -74,8 +74,8 @@ class Scaling:
         some = self.jerks[0] * JERKS
         self.choices = np.concatenate([some, [0.0], -some[::-1]])
         self._knots, self._cubics = tables.spline.x, np.ascontiguousarray(np.moveaxis(tables.spline.c, 0, 1))
-        self.state = State(0.0, 0.0, 0.0)
-        self.stop: Plan = []
+        self.state = ScalingState(0.0, 0.0, 0.0)
+        self.stop: Stop = []
         self.last = 0
         """The jerk of the last step, among the choices."""
 
@@ -87,7 +87,7 @@ class Scaling:
         found: NDArray[np.bool_] = (gap >= 0.0) & (v >= -1e-12)
         return found
 
-    def stops(self, states: list[State]) -> list[Plan | None]:
+    def stops(self, states: list[ScalingState]) -> list[Stop | None]:
         """Of each state the first stop that keeps every row, from the gentlest on."""
         v, w = np.array([x.v for x in states])[:, None], np.array([x.w for x in states])[:, None]
         sigma, j = np.array([x.sigma for x in states])[:, None], self.jerks[None, ::-1]
@@ -105,7 +105,7 @@ class Scaling:
             s_, v_, w_ = after(s_, v_, w_, h, g)
         points = np.concatenate(parts, axis=-2)
         good = self.holds(*points.reshape(-1, 4).T).reshape(points.shape[:-1]).all(axis=-1) & can
-        found: list[Plan | None] = []
+        found: list[Stop | None] = []
         for row, mine in enumerate(good):
             if not mine.any():
                 found.append(None)
@@ -118,14 +118,16 @@ class Scaling:
     def begin(self) -> None:
         """The greatest speed to start with, of those from which it can be stopped."""
         speeds = np.linspace(1.0, 0.0, 41)
-        states = [State(0.0, float(v), 0.0) for v in speeds]
+        states = [ScalingState(0.0, float(v), 0.0) for v in speeds]
         for state, stop in zip(states, self.stops(states), strict=True):
             if stop is not None:
                 self.state, self.stop = state, stop
                 return
-        raise InputError(f"scale_time: no speed holds the bounds at the start: {self._why(State(0.0, 0.0, 0.0))}")
+        raise InputError(
+            f"scale_time: no speed holds the bounds at the start: {self._why(ScalingState(0.0, 0.0, 0.0))}"
+        )
 
-    def step(self) -> Plan:
+    def step(self) -> Stop:
         """The jerks of the next step, which is taken."""
         h = self.dt * np.array([1e-9, 0.5, 1.0])
         moved = self.state.after(h[None, :], self.choices[:, None])
@@ -134,7 +136,7 @@ class Scaling:
         order = np.flatnonzero(good)
         near = np.abs(order - self.last + 1) <= AT_ONCE // 2  # a little more than the last jerk, and less
         for some in _parts(order[near], order[~near]):
-            states = [State(*(float(x[k, -1]) for x in moved)) for k in some]
+            states = [ScalingState(*(float(x[k, -1]) for x in moved)) for k in some]
             for k, state, stop in zip(some, states, self.stops(states), strict=True):
                 if stop is not None:
                     self.state, self.stop, self.last = state, stop, int(k)
@@ -144,7 +146,7 @@ class Scaling:
             seconds, jerk = rest.pop(0)
             use = min(seconds, left)
             if use > 0.0:
-                self.state = State(*self.state.after(use, jerk))
+                self.state = ScalingState(*self.state.after(use, jerk))
                 taken.append((use, jerk))
             left -= use
             if seconds > use:
@@ -152,16 +154,13 @@ class Scaling:
         if not taken:
             raise InputError(f"scale_time: the motion has stopped and cannot go on: {self._why(self.state)}")
         if not rest:
-            self.state = State(self.state.sigma, 0.0, 0.0)
+            self.state = ScalingState(self.state.sigma, 0.0, 0.0)
         self.stop = rest
         return taken
 
-    def _why(self, state: State) -> str:
+    def _why(self, state: ScalingState) -> str:
         """The row that is the nearest to its bound, or beyond."""
-        s = np.array([state.sigma])
-        tables = np.stack([self.tables.spline(s, k) for k in range(4)], axis=1)
-        rows = rate_rows(len(self.tables.lower) - len(self.tables.rated), self.tables.rates)[0]
-        rows = rows(tables, np.zeros((1, 4)), 1.0)[0]
+        rows = np.append(self.tables.spline(state.sigma)[2], np.zeros(len(self.tables.rated)))
         gaps = np.minimum(rows - self.tables.lower, self.tables.upper - rows) / (1 + np.abs(self.tables.upper))
         k = int(np.argmin(np.where(np.isfinite(gaps), gaps, np.inf)))
         names = self.tables.labels
@@ -182,6 +181,7 @@ def scale_time(
     acceleration: Any = None,
     torque: Any = None,
     torque_rate: Any = None,
+    constraints: Any = (),
     robot_limits: bool = True,
     dt: float | None = None,
 ) -> TimedPath:
@@ -200,8 +200,8 @@ def scale_time(
     >>> slow.valid, bool(slow.duration > 1.0), bool(slow.sdot.max() <= 1.0)
     (True, True, True)
     """
-    bounds = Bounds.given(robot, velocity, acceleration, torque, torque_rate, bool(robot_limits))
-    model = Model(robot, bounds)
+    bounds = velocity, acceleration, torque, torque_rate
+    parts = given_constraints("scale_time", robot, bounds, constraints, bool(robot_limits))
     path = Path.sampled(t, q, qd, qdd) if qd is not None else Path.sampled(t, q)
     if path.shape or path.sizes != (robot.nq, robot.nv):
         raise InputError(
@@ -209,16 +209,15 @@ def scale_time(
             f"got {np.shape(q)}"
         )
     path = path.moved()
-    if not len(model.labels) and not np.isfinite(bounds.velocity).any():
-        raise InputError("scale_time: nothing bounds the motion; give velocity, acceleration, torque or torque_rate")
     length = path.end
     step = length / 500.0 if dt is None else dt
     if not np.isfinite(step) or not 0 < step < length:
         raise InputError(f"scale_time: dt must be above zero and less than the trajectory's {length:g} s, got {dt!r}")
     points = np.linspace(0.0, length, max(len(np.asarray(t)), 501))
     zero = np.zeros(points.shape)
-    given = TimedPath(model, path, points, points, zero + 1.0, zero, zero, 0.0)
-    tables = Tables.of(model, path, given, 1.0)
+    every = ConstraintSet(*parts, PathPoints.of(path, points[:2]))
+    given = TimedPath(every, path, points, points, zero + 1.0, zero, zero, 0.0)
+    tables = RateTables.of(every, path, given, 1.0)
     margins, best = np.zeros((2, len(tables.spline.x), len(tables.lower))), None
     for _ in range(TIGHTER):
         timed = _run(given, Scaling(tables, length, step, margins))
@@ -236,7 +235,7 @@ def scale_time(
     return replace(timed, worst=worst)
 
 
-def _narrow(margins: Array, tables: Tables, timed: TimedPath, excess: tuple[Array, Array], pad: float) -> None:
+def _narrow(margins: Array, tables: RateTables, timed: TimedPath, excess: tuple[Array, Array], pad: float) -> None:
     """Margins grow where a row was beyond its bound, and a little around."""
     nodes = tables.spline.x
     room = 0.4 * (np.minimum(tables.upper, 1e9) - np.maximum(tables.lower, -1e9))
@@ -262,11 +261,11 @@ def _run(given: TimedPath, scaling: Scaling) -> TimedPath:
         if steps > most:
             raise InputError(f"scale_time: after {now:g} s the trajectory is at {state.sigma:g} s; it hardly moves")
         for seconds, jerk in scaling.step():
-            after = State(*state.after(seconds, jerk))
+            after = ScalingState(*state.after(seconds, jerk))
             nodes.append((now, *state, jerk))
             if after.sigma >= scaling.end:
                 seconds = _reaches(state, jerk, seconds, scaling.end)
-                after, done = State(*state.after(seconds, jerk)), True
+                after, done = ScalingState(*state.after(seconds, jerk)), True
             now, state = now + seconds, after
             if done:
                 nodes.append((now, scaling.end, after.v, after.w, jerk))
@@ -280,7 +279,7 @@ def _parts(first: Any, rest: Any) -> list[Any]:
     return [x for x in (first, *(rest[k : k + AT_ONCE] for k in range(0, len(rest), AT_ONCE))) if len(x)]
 
 
-def _reaches(state: State, jerk: float, seconds: float, end: float) -> float:
+def _reaches(state: ScalingState, jerk: float, seconds: float, end: float) -> float:
     """When the end is reached within a step."""
     low, high = 0.0, seconds
     for _ in range(60):

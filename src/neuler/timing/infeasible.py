@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.timing.passes import FLAT, Intervals
+from neuler.timing.scans import FLAT, IntervalRows
 
 if TYPE_CHECKING:
-    from neuler.timing.solving import Solver
+    from neuler.timing.speed_profile import ProfileSolver
 
 Array = NDArray[np.float64]
 Where = tuple[int, ...]
@@ -20,7 +20,7 @@ def _which(where: Where) -> str:
     return f" {', '.join(str(int(k)) for k in where)}" if where else ""
 
 
-def explained(solver: Solver, where: Where, given: Intervals, sets: Array) -> str:
+def explained(solver: ProfileSolver, where: Where, given: IntervalRows, sets: Array) -> str:
     """The last point of the path that has no speed, and the two rows that say so."""
     empty = np.flatnonzero(sets[:, 0] > sets[:, 1] + 1e-12 * np.abs(sets[:, 1]))
     i = int(empty[-1])
@@ -47,27 +47,30 @@ def explained(solver: Solver, where: Where, given: Intervals, sets: Array) -> st
     )
 
 
-def heavy(solver: Solver, where: Where, first: int = 0, last: int | None = None) -> str:
+def heavy(solver: ProfileSolver, where: Where, first: int = 0, last: int | None = None) -> str:
     """A row that is beyond its bound at rest, at the first such point of some."""
     rest = solver.rows.c
-    if solver.model.rubs:
+    if solver.constraints.nonlinear:
         none = np.zeros(rest.shape[:-1])
-        rest = rest + solver.model.friction_force(solver.at, none, none)
-    lower, upper = solver.model.lower, solver.model.upper
+        rest = rest + solver.constraints.nonlinear_part(solver.at, none, none)
+    lower, upper = solver.constraints.lower, solver.constraints.upper
     mine = rest[where]
     for k in range(first, len(mine) if last is None else min(last, len(mine))):
         for row, value in enumerate(mine[k]):
             if not lower[row] <= value <= upper[row]:
                 side, bound = ("upper", upper[row]) if value > upper[row] else ("lower", lower[row])
+                name = solver.constraints.labels[row]
                 return (
-                    f"the {solver.model.labels[row]} is {value:.4g} at s = {solver.s[k]:g} in a motion that hardly "
-                    f"moves, beyond its {side} bound {bound:.4g}: the robot cannot carry itself there. Widen the "
-                    "bound, lighten the load or move the path"
+                    f"the {name} is {value:.4g} at s = {solver.s[k]:g} in a motion that hardly moves, beyond its "
+                    f"{side} bound {bound:.4g}: the robot cannot carry itself there. Widen the bound, lighten the load "
+                    "or move the path"
                 )
     return ""
 
 
-def _lines(solver: Solver, where: Where, given: Intervals, sets: Array, i: int) -> tuple[Array, Array, list[str]]:
+def _lines(
+    solver: ProfileSolver, where: Where, given: IntervalRows, sets: Array, i: int
+) -> tuple[Array, Array, list[str]]:
     """Lower and upper lines over x of all rows of an interval, (intercept, slope), and their names."""
 
     def pick(values: Array) -> Array:
@@ -86,13 +89,13 @@ def _lines(solver: Solver, where: Where, given: Intervals, sets: Array, i: int) 
         sides = [(bound - c) / a for bound in bounds]
         low += list(zip(np.minimum(*sides), b / a, strict=True))
         high += list(zip(np.maximum(*sides), b / a, strict=True))
-        names += [f"the {label}" for label in solver.model.labels]
+        names += [f"the {label}" for label in solver.constraints.labels]
     low.append((sets[i + 1, 0] / (2 * d), 0.5 / d))
     high.append((sets[i + 1, 1] / (2 * d), 0.5 / d))
     return np.array(low), np.array(high), [*names, "what can still reach the end"]
 
 
-def too_fast(solver: Solver, where: Where, end: str, most: float, least: float = 0.0) -> str:
+def too_fast(solver: ProfileSolver, where: Where, end: str, most: float, least: float = 0.0) -> str:
     """A speed at an end that cannot be."""
     x = float((solver.start if end == "start" else solver.end)[where])
     if end == "start" and x < least:
@@ -102,21 +105,17 @@ def too_fast(solver: Solver, where: Where, end: str, most: float, least: float =
             f"{np.sqrt(max(least, 0.0)):.6g} on: {because}"
         )
     i = 0 if end == "start" else len(solver.s) - 1
-    slope = solver.at.first[where][i]
-    bounds = solver.model.bounds.velocity
-    with np.errstate(divide="ignore"):
-        speeds = np.where(slope > 0, bounds[1] / slope, np.where(slope < 0, bounds[0] / slope, np.inf))
-    k = int(np.argmin(speeds))
+    ceiling, names = solver.constraints.ceiling(solver.at[np.array([i])])
     because = ""
-    if np.sqrt(x) > speeds[k] * (1 - 1e-9):
-        because = f" ({solver.model.velocity_labels[k]})"
+    if x > ceiling[where][0] * (1 - 1e-9):
+        because = f" ({names[where][0]})"
     return (
         f"path{_which(where)}: the {end} speed sdot = {np.sqrt(x):.6g} is too high, at most "
         f"{np.sqrt(max(most, 0.0)):.6g} is possible at s = {solver.s[i]:g}{because}"
     )
 
 
-def stuck(solver: Solver, where: Where, x: Array) -> str:
+def stuck(solver: ProfileSolver, where: Where, x: Array) -> str:
     """A path that comes to rest on its way."""
     i = int(np.argmax((x[:-1] + x[1:]) <= 0.0))
     return (

@@ -33,7 +33,7 @@ FLAT = 1e-9
 
 
 @dataclass(frozen=True)
-class Intervals:
+class IntervalRows:
     """Rows of all intervals: at both ends (..., N - 1, R), their bounds (..., N - 1 or 1, R), lengths d (N - 1)."""
 
     a0: Array
@@ -103,7 +103,7 @@ def scans(rows: int) -> tuple[Scan, Scan]:
     return back, on
 
 
-def reachable(given: Intervals, ceiling: Array, end: Array) -> Array:
+def reachable(given: IntervalRows, ceiling: Array, end: Array) -> Array:
     """K of all points, (..., N, 2): empty where the first number is above the second. ``end`` (...) is x there."""
     back, _ = scans(given.a0.shape[-1])
     last = np.stack([end, end], axis=-1)
@@ -111,7 +111,7 @@ def reachable(given: Intervals, ceiling: Array, end: Array) -> Array:
     return np.concatenate([found, np.broadcast_to(last[..., None, :], (*found.shape[:-2], 1, 2))], axis=-2)
 
 
-def greatest(given: Intervals, sets: Array, start: Array) -> Array:
+def greatest(given: IntervalRows, sets: Array, start: Array) -> Array:
     """x of all points, (..., N), the greatest ones."""
     _, on = scans(given.a0.shape[-1])
     rest = on(start, *given.rows, sets[..., 1:, 0], sets[..., 1:, 1]).after

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.timing.between import TOLERANCE, Fine
-from neuler.timing.passes import Intervals, greatest, reachable
-from neuler.timing.paths import Path
-from neuler.timing.rows import Model, Sampled
-from neuler.timing.trouble import explained, stuck, too_fast
+from neuler.timing.constraint_set import ConstraintSet
+from neuler.timing.fine_grid import TOLERANCE, FineGrid
+from neuler.timing.infeasible import explained, stuck, too_fast
+from neuler.timing.paths import Path, PathPoints
+from neuler.timing.scans import IntervalRows, greatest, reachable
 
 Array = NDArray[np.float64]
 SETTLED = 1e-9
@@ -22,7 +22,7 @@ ITERATIONS, ROUNDS = 60, 12
 
 
 @dataclass
-class Law:
+class SpeedProfile:
     """x and u along the grid, and how good they are; all with the batch axes of the paths."""
 
     x: Array
@@ -36,32 +36,28 @@ class Law:
     """Paths without a law, by number among all, and why."""
 
 
-class Solver:
+class ProfileSolver:
     """Paths of one robot on one grid, with their rows."""
 
-    def __init__(self, model: Model, path: Path, s: Array, ends: tuple[Array, Array], *, slower: Array | None = None):
-        self.model, self.path, self.s = model, path, s
-        self.at = Sampled.of(path, s)
+    def __init__(
+        self,
+        constraints: ConstraintSet,
+        path: Path,
+        s: Array,
+        ends: tuple[Array, Array],
+    ):
+        self.constraints, self.path, self.s = constraints, path, s
+        self.at = PathPoints.of(path, s)
         self._moves()
-        self.rows = model.rows(self.at)
-        for name, values in (("inertia", self.rows.a), ("torque", self.rows.b), ("torque at rest", self.rows.c)):
-            if not np.isfinite(values).all():
-                where = np.argwhere(~np.isfinite(values))[0]
-                raise InputError(
-                    f"time_path: the {name} of the robot is not finite at s = {s[where[-2]]:g}, "
-                    f"{model.labels[where[-1]]}: is the position one of the robot's?"
-                )
-        self.ceiling = self.rows.ceiling if slower is None else np.minimum(self.rows.ceiling, slower)
+        self.rows = constraints.rows(self.at)
+        self.ceiling = self.rows.ceiling
         self.d = np.diff(s)
         self.shape = self.at.first.shape[:-2]
         self.start, self.end = (np.broadcast_to(np.square(x), self.shape) for x in ends)
-        self.lower, self.upper = model.lower[None], model.upper[None]
+        self.lower, self.upper = constraints.lower[None], constraints.upper[None]
         self.failed: dict[int, str] = {}
         self.iterations = 0
-        self.ends = [
-            Sampled(s[cut], *(x[..., cut, :] for x in (self.at.q, self.at.first, self.at.second)))
-            for cut in (slice(None, -1), slice(1, None))
-        ]
+        self.ends = [self.at[cut] for cut in (slice(None, -1), slice(1, None))]
 
     def _moves(self) -> None:
         """A path that stands is refused: nothing says how long."""
@@ -78,24 +74,26 @@ class Solver:
 
     # ---- one programme ------------------------------------------------------------------------------------------
 
-    def intervals(self, x: Array | None, u: Array | None) -> Intervals:
+    def intervals(self, x: Array | None, u: Array | None) -> IntervalRows:
         """Rows with friction linear about x and u; about a slow motion where there are none."""
         parts = []
         for k, cut in enumerate((slice(None, -1), slice(1, None))):
             a, b, c = (value[..., cut, :] for value in (self.rows.a, self.rows.b, self.rows.c))
-            if self.model.rubs:
+            if self.constraints.nonlinear:
                 if x is None or u is None:
-                    value, du, dx = self.model.friction(self.ends[k], np.zeros(a.shape[:-1]), np.zeros(a.shape[:-1]))
+                    value, du, dx = self.constraints.linearised(
+                        self.ends[k], np.zeros(a.shape[:-1]), np.zeros(a.shape[:-1])
+                    )
                     dx[...] = 0.0
                     here, push = np.zeros(a.shape[:-1]), np.zeros(a.shape[:-1])
                 else:
                     here, push = np.nan_to_num(x[..., cut]), np.nan_to_num(u)
-                    value, du, dx = self.model.friction(self.ends[k], here, push)
+                    value, du, dx = self.constraints.linearised(self.ends[k], here, push)
                 a, b = a + du, b + dx
                 c = c + value - du * push[..., None] - dx * here[..., None]
             parts += [a, b, c]
         a0, b0, c0, a1, b1, c1 = parts
-        return Intervals(a0, b0, c0, a1, b1, c1, self.lower, self.upper, self.d)
+        return IntervalRows(a0, b0, c0, a1, b1, c1, self.lower, self.upper, self.d)
 
     def once(self, x: Array | None = None, u: Array | None = None) -> tuple[Array, Array]:
         """The greatest x of linear rows; what cannot be is NaN, and told in ``failed``."""
@@ -127,7 +125,7 @@ class Solver:
 
     def settled(self, x: Array | None, u: Array | None) -> tuple[Array, Array]:
         """The same with friction as it is: linear about the last x and u, until nothing changes."""
-        if not self.model.rubs or self.model.constant:
+        if not self.constraints.needs_iteration:
             return self.once()
         if x is None or u is None:
             x, u = self.once()
@@ -150,20 +148,20 @@ class Solver:
 
     # ---- between the points -------------------------------------------------------------------------------------
 
-    def solve(self, refine: bool) -> Law:
+    def solve(self, refine: bool) -> SpeedProfile:
         """The law; with ``refine`` bounds are tightened where they are violated between points, until they hold."""
         x, u = self.settled(None, None)
         if not refine:
-            return Law(x, u, None, self.iterations, 1, self.failed)
-        fine, failed = Fine(self.model, self.path, self.s), dict(self.failed)
+            return SpeedProfile(x, u, None, self.iterations, 1, self.failed)
+        fine, failed = FineGrid(self.constraints, self.path, self.s), dict(self.failed)
         below, above, faster, worst = fine.excess(x, u)
         best = x, u, worst
         rounds = 1
         while rounds < ROUNDS and _greatest(worst) > TOLERANCE:
             rounds += 1
-            room = 0.4 * (self.model.upper - self.model.lower)
-            self.lower = np.minimum(self.lower + 1.2 * np.nan_to_num(below), self.model.lower + room)
-            self.upper = np.maximum(self.upper - 1.2 * np.nan_to_num(above), self.model.upper - room)
+            room = 0.4 * (self.constraints.upper - self.constraints.lower)
+            self.lower = np.minimum(self.lower + 1.2 * np.nan_to_num(below), self.constraints.lower + room)
+            self.upper = np.maximum(self.upper - 1.2 * np.nan_to_num(above), self.constraints.upper - room)
             tight = np.ones(self.ceiling.shape)
             tight[..., :-1] = faster
             tight[..., 1:] = np.minimum(tight[..., 1:], faster)
@@ -177,7 +175,7 @@ class Solver:
         x, u, worst = best
         if _greatest(worst) > TOLERANCE and not self.start.any() and not self.end.any():
             x, u, worst = fine.slowed(x, u, worst)
-        return Law(x, u, worst, self.iterations, rounds, failed)
+        return SpeedProfile(x, u, worst, self.iterations, rounds, failed)
 
 
 def _greatest(worst: Array) -> float:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.robot import Robot
-from neuler.timing.paths import Path
-from neuler.timing.rows import Bounds, Model
-from neuler.timing.solving import Law, Solver, grid_of
-from neuler.timing.timed import TimedPath, times
+from neuler.timing.constraint_set import ConstraintSet, given_constraints
+from neuler.timing.paths import Path, PathPoints
+from neuler.timing.speed_profile import ProfileSolver, SpeedProfile, grid_of
+from neuler.timing.timed_path import TimedPath, times
 
 Array = NDArray[np.float64]
 TOGETHER = 16
@@ -28,6 +28,7 @@ def time_path(
     acceleration: Any = None,
     torque: Any = None,
     torque_rate: Any = None,
+    constraints: Any = (),
     grid: Any = 1000,
     start_speed: Any = 0.0,
     end_speed: Any = 0.0,
@@ -35,13 +36,14 @@ def time_path(
     refine: bool = True,
     failed: str = "raise",
 ) -> TimedPath:
-    """The time-optimal motion along a path under bounds on velocities, accelerations, torques and torque rates.
+    """Return the fastest motion along a path under bounds on velocities, accelerations, torques and torque rates.
 
     ``path``: a :class:`Path`, points (..., W, nq) to draw a cubic spline through, or a spline of SciPy's. Leading axes
     are a batch, of which all paths are done at once. Bounds are a number, one a joint, or a pair (lower, upper) of
     these, in rad/s, rad/s^2, N m and N m/s (m and N of slides); what is not given is the robot's own velocity and
     effort limits, and nothing with ``robot_limits=False``. ``grid`` is the number of points along the path, or the
-    points; ``start_speed`` and ``end_speed`` are ds/dt at its ends.
+    points; ``start_speed`` and ``end_speed`` are ds/dt at its ends. ``constraints`` are others, each a
+    :class:`Constraint` of a user's own.
 
     Coulomb friction is that of a path which moves forward; viscous friction, and every other law, is linear about the
     last solution until that changes by less than 1e-9. Bounds hold at both ends of every interval; they are checked on
@@ -59,60 +61,62 @@ def time_path(
     >>> many.duration.shape, bool(abs(many.duration[0] - one.duration) < 1e-12)
     ((2,), True)
     """
-    bounds = Bounds.given(robot, velocity, acceleration, torque, torque_rate, bool(robot_limits))
-    model = Model(robot, bounds)
-    way = path_of(robot, path)
     if failed not in ("raise", "nan"):
         raise InputError(f"time_path: failed must be 'raise' or 'nan', got {failed!r}")
-    if not len(model.labels) and not np.isfinite(bounds.velocity).any():
-        raise InputError(
-            "time_path: nothing bounds the motion; give velocity, acceleration or torque, or a robot with limits"
-        )
+    bounds = velocity, acceleration, torque, torque_rate
+    given = given_constraints("time_path", robot, bounds, constraints, bool(robot_limits))
+    way = path_of(robot, path)
     s = grid_of(way, grid)
+    every = ConstraintSet(*given, PathPoints.of(way, s[:2] if way.everywhere else s))
     ends = (_speed("start_speed", start_speed, way), _speed("end_speed", end_speed, way))
-    law = solved(model, way, s, ends, refine=bool(refine))
+    law = solved(every, way, s, ends, refine=bool(refine))
     if law.failed and failed == "raise":
         raise InputError(f"time_path: {next(iter(law.failed.values()))}")
-    timed = timed_of(model, way, s, law)
-    if bounds.rate_bounded:
-        from neuler.timing.rates import rate_bounded
+    timed = timed_of(every, way, s, law)
+    if every.rates_bounded:
+        from neuler.timing.torque_rates.solve import rate_bounded
 
         return rate_bounded(timed, ends)
     return timed
 
 
 def solved(
-    model: Model, path: Path, s: Array, ends: tuple[Array, Array], *, refine: bool, slower: Array | None = None
-) -> Law:
-    """The law of all paths, so many at a time as fit into the cache. ``slower`` (..., N) is a ceiling of x besides."""
+    constraints: ConstraintSet,
+    path: Path,
+    s: Array,
+    ends: tuple[Array, Array],
+    *,
+    refine: bool,
+) -> SpeedProfile:
+    """Return x and u of all paths, solved in groups whose rows fit into the cache."""
     count = math.prod(path.shape)
-    if count <= TOGETHER or path.part(slice(0, 1)) is None:
-        return Solver(model, path, s, ends, slower=slower).solve(refine)
+    if count <= TOGETHER:
+        return ProfileSolver(constraints, path, s, ends).solve(refine)
     speeds = [np.broadcast_to(x, path.shape).reshape(-1) for x in ends]
     laws = []
     for first in range(0, count, TOGETHER):
         cut = slice(first, first + TOGETHER)
         part = path.part(cut)
-        assert part is not None
-        most = None if slower is None else np.broadcast_to(slower, (*path.shape, len(s))).reshape(-1, len(s))[cut]
-        laws.append(Solver(model, part, s, (speeds[0][cut], speeds[1][cut]), slower=most).solve(refine))
+        laws.append(ProfileSolver(constraints, part, s, (speeds[0][cut], speeds[1][cut])).solve(refine))
     together = [
         np.concatenate(values).reshape((*path.shape, *values[0].shape[1:]))
         for values in ([law.x for law in laws], [law.u for law in laws])
     ]
     worst = np.concatenate([law.worst for law in laws]).reshape(path.shape) if refine else None
     failed = {k * TOGETHER + number: text for k, law in enumerate(laws) for number, text in law.failed.items()}
-    return Law(together[0], together[1], worst, max(x.iterations for x in laws), max(x.rounds for x in laws), failed)
+    return SpeedProfile(
+        together[0], together[1], worst, max(x.iterations for x in laws), max(x.rounds for x in laws), failed
+    )
 
 
-def timed_of(model: Model, path: Path, s: Array, law: Law) -> TimedPath:
+def timed_of(constraints: ConstraintSet, path: Path, s: Array, law: SpeedProfile) -> TimedPath:
     """A law on a grid of the path."""
     t = times(np.diff(s), law.x)
     u = np.concatenate([law.u, law.u[..., -1:]], axis=-1)
     worst: Any = float(law.worst) if law.worst is not None and not law.worst.ndim else law.worst
     message = "; ".join(law.failed.values())
     return TimedPath(
-        model, path, t, np.broadcast_to(s, t.shape), np.sqrt(law.x), u, np.zeros(u.shape), worst,
+        constraints, path, t, np.broadcast_to(s, t.shape), np.sqrt(law.x), u, np.zeros(u.shape), worst,
         law.iterations, law.rounds, message,
     )  # fmt: skip
 

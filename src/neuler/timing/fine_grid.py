@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from neuler import math as nm
 from neuler.functions.function import Function, function
-from neuler.timing.passes import FAR
-from neuler.timing.paths import Path
-from neuler.timing.rows import Model, Sampled
+from neuler.timing.constraint_set import ConstraintSet
+from neuler.timing.paths import Path, PathPoints
+from neuler.timing.scans import FAR
 
 Array = NDArray[np.float64]
 BETWEEN = 10
@@ -21,11 +21,11 @@ TOLERANCE = 1e-6
 """Of 1 + |bound|: what a row may be beyond its bound."""
 
 
-class Fine:
+class FineGrid:
     """The same paths on a grid ten times finer, where u is that of the interval and x is linear."""
 
-    def __init__(self, model: Model, path: Path, s: Array) -> None:
-        self.model = model
+    def __init__(self, constraints: ConstraintSet, path: Path, s: Array) -> None:
+        self.constraints = constraints
         even = np.linspace(0.0, 1.0, BETWEEN + 1)
         shares = np.tile(even, (len(s) - 1, 1))
         if len(shares) > 1:  # from rest and to rest friction grows as the root of the way
@@ -33,15 +33,15 @@ class Fine:
         every = s[:-1, None] + np.diff(s)[:, None] * shares
         every[:, -1] = s[1:]
         if path.everywhere:
-            self.at = Sampled.of(path, every.ravel())
+            self.at = PathPoints.of(path, every.ravel())
         else:
             shares = shares[:, [0, -1]]
             picks = np.repeat(np.arange(len(s)), 2)[1:-1]
-            at = Sampled.of(path, s)
-            self.at = Sampled(s[picks], *(x[..., picks, :] for x in (at.q, at.first, at.second)))
+            self.at = PathPoints.of(path, s)[picks]
         self.shares = shares
-        self.rows = model.rows(self.at)
-        self.turns = Turns(model, path, s, self.at) if model.rubs and path.everywhere else None
+        self.rows = constraints.rows(self.at)
+        jumps = constraints.dynamics.has_friction and constraints.nonlinear
+        self.turns = Reversals(constraints, path, s, self.at) if jumps and path.everywhere else None
 
     def between(self, x: Array, u: Array) -> tuple[Array, Array]:
         """x and u at all points."""
@@ -53,17 +53,17 @@ class Fine:
     def values(self, x: Array, u: Array) -> Array:
         """Of all rows, (..., M, R)."""
         found: Array = self.rows.a * u[..., None] + self.rows.b * x[..., None] + self.rows.c
-        if self.model.rubs:
-            found = found + self.model.friction_force(self.at, x, u)
+        if self.constraints.nonlinear:
+            found = found + self.constraints.nonlinear_part(self.at, x, u)
         return found
 
     def excess(self, x: Array, u: Array) -> tuple[Array, Array, Array, Array]:
         """By interval and row below and above its bounds, how much slower velocities want x, and the worst of all."""
-        lower, upper = self.model.lower, self.model.upper
+        lower, upper = self.constraints.lower, self.constraints.upper
         count, size = self.shares.shape[-1], len(lower)
         a, b, c, ceiling = self.rows
-        if self.model.rubs:
-            c = c + self.model.friction_force(self.at, *self.between(np.nan_to_num(x), np.nan_to_num(u)))
+        if self.constraints.nonlinear:
+            c = c + self.constraints.nonlinear_part(self.at, *self.between(np.nan_to_num(x), np.nan_to_num(u)))
         parts = [y.reshape((*x.shape[:-1], x.shape[-1] - 1, count, size)) for y in (a, b, c)]
         allowed = ceiling.reshape((*x.shape[:-1], x.shape[-1] - 1, count))
         known = np.stack([x[..., :-1], x[..., 1:], u], axis=-1)
@@ -83,12 +83,12 @@ class Fine:
 
     def slowed(self, x: Array, u: Array, worst: Array) -> tuple[Array, Array, Array]:
         """All of a path slower by one factor, where something is still violated: the less, the better."""
-        lower, upper = self.model.lower, self.model.upper
+        lower, upper = self.constraints.lower, self.constraints.upper
         for _ in range(8):
             here, push = self.between(x, u)
             values, rest = self.values(here, push), self.rows.c
-            if self.model.rubs:
-                rest = rest + self.model.friction_force(self.at, np.zeros(here.shape), np.zeros(here.shape))
+            if self.constraints.nonlinear:
+                rest = rest + self.constraints.nonlinear_part(self.at, np.zeros(here.shape), np.zeros(here.shape))
             moving = values - rest
             with np.errstate(divide="ignore", invalid="ignore"):
                 room = np.where(
@@ -105,11 +105,11 @@ class Fine:
         return x, u, worst
 
 
-class Turns:
+class Reversals:
     """Points where a joint turns back, on both sides of it: what Coulomb friction takes there jumps."""
 
-    def __init__(self, model: Model, path: Path, s: Array, fine: Sampled) -> None:
-        self.model = model
+    def __init__(self, constraints: ConstraintSet, path: Path, s: Array, fine: PathPoints) -> None:
+        self.constraints = constraints
         flat = fine.first.reshape((-1, *fine.first.shape[-2:]))
         turns = [np.argwhere(each[:-1] * each[1:] < 0.0) for each in flat]
         self.count = max(map(len, turns))
@@ -133,7 +133,7 @@ class Turns:
             middle = 0.5 * (low + high)
             left = slope(middle) * sign > 0
             low, high = np.where(left, middle, low), np.where(left, high, middle)
-        at = Sampled(low, *(path(low, order) for order in range(3)))
+        at = PathPoints(low, *(path(low, order) for order in range(3)))
         self.interval = np.clip(np.searchsorted(s, low, side="right") - 1, 0, len(s) - 2)
         self.share = (low - s[self.interval]) / (s[self.interval + 1] - s[self.interval])
         self.sides = []
@@ -143,8 +143,8 @@ class Turns:
                 joints >= 0, side * 1e-9 * np.abs(first).max(axis=-1), np.take_along_axis(first, chosen, -1)[..., 0]
             )
             np.put_along_axis(first, chosen, there[..., None], axis=-1)
-            self.sides.append(Sampled(low, at.q, first, at.second))
-        self.rows = model.rows(at)
+            self.sides.append(PathPoints(low, at.q, first, at.second))
+        self.rows = constraints.rows(at)
 
     def excess(self, x: Array, u: Array, below: Array, above: Array) -> None:
         """Into ``below`` and ``above``, by interval and row, what is beyond bounds there."""
@@ -155,9 +155,9 @@ class Turns:
         fixed = self.rows.a * push[..., None] + self.rows.b * here[..., None] + self.rows.c
         batch = np.indices(self.interval.shape)[:-1]
         for side in self.sides:
-            value = fixed + self.model.friction_force(side, here, push)
-            np.maximum.at(below, (*batch, self.interval), self.model.lower - value)
-            np.maximum.at(above, (*batch, self.interval), value - self.model.upper)
+            value = fixed + self.constraints.nonlinear_part(side, here, push)
+            np.maximum.at(below, (*batch, self.interval), self.constraints.lower - value)
+            np.maximum.at(above, (*batch, self.interval), value - self.constraints.upper)
 
 
 @functools.cache

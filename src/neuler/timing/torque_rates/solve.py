@@ -11,12 +11,14 @@ from scipy.interpolate import BSpline
 
 from neuler.errors import InputError
 from neuler.optimize import solvers
-from neuler.timing.between import TOLERANCE
-from neuler.timing.paths import Path
-from neuler.timing.rate_law import Law, greville, knots
-from neuler.timing.rate_rows import Tables
-from neuler.timing.rows import Model
-from neuler.timing.timed import TimedPath
+from neuler.optimize.programme import Solution
+from neuler.optimize.solvers.choice import chosen
+from neuler.timing.constraint_set import ConstraintSet
+from neuler.timing.fine_grid import TOLERANCE
+from neuler.timing.paths import Path, PathPoints
+from neuler.timing.timed_path import TimedPath
+from neuler.timing.torque_rates.programme import RateProgramme, greville, knots
+from neuler.timing.torque_rates.tables import RateTables
 
 Array = NDArray[np.float64]
 INTERVALS = 200
@@ -25,34 +27,39 @@ COARSE = (12, 25, 50, 100)
 """Intervals of smoothed laws to begin with; the quickest is taken."""
 ENOUGH = 1e-4
 """A law that is slowed by no more is not tightened again."""
+NEAR = 0.5
+"""Share of their bounds: rows that come so near to them at the start are in the first programme."""
+_PUSH = dict.fromkeys(("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac"), 1e-4)
+_FIRST: dict[str, Any] = {"mu_strategy": "monotone", "mu_init": 1e-3, **_PUSH}
+_ADDED: dict[str, Any] = {"mu_strategy": "monotone", "mu_init": 1e-4}
+_TIGHTENED: dict[str, Any] = {"mu_strategy": "monotone", "mu_init": 1e-5}
+"""IPOPT's barrier for the first solve, after rows were added, and after bounds were tightened: starts are near a
+solution, which a larger or an adaptive barrier leaves, and comes back to in three times as many iterations."""
 TIGHTER = 6
 """Times that bounds are tightened, after which the law is slowed."""
 
 
 def rate_bounded(
-    timed: TimedPath, ends: tuple[Array, Array], *, intervals: int = INTERVALS, solver: str = "auto", slower: Any = None
+    timed: TimedPath, ends: tuple[Array, Array], *, intervals: int = INTERVALS, solver: str = "auto"
 ) -> TimedPath:
-    """A law with bounded torque rates that begins at one without, for every path of a batch.
+    """Return a law with bounded torque rates, which starts at one without, for every path of a batch.
 
-    ``slower`` (...) is a ceiling of ds/dt.
+    ``ends`` are the speeds ds/dt at both ends. A path without a law stays one.
     """
     shape = timed.t.shape[:-1]
     if not shape:
-        return _one(
-            timed, (float(ends[0]), float(ends[1])), intervals, solver, np.inf if slower is None else float(slower)
-        )
+        return _one(timed, (float(ends[0]), float(ends[1])), intervals, solver)
     speeds = [np.broadcast_to(x, shape).ravel() for x in ends]
-    tops = np.full(shape, np.inf).ravel() if slower is None else np.broadcast_to(slower, shape).ravel()
     found = []
     for k, where in enumerate(np.ndindex(shape)):
-        part = timed.path.part(slice(k, k + 1))
-        if part is None:
-            raise InputError("time_path: bounds on torque rates are for one path of this kind at a time")
-        one = replace(
-            timed, path=_alone(part), t=timed.t[where], s=timed.s[where], sdot=timed.sdot[where],
-            sddot=timed.sddot[where], sdddot=timed.sdddot[where], worst=0.0,
-        )  # fmt: skip
-        found.append(_one(one, (speeds[0][k], speeds[1][k]), intervals, solver, float(tops[k])))
+        one = replace(timed[where], worst=0.0)
+        if np.isfinite(one.t[-1]):
+            found.append(_one(one, (speeds[0][k], speeds[1][k]), intervals, solver))
+        else:
+            none = np.full(intervals + 1, np.nan)
+            found.append(
+                replace(one, t=none, s=none, sdot=none, sddot=none, sdddot=none, worst=np.nan, message=timed.message)
+            )
     together: dict[str, Any] = {
         name: np.stack([getattr(x, name) for x in found]).reshape((*shape, -1))
         for name in ("t", "s", "sdot", "sddot", "sdddot")
@@ -63,28 +70,22 @@ def rate_bounded(
     )  # fmt: skip
 
 
-def _alone(path: Path) -> Path:
-    """A batch of one as one path."""
-    return Path(lambda s, order: path(s, order)[0], (path.start, path.end), (), path.sizes)
-
-
-def _one(timed: TimedPath, ends: tuple[float, float], intervals: int, solver: str, slower: float) -> TimedPath:
-    model, path = timed.model, timed.path
-    if not np.isfinite(timed.t[-1]):
-        raise InputError(f"time_path: {timed.message or 'the path has no law without bounds on torque rates'}")
+def _one(timed: TimedPath, ends: tuple[float, float], intervals: int, solver: str) -> TimedPath:
+    path = timed.path
     if not path.everywhere:
         raise InputError("time_path: bounds on torque rates need a path that is known between its samples")
-    _standing(model, path)
-    tables = Tables.of(model, path, timed, slower)
-    begin = _begin(timed, tables, ends, intervals)
+    _standing(timed.constraints, path)
+    tables = RateTables.of(timed.constraints, path, timed)
+    least = 0.95 * float(timed.t[-1])
     margins = np.zeros((2, intervals, len(tables.lower)))
     room = 0.4 * (np.minimum(tables.upper, 1e9) - np.maximum(tables.lower, -1e9))
-    iterations, last = 0, None
+    start = _begin(timed, tables, ends, intervals)
+    law = RateProgramme(path, tables, ends, start, (margins[0], margins[1]), least)
+    law, iterations, warm = law.with_rows(law.near_bounds(law.start, NEAR)), 0, None
     best: tuple[bool, float, TimedPath, float, str] | None = None
     for _ in range(TIGHTER):
-        law = Law(path, tables, ends, begin, (margins[0], margins[1]), 0.95 * float(timed.t[-1]))
-        solution = solvers.solve(law, solver, warm=last, tolerance=1e-8, iterations=400)
-        iterations += solution.iterations
+        law, solution, steps = _solved(law, warm, solver)
+        iterations += steps
         found, share, message = _as_timed(timed, law, solution.x), 1.0, f"{solution.solver}: {solution.message}"
         below, above, worst = tables.excess(found)
         if worst > TOLERANCE and not ends[0] and not ends[1]:
@@ -95,14 +96,31 @@ def _one(timed: TimedPath, ends: tuple[float, float], intervals: int, solver: st
             best = *key, found, worst, message
         if solution.status in ("infeasible", "failed") or (worst <= TOLERANCE and share < 1.0 + ENOUGH):
             break
-        last, begin = solution, (solution.x[:-1], float(solution.x[-1]))
         margins = np.minimum(margins + 1.2 * np.stack([below, above]), room)
+        start = solution.x[:-1], float(solution.x[-1])
+        tighter = RateProgramme(path, tables, ends, start, (margins[0], margins[1]), least)
+        tighter = tighter.with_rows(law.used | tighter.near_bounds(solution.x, 0.0))
+        law, warm = tighter, tighter.warm(law, solution)
     assert best is not None
     _, _, found, worst, message = best
     return replace(found, worst=worst, iterations=iterations, message=message)
 
 
-def _begin(timed: TimedPath, tables: Tables, ends: tuple[float, float], intervals: int) -> tuple[Array, float]:
+def _solved(law: RateProgramme, warm: Solution | None, solver: str) -> tuple[RateProgramme, Solution, int]:
+    """A solution that holds all rows, of a programme that has few: rows that it violates are added until none is."""
+    iterations, name = 0, chosen(solver)
+    while True:
+        options = (_ADDED if iterations else _FIRST if warm is None else _TIGHTENED) if name == "ipopt" else None
+        solution = solvers.solve(law, name, warm=warm, tolerance=1e-6, iterations=400, options=options)
+        iterations += solution.iterations
+        violated = law.near_bounds(solution.x, -1e-5) & ~law.used
+        if not violated.any() or solution.status in ("infeasible", "failed"):
+            return law, solution, iterations
+        more = law.with_rows(law.used | violated)
+        law, warm = more, more.warm(law, solution)
+
+
+def _begin(timed: TimedPath, tables: RateTables, ends: tuple[float, float], intervals: int) -> tuple[Array, float]:
     """The law without bounds on rates, smoothed and slowed until they hold: control points, and the duration."""
     T, path = float(timed.t[-1]), timed.path
     none = np.zeros((intervals, len(tables.lower)))
@@ -110,8 +128,7 @@ def _begin(timed: TimedPath, tables: Tables, ends: tuple[float, float], interval
     for count in COARSE:
         few = BSpline(knots(count), timed.law(greville(count) * T)[0], 3)
         points = few(at)
-        law = Law(path, tables, ends, (points, T), (none, none))
-        rows = int(law.used.sum())
+        law = RateProgramme(path, tables, ends, (points, T), (none, none))
         for longer in np.geomspace(1.0, 30.0, 70):
             way = longer * T / (3.0 * intervals)
             if ends[0]:  # both speeds stay, however long it takes
@@ -120,8 +137,7 @@ def _begin(timed: TimedPath, tables: Tables, ends: tuple[float, float], interval
             if ends[1]:
                 points[-2] = path.end - ends[1] * way
                 points[:-2] = np.minimum(points[:-2], points[-2])
-            values = law.rows(np.append(points, longer * T))[:rows]
-            if (values >= law.row_lower[:rows]).all() and (values <= law.row_upper[:rows]).all():
+            if not law.near_bounds(np.append(points, longer * T), 0.0).any():
                 break
         if best is None or longer * T < best[1]:
             best = points, longer * T
@@ -129,21 +145,21 @@ def _begin(timed: TimedPath, tables: Tables, ends: tuple[float, float], interval
     return best
 
 
-def _standing(model: Model, path: Path) -> None:
+def _standing(constraints: ConstraintSet, path: Path) -> None:
     """At rest at the ends torques must be within their bounds, for that is where they begin and end."""
     for s in (path.start, path.end):
-        rest = model.plain.inverse_dynamics(path(s), np.zeros(model.robot.nv), np.zeros(model.robot.nv))
-        lower, upper = model.bounds.torque
+        rest = constraints.rows(PathPoints.of(path, np.array([s]))).c[0]
+        lower, upper = constraints.lower, constraints.upper
         bad = (rest < lower) | (rest > upper)
         if bad.any():
             k = int(np.argmax(bad))
             raise InputError(
-                f"time_path: at rest at s = {s:g} torque {k} is {rest[k]:.4g}, beyond its bounds {lower[k]:.4g} to "
-                f"{upper[k]:.4g}: it cannot begin or end there"
+                f"time_path: at rest at s = {s:g} the {constraints.labels[k]} is {rest[k]:.4g}, beyond its bounds "
+                f"{lower[k]:.4g} to {upper[k]:.4g}: it cannot begin or end there"
             )
 
 
-def _as_timed(timed: TimedPath, law: Law, x: Array) -> TimedPath:
+def _as_timed(timed: TimedPath, law: RateProgramme, x: Array) -> TimedPath:
     """The law at its knots."""
     T = float(x[-1])
     edges = np.linspace(0.0, 1.0, law.intervals + 1)
@@ -158,7 +174,7 @@ def _scaled(timed: TimedPath, k: float) -> TimedPath:
     return replace(timed, t=timed.t * k, sdot=timed.sdot / k, sddot=timed.sddot / k**2, sdddot=timed.sdddot / k**3)
 
 
-def slowed(timed: TimedPath, tables: Tables) -> tuple[TimedPath, float, float]:
+def slowed(timed: TimedPath, tables: RateTables) -> tuple[TimedPath, float, float]:
     """The least longer one that holds every bound, by bisection; the same where none does."""
     low, high = 1.0, 1.0 + 1e-4
     while tables.excess(_scaled(timed, high))[-1] > TOLERANCE:
