@@ -38,6 +38,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from neuler import control, layouts, math, plan, robots
+    from neuler import motions as motions
     from neuler import simulation as simulation
     from neuler import timing as timing
     from neuler import view as view
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from neuler.simulation import simulate
 else:
     _LATER = {
-        "control": "neuler.control", "layouts": "neuler.layouts", "math": "neuler.math", "robots": "neuler.robots",
+        "control": "neuler.control", "layouts": "neuler.layouts", "math": "neuler.math", "motions": "neuler.motions", "robots": "neuler.robots",
         "plan": "neuler.plan", "simulation": "neuler.simulation", "simulate": "neuler.simulation:simulate",
         "timing": "neuler.timing", "view": "neuler.view", "Plan": "neuler.plan:Plan",
         "load": "neuler.formats:load", "from_dh": "neuler.formats.dh:from_dh",

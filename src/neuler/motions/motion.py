@@ -154,9 +154,13 @@ class Motion:
     def at(self, t: ArrayLike) -> State:
         """Positions, velocities, accelerations and jerks at a time (s), or at times (N,)."""
         times, one = self._times(t)
-        parts = [self.evaluate(part, 3) for part in _portions(times)]
-        found = [np.concatenate(each) for each in zip(*parts, strict=True)]
-        return State(*(x[0] for x in found)) if one else State(*found)
+        found = self.states(times)
+        return State(*(x[0] for x in found)) if one else found
+
+    def states(self, t: Array) -> State:
+        """The same at times (N,) from 0 to ``duration``."""
+        parts = [self.evaluate(part, 3) for part in _portions(t)]
+        return State(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def measure(self, what: Any, t: ArrayLike) -> Array:
         """A measure of :mod:`neuler.plan` along the motion: (rows,) at a time, (N, rows) at times.
@@ -203,7 +207,7 @@ class Motion:
             tau, rate, force = (self.asked(each, t) for each in (self.torques, self.torque_rates, self.forces))
             while len(cached) >= _CACHED:
                 cached.pop(next(iter(cached)))
-            cached[key] = Samples(self.robot, t, *self.at(t), tau, rate, force, self.force_names)
+            cached[key] = Samples(self.robot, t, *self.states(t), tau, rate, force, self.force_names)
         return cached[key].copy()
 
     def _sample_times(self, step: float | None, count: int) -> Array:

@@ -40,7 +40,7 @@ _GAUSS = (np.array([-math.sqrt(0.6), 0.0, math.sqrt(0.6)]), np.array([5.0, 8.0, 
 
 def holding(motion: Motion) -> Array:
     """Driven forces that hold the last position at rest, (nu,)."""
-    robot, q = motion.robots[-1], motion.at(motion.duration).q
+    robot, q = motion.robots[-1], motion.states(np.array([motion.duration])).q[0]
     return driven(robot) * np.asarray(robot.inverse_dynamics(q, np.zeros(robot.nv), np.zeros(robot.nv)))
 
 
@@ -96,10 +96,10 @@ def _part(
     own = _steps(motion, step, length)
     size = length / own
     more = _more(after, size)
-    start = motion.at(begin)
+    start = motion.states(np.array([begin]))
     law: Any = FeedForward(motion, begin) if method in ADAPTIVE else mean_torques(motion, own + more, size, begin)
     times = np.arange(own + more + 1) * size if method in ADAPTIVE else (own + more) * size
-    x0 = (start.q, start.qd) if state is None else state
+    x0 = (start.q[0], start.qd[0]) if state is None else state
     return simulate(plant, law, x0, times, step=size, method=method, **options)
 
 
@@ -145,7 +145,7 @@ def _more(after: float, step: float) -> int:
 def _compared(motion: Motion, run: Run) -> Run:
     """With the motion as what was asked for, so that the run knows its error."""
     own = own_coordinates(motion.robot)
-    goal = motion.at(np.minimum(run.t, motion.duration)).q[:, own.places]
+    goal = motion.states(np.minimum(run.t, motion.duration)).q[:, own.places]
     return dataclasses.replace(run, wanted=goal, followed=own)
 
 
@@ -161,11 +161,11 @@ def track(
     if not law.reference_sizes:
         raise InputError(f"track: {law.name} follows no reference")
     law.reference = reference(motion, law.coordinates, law.order)
-    plant, start = motion.robot if robot is None else robot, motion.at(0.0)
+    plant, start = motion.robot if robot is None else robot, motion.states(np.zeros(1))
     size = _size(motion, law, step)
     steps = math.ceil(motion.duration / size - 1e-9) + _more(after, size)
     every = {"every": 1} | dict(options)
-    return simulate(plant, law, (start.q, start.qd) if x0 is None else x0, steps * size, step=size, **every)
+    return simulate(plant, law, (start.q[0], start.qd[0]) if x0 is None else x0, steps * size, step=size, **every)
 
 
 def _law(motion: Motion, controller: Any, gains: Mapping[str, Any]) -> Controller:

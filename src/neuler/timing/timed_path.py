@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
+from neuler.motions.motion import Bound, Motion
+from neuler.plain import number
 from neuler.robot import Robot
 from neuler.timing.constraint_set import ConstraintSet
+from neuler.timing.constraints import AccelerationBound, TorqueBound, VelocityBound
 from neuler.timing.fine_grid import FineGrid
 from neuler.timing.paths import Path, PathPoints
 
@@ -29,8 +32,10 @@ class Kinematics(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TimedPath:
+class TimedPath(Motion):
     """A path and its time law, at the points of its grid; a batch of paths has leading axes everywhere.
+
+    One path, ``timed[k]`` of a batch, is a motion: sampled, saved, drawn, played, replayed and tracked like any other.
 
     Between points sddot is constant, or grows evenly by ``sdddot`` where torque rates are bounded. An array of a grid
     is (..., N); of ``sddot`` and ``sdddot`` an entry is that of the interval which begins there.
@@ -63,7 +68,7 @@ class TimedPath:
     tolerance: float = 1e-6
 
     @property
-    def robot(self) -> Robot:
+    def robot(self) -> Robot:  # type: ignore[override]
         """Whose path it is."""
         return self.constraints.robot
 
@@ -139,7 +144,7 @@ class TimedPath:
         at, v, w, j = (x.reshape(shape) for x in found)
         return np.clip(at, self.path.start, self.path.end), np.maximum(v, 0.0), w, j
 
-    def at(self, t: Any) -> Kinematics:
+    def at(self, t: Any) -> Kinematics:  # type: ignore[override]  # of batches, too
         """Positions, velocities and accelerations at times t: one, (n) for all paths, or (..., n) for each its own.
 
         Before the start and after the end the motion is that of the end.
@@ -191,6 +196,22 @@ class TimedPath:
         """The times between which the motion is smooth but for its knots: [0, duration], of one path."""
         self._one("breaks")
         return np.array([0.0, float(self.t[-1])])
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Bounds of velocity, acceleration and torque, to be drawn beside them."""
+        kinds = {VelocityBound: "velocity", AccelerationBound: "acceleration", TorqueBound: "torque"}
+        found = []
+        for each in self.constraints.constraints:
+            if isinstance(each, VelocityBound | AccelerationBound | TorqueBound):
+                labels = tuple(label.partition(" of ")[2] for label in each.labels)
+                found.append(Bound(kinds[type(each)], labels, each.lower, each.upper))
+        return tuple(found)
+
+    @property
+    def headline(self) -> str:
+        """How long it takes, and whether it is valid."""
+        return f"{number(float(self.duration))} s along a path, {'' if self.valid else 'NOT '}valid"
 
     @property
     def knots(self) -> Array:
