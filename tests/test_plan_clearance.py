@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 import neuler
 from neuler import Transform, plan
 from neuler.errors import InputError
-from neuler.plan.clearance import Ball, Box, Capsule, HalfSpace, Sphere, clearance
+from neuler.moments.clearance import Ball, Box, Capsule, HalfSpace, Sphere, clearance
 
 ARM = neuler.robots.puma560()
 FRAMES = ARM.shown_names[2:]

@@ -12,11 +12,11 @@ import neuler
 from complex_listings import gradient_slope, value_slopes
 from neuler import math as nm
 from neuler import plan
+from neuler.moments.clearance import Ball, Capsule, HalfSpace, Sphere, clearance
+from neuler.moments.measures import MEASURES
+from neuler.moments.moving_robot import MovingRobot
 from neuler.plan import objectives
-from neuler.plan.clearance import Ball, Capsule, HalfSpace, Sphere, clearance
 from neuler.plan.guess import dependent_positions, guessed
-from neuler.plan.measures import MEASURES
-from neuler.plan.phase_robot import PhaseRobot
 from random_robots import few
 
 
@@ -73,7 +73,7 @@ def programme_of(name, limits=(), objective=None, **more):
     """A small programme: a few spans, rest at both ends; and variables near a guess."""
     robot = robot_of(name)
     start = np.asarray(robot.neutral(), dtype=float)
-    model = PhaseRobot(robot, robot, start)
+    model = MovingRobot(robot, robot, start)
     begin = model.profiles_at(start)
     goal = dict(zip(model.names, begin + 0.2 + 0.1 * np.arange(model.profile_count), strict=True))
     task = plan.Plan(
@@ -221,7 +221,7 @@ def test_phases_and_conditions_that_are_not_linear():
 def test_a_base_that_is_thrown():
     """A free base with a turning velocity that is given: rows, for it is not linear in rotation vectors."""
     floating = robot_of("floating")
-    model = PhaseRobot(floating, floating, np.asarray(floating.neutral(), dtype=float))
+    model = MovingRobot(floating, floating, np.asarray(floating.neutral(), dtype=float))
     qd = {name: 0.1 * k for k, name in enumerate(model.names, start=1)}
     programme, y = programme_of("floating", [plan.limit(plan.torque, -50.0, 50.0)], qd=qd)
     check(programme, y)

@@ -14,7 +14,7 @@ import neuler
 from kind_robots import kind_robot
 from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
-from neuler.plan import rotations
+from neuler.moments import rotations
 
 ORDER = 5
 STEP = 1e-40

@@ -12,8 +12,8 @@ ORDER = (
     "version", "errors", "naming", "elsewhere", "extras", "tables", "inputs", "plain", "progress", "tolerances",
     "trace", "algebra", "robot", "formats", "robots", "passes", "recursions", "structure", "quantities", "compiler",
     "diagnose", "bound", "compiled", "functions", "math", "kernels", "solve", "rollouts", "workers", "optimize",
-    "files", "verbs", "layouts", "peers", "measure", "bench", "view", "control", "motions", "simulation", "timing",
-    "plan", "tasks", "cli",
+    "files", "verbs", "layouts", "peers", "measure", "bench", "view", "control", "moments", "motions",
+    "simulation", "timing", "plan", "tasks", "cli",
 )  # fmt: skip
 """From the ground up: none imports from a room above it."""
 LAZY = {("verbs.py", "view"), ("motions/motion.py", "simulation")}
@@ -127,6 +127,7 @@ LOOPS = {
     "peers": "no other library computes them",
     "measure": "states to measure with are closed ones",
     "view": "drawn and told",
+    "moments": "dependent positions of loops are inputs of a moment",
     "motions": "samples of loops are interpolated along closed positions",
     "simulation": "starts are closed ones, gaps are audited",
     "plan": "profiles are of independent joints, the others are closed",

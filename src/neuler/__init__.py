@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from neuler.simulation import simulate
 else:
     _LATER = {
-        "control": "neuler.control", "layouts": "neuler.layouts", "math": "neuler.math", "motions": "neuler.motions", "robots": "neuler.robots",
+        "control": "neuler.control", "layouts": "neuler.layouts", "math": "neuler.math", "motions": "neuler.motions",
+        "robots": "neuler.robots",
         "plan": "neuler.plan", "simulation": "neuler.simulation", "simulate": "neuler.simulation:simulate",
         "timing": "neuler.timing", "view": "neuler.view", "Plan": "neuler.plan:Plan",
         "load": "neuler.formats:load", "from_dh": "neuler.formats.dh:from_dh",

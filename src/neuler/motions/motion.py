@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
 from neuler.inputs import number, real, whole
+from neuler.moments.measures import Measure, measure_of
+from neuler.moments.moving_robot import moving_links
+from neuler.moments.tracing import measured
 from neuler.motions.samples import Samples, names_of
-from neuler.naming import hint
 from neuler.plain import number as shown_number
 from neuler.plain import shown
 from neuler.robot import Robot
@@ -34,10 +36,6 @@ _AT_ONCE = 8192
 """Times that are evaluated at once, so that little memory is needed."""
 _CACHED = 4
 """Samples that a motion caches, by step and count: tables, figures and pages of one command share them."""
-
-
-MEASURES: dict[str, Any] = {}
-"""Measures by name, each with a method ``along(motion, t)``; the package that defines them puts them here."""
 
 
 class State(NamedTuple):
@@ -167,14 +165,12 @@ class Motion:
 
         ``what``: a measure, as ``plan.power``, or the name of one.
         """
-        if isinstance(what, str):
-            if what not in MEASURES:
-                unknown = hint(what, MEASURES) if MEASURES else "import neuler.plan, which defines them"
-                raise InputError(f"measure: there is no {what!r}; {unknown}")
-            what = MEASURES[what]
-        if not hasattr(what, "along"):
-            raise InputError(f"measure: one of neuler.plan's measures or its name is needed, got {what!r:.60}")
-        return self.asked(lambda times: what.along(self, times), t)
+        chosen = measure_of(what)
+        return self.asked(lambda times: self.along(chosen, times), t)
+
+    def along(self, what: Measure, t: Array) -> Array:
+        """A measure at times t (N,), (N, rows)."""
+        return measured(what, self, t)
 
     def asked(self, what: Callable[[Array], Array], t: ArrayLike) -> Array:
         """A function of times (N,) at a time or at times that a user gives, which are checked."""
@@ -318,16 +314,6 @@ class Motion:
     def facts(self) -> Sequence[str]:
         """Lines about it, for pages and notebooks; the first one is a summary."""
         return [f"motion of {shown(self.robot.name)!r}: {self.headline}"]
-
-
-def moving_links(robot: Robot) -> list[tuple[str, int]]:
-    """Joints that move, and the rows of their links among ``reaction_wrenches``."""
-    rows = robot.shown_names
-    return [
-        (joint.name, rows.index(joint.child))
-        for joint in robot.joints
-        if joint.moves and joint.series is None and joint.child in rows
-    ]
 
 
 def _portions(times: Array) -> list[Array]:

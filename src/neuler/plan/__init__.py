@@ -10,19 +10,15 @@ True
 """
 
 from neuler import optimize as _optimize  # noqa: F401  (says what to install where SciPy is missing)
-from neuler.plan.clearance import Ball, Box, Capsule, HalfSpace, Sphere
-from neuler.plan.conditions import Boundary, Via
-from neuler.plan.measures import (
-    Limit,
+from neuler.moments.clearance import Ball, Box, Capsule, HalfSpace, Sphere
+from neuler.moments.measures import (
     Measure,
     acceleration,
-    clear_of,
     frame_position,
     frame_velocity,
     jerk,
     joint_force,
     joint_moment,
-    limit,
     loop_position,
     loop_velocity,
     measure,
@@ -31,8 +27,10 @@ from neuler.plan.measures import (
     torque,
     torque_rate,
     velocity,
-    within,
 )
+from neuler.moments.moving_robot import Payload
+from neuler.plan.conditions import Boundary, Via
+from neuler.plan.limits import Limit, clear_of, limit, within
 from neuler.plan.objectives import (
     Objective,
     acceleration_effort,
@@ -49,7 +47,6 @@ from neuler.plan.objectives import (
     torque_rate_effort,
     total,
 )
-from neuler.plan.phase_robot import Payload
 from neuler.plan.phases import Phase
 from neuler.plan.plan import Plan
 from neuler.plan.planned import Planned, Violation

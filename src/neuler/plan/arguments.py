@@ -10,9 +10,9 @@ import numpy as np
 
 from neuler.errors import InputError, NeulerError
 from neuler.inputs import number, real, several, whole
+from neuler.moments.moving_robot import MovingRobot, Payload
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Boundary
-from neuler.plan.phase_robot import Payload, PhaseRobot
 from neuler.plan.relations import Relation
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
@@ -69,17 +69,17 @@ def robot_of(robot: Any) -> Robot:
 
 def phase_robot(
     robot: Robot, reference: Array, payloads: tuple[Payload, ...], width: Any, notes: list[str]
-) -> PhaseRobot:
+) -> MovingRobot:
     """A robot with friction that has derivatives; where it had none, a note says so."""
     size = number("plan: friction_width, a speed (rad/s, m/s),", width)
     if size <= 0.0:
         raise InputError(f"plan: friction_width must be above zero (rad/s, m/s), got {width!r}")
     if robot.is_smooth:
-        return PhaseRobot(robot, robot, reference, 0.0, payloads)
+        return MovingRobot(robot, robot, reference, 0.0, payloads)
     note = f"Coulomb friction is rounded off below about {3 * size:g} rad/s (m/s): tanh(v / {size:g})"
     if note not in notes:
         notes.append(note)
-    return PhaseRobot(robot.with_smooth_friction(size), robot, reference, size, payloads)
+    return MovingRobot(robot.with_smooth_friction(size), robot, reference, size, payloads)
 
 
 def check_same_coordinates(robot: Robot, other: Robot, what: str) -> None:
@@ -147,7 +147,7 @@ def _position(robot: Robot, boundary: Boundary, what: str) -> Array | None:
     return found
 
 
-def degree_of(robots: Sequence[PhaseRobot], degree: Any) -> int:
+def degree_of(robots: Sequence[MovingRobot], degree: Any) -> int:
     """The degree of the profiles: as asked for, or high enough for the robots of all phases."""
     least = max(robot.degree for robot in robots)
     if degree is None:
@@ -185,7 +185,7 @@ def points_of(count: Any, degree: int, breaks: Array | None) -> int:
     return made
 
 
-def relations_of(relations: Any, robot: PhaseRobot, degree: int, phases: int) -> list[Relation]:
+def relations_of(relations: Any, robot: MovingRobot, degree: int, phases: int) -> list[Relation]:
     """Relations of profiles that are there."""
     made_by = "plan.repeats, plan.exchanges, plan.mirrors and plan.relate"
     found: list[Relation] = several("plan: relations", relations, Relation, made_by)

@@ -10,12 +10,13 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import number, real
+from neuler.moments.measures import Measure, acceleration, frame_position, frame_velocity, velocity
+from neuler.moments.moment import Moment
+from neuler.moments.moving_robot import MovingRobot
 from neuler.naming import hint
 from neuler.optimize.programme import Array
-from neuler.plan.measures import Limit, Measure, acceleration, frame_position, frame_velocity, velocity
-from neuler.plan.moment import Moment
+from neuler.plan.limits import Limit
 from neuler.plan.objectives import Term
-from neuler.plan.phase_robot import PhaseRobot
 from neuler.plan.rows import LIMIT, Family, Rows, limit_family, objective_family, trace_rows
 from neuler.robot import Transform
 from neuler.robot.columns import by_columns
@@ -121,7 +122,7 @@ class Condition:
     """Whether its rows are terms of the objective."""
 
 
-def condition_of(robot: PhaseRobot, share: float, boundary: Boundary, what: str, *, goal: bool = False) -> Condition:
+def condition_of(robot: MovingRobot, share: float, boundary: Boundary, what: str, *, goal: bool = False) -> Condition:
     """Conditions of a boundary; at a ``goal`` the rest of a base that floats is not asked for: it follows."""
     found = Condition(share, what)
     found.linear.append((0, targets(robot, boundary.q, f"{what}: q", position=True)))
@@ -148,7 +149,7 @@ def condition_of(robot: PhaseRobot, share: float, boundary: Boundary, what: str,
 class _RowsOfCondition:
     """Families of rows of a condition, with their bounds, as they are collected."""
 
-    def __init__(self, robot: PhaseRobot, condition: Condition) -> None:
+    def __init__(self, robot: MovingRobot, condition: Condition) -> None:
         self.robot, self.condition = robot, condition
         self.families: list[Family] = []
         self.bounds: list[tuple[Array, Array]] = []
@@ -216,7 +217,7 @@ def _turned(frame: str, first: int) -> Family:
     return Family(LIMIT, f"turn of {frame}", rows, lambda n: labels)
 
 
-def end_condition(robot: PhaseRobot, terms: Sequence[Term]) -> Condition:
+def end_condition(robot: MovingRobot, terms: Sequence[Term]) -> Condition:
     """Terms of the objective that are paid at the end of a phase."""
     found = Condition(1.0, "objective", objective=True)
     found.rows = trace_rows(robot, [objective_family(term) for term in terms], "at_end")
@@ -225,7 +226,7 @@ def end_condition(robot: PhaseRobot, terms: Sequence[Term]) -> Condition:
     return found
 
 
-def targets(robot: PhaseRobot, given: Any, what: str, position: bool = False) -> Array:
+def targets(robot: MovingRobot, given: Any, what: str, position: bool = False) -> Array:
     """Numbers for every profile, NaN where it is free; of positions, rotation vectors in the place of quaternions."""
     if given is None:
         return np.full(robot.profile_count, FREE)

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.sparse.linalg import spsolve
 
 from neuler.errors import InputError, NeulerError
+from neuler.moments.moving_robot import MovingRobot
+from neuler.motions import splines
 from neuler.motions.motion import Motion
 from neuler.optimize.programme import Array
-from neuler.plan import splines
 from neuler.plan.conditions import Condition
-from neuler.plan.phase_robot import PhaseRobot
 from neuler.plan.phases import Phase
 from neuler.plan.profiles import Profiles
 from neuler.plan.rows import LIMIT, SLACK, TOTAL
@@ -124,7 +124,7 @@ def _ends(phases: Sequence[Phase], here: Array) -> list[Array]:
     return list(table[1:])
 
 
-def _keys(model: PhaseRobot, phase: Phase, here: Array, end: Array) -> list[tuple[float, Array]]:
+def _keys(model: MovingRobot, phase: Phase, here: Array, end: Array) -> list[tuple[float, Array]]:
     """Positions to pass: shares and profiles; what is free stays as it was, or as a pose needs it."""
     shares = sorted({0.0, 1.0, *(each.share for each in phase.conditions)})
     found: list[tuple[float, Array]] = []
@@ -140,7 +140,7 @@ def _keys(model: PhaseRobot, phase: Phase, here: Array, end: Array) -> list[tupl
     return found
 
 
-def _reached(model: PhaseRobot, condition: Condition, here: Array, wanted: Array | None) -> Array:
+def _reached(model: MovingRobot, condition: Condition, here: Array, wanted: Array | None) -> Array:
     """A position with the pose that is asked for, where one is found; else as it was."""
     if model.robot.loops or not model.coordinates.plain or model.elastic:
         return here
@@ -205,7 +205,7 @@ def _duration(phase: Phase, profiles: Profiles, x: Array) -> float:
     return float(durations[np.flatnonzero(near)[0]])
 
 
-def dependent_positions(robot: PhaseRobot, profiles: Profiles, x: Array) -> Array:
+def dependent_positions(robot: MovingRobot, profiles: Profiles, x: Array) -> Array:
     """Positions that loops decide along the profiles, (grid, dependent): closed, from the reference on."""
     own = np.array(robot.positions(profiles.evaluate(x, profiles.grid, 0)[0]))
     found = robot.robot.assemble(own, guess=robot.reference, continuous=True)

@@ -15,8 +15,8 @@ from typing import Any
 from neuler import math as nm
 from neuler.errors import InputError
 from neuler.inputs import number
-from neuler.plan.measures import Measure, acceleration, jerk, joint_force, power, torque, torque_rate
-from neuler.plan.moment import Moment
+from neuler.moments.measures import Measure, acceleration, jerk, joint_force, power, torque, torque_rate
+from neuler.moments.moment import Moment
 
 DURATION, INTEGRAL, PEAK, END, OVERALL = "duration", "integral", "peak", "end", "overall"
 """Kinds of terms."""
@@ -93,7 +93,7 @@ def overall(function: Callable[[Any], Any], measure: Measure, name: str | None =
 
     The information in an experiment is one, log det of the integral of Y^T Y, and so is the length of a path squared.
 
-    >>> from neuler.plan import measures
+    >>> from neuler.moments import measures
     >>> overall(lambda total: total[0] ** 2, measures.velocity, "net turn").terms[0].name
     'net turn'
     """

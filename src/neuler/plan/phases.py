@@ -11,12 +11,13 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import real, several, whole
+from neuler.moments.measures import OF_ROBOT, Measure, position, velocity
+from neuler.moments.moving_robot import MovingRobot, Payload
+from neuler.moments.rotations import turn_rows
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Boundary, Condition, Via, condition_of, end_condition
-from neuler.plan.measures import OF_ROBOT, Limit, Measure, below_half_a_turn, position, velocity
+from neuler.plan.limits import Limit, below_half_a_turn
 from neuler.plan.objectives import END, INTEGRAL, OVERALL, PEAK, Objective, Term, TotalLimit
-from neuler.plan.phase_robot import Payload, PhaseRobot
-from neuler.plan.rotations import turn_rows
 from neuler.plan.rows import (
     OBJECTIVE,
     TOTAL,
@@ -59,7 +60,7 @@ class Phase:
     # what follows from it, once :meth:`prepared` has been called
     title: str = field(init=False, repr=False)
     """How messages begin: "phase lift: ", or nothing where there is one phase."""
-    model: PhaseRobot = field(init=False, repr=False)
+    model: MovingRobot = field(init=False, repr=False)
     span: tuple[float, float] = field(init=False, repr=False)
     """Bounds of its duration (s)."""
     conditions: list[Condition] = field(init=False, repr=False)
@@ -86,7 +87,7 @@ class Phase:
     def prepared(
         self,
         title: str,
-        model: PhaseRobot,
+        model: MovingRobot,
         limits: Sequence[Limit],
         robot_limits: bool,
         start: Boundary | None,
@@ -287,7 +288,7 @@ def split_limits(limits: Any) -> tuple[list[Limit], list[TotalLimit]]:
     return [limit for limit in every if isinstance(limit, Limit)], whole_motion
 
 
-def own_limit(robot: PhaseRobot, measure: Measure, given: Sequence[Limit]) -> Limit | None:
+def own_limit(robot: MovingRobot, measure: Measure, given: Sequence[Limit]) -> Limit | None:
     """Limits of a robot's joints; where a side of a row is given for all times, that one holds instead."""
     assert measure.of_robot is not None
     assert measure.labels is not None
@@ -299,7 +300,7 @@ def own_limit(robot: PhaseRobot, measure: Measure, given: Sequence[Limit]) -> Li
     return Limit(measure, low, high) if np.isfinite(low).any() or np.isfinite(high).any() else None
 
 
-def check_limits(robot: PhaseRobot, limits: Sequence[Limit], what: str) -> None:
+def check_limits(robot: MovingRobot, limits: Sequence[Limit], what: str) -> None:
     """Refuse bounds of one row that contradict each other."""
     for measure in {limit.measure for limit in limits if limit.measure.labels is not None}:
         assert measure.labels is not None

@@ -10,6 +10,7 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import several, whole
+from neuler.moments.moving_robot import MovingRobot, Payload
 from neuler.motions.motion import Motion
 from neuler.naming import hint
 from neuler.optimize.solvers.choice import chosen
@@ -29,10 +30,9 @@ from neuler.plan.arguments import (
 )
 from neuler.plan.conditions import Boundary, Via
 from neuler.plan.judge import TOLERANCE
-from neuler.plan.measures import Limit
+from neuler.plan.limits import Limit
 from neuler.plan.objectives import DURATION, Objective, Term, TotalLimit
 from neuler.plan.objectives import duration as least_time
-from neuler.plan.phase_robot import Payload, PhaseRobot
 from neuler.plan.phases import Phase, peaks_of, phases_of, split_limits
 from neuler.plan.planned import Planned
 from neuler.plan.progress import reporting
@@ -133,10 +133,10 @@ class Plan:
 
     def _models(
         self, robot: Robot, phases: Sequence[Phase], reference: Any, payload: Any, width: Any
-    ) -> list[PhaseRobot]:
+    ) -> list[MovingRobot]:
         """The robot of every phase; phases whose robots and payloads are alike share one."""
-        found: list[PhaseRobot] = []
-        cached: dict[Any, PhaseRobot] = {}
+        found: list[MovingRobot] = []
+        cached: dict[Any, MovingRobot] = {}
         for k, phase in enumerate(phases):
             what = f"phase {phase.name or k + 1}: "
             mine = robot if phase.robot is None else robot_of(phase.robot)
@@ -150,7 +150,7 @@ class Plan:
         return found
 
     def _phases(
-        self, phases: Sequence[Phase], models: Sequence[PhaseRobot], begin: Boundary, limits: Sequence[Limit],
+        self, phases: Sequence[Phase], models: Sequence[MovingRobot], begin: Boundary, limits: Sequence[Limit],
         totals: Sequence[TotalLimit], robot_limits: bool, degree: int,
     ) -> list[Phase]:  # fmt: skip
         """All phases, prepared for their robots."""

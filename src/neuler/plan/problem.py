@@ -19,12 +19,13 @@ from neuler.files.problem_robots import read_robot
 from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
 from neuler.files.tasks import Output, Progress
+from neuler.moments.clearance import Ball, Box, Capsule, HalfSpace, Obstacle, Sphere
+from neuler.moments.measures import MEASURES, Measure, frame_position
+from neuler.moments.moving_robot import Payload
 from neuler.optimize.solvers.choice import SOLVERS
-from neuler.plan.clearance import Ball, Box, Capsule, HalfSpace, Obstacle, Sphere
 from neuler.plan.conditions import Boundary, Via
-from neuler.plan.measures import MEASURES, Limit, Measure, clear_of, frame_position, limit, within
+from neuler.plan.limits import Limit, clear_of, limit, within
 from neuler.plan.objectives import OBJECTIVES, Objective
-from neuler.plan.phase_robot import Payload
 from neuler.plan.phases import Phase
 from neuler.plan.plan import FRICTION, Plan
 from neuler.plan.planned import Planned

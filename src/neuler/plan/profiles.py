@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from neuler.moments.moving_robot import MovingRobot
+from neuler.moments.tracing import PAYLOAD, SMOOTHING, is_profile
+from neuler.motions import splines
 from neuler.optimize.programme import Array
-from neuler.plan import splines
-from neuler.plan.phase_robot import PhaseRobot
 
 LOBATTO = {
     2: ((0.0, 1.0), (0.5, 0.5)),
@@ -29,8 +30,6 @@ LOBATTO = {
     ),
 }  # fmt: skip
 """Points and weights of a span, its ends among them."""
-PAYLOAD, SMOOTHING = "payload", "smoothing"
-"""Names of the inputs with the numbers of payloads, and with the size below which corners are rounded off."""
 
 
 def lobatto(breaks: Array, count: int) -> tuple[Array, Array]:
@@ -75,7 +74,7 @@ class Profiles:
     """The size below which corners are rounded off, so that they have derivatives; 0: not at all."""
 
     @classmethod
-    def of(cls, robot: PhaseRobot, degree: int, knots: Array, grid: Array, weights: Array) -> Profiles:
+    def of(cls, robot: MovingRobot, degree: int, knots: Array, grid: Array, weights: Array) -> Profiles:
         """Of the robot of a phase, the first variable at 0."""
         return cls(robot.profile_count, degree, knots, grid, weights, 0, len(robot.dependent), robot.payload_numbers)
 
@@ -198,11 +197,6 @@ class Profiles:
     def width(self, name: str) -> int:
         """How many numbers an input has."""
         return self.count if is_profile(name) else self.dependent if name == "dependent" else 1
-
-
-def is_profile(name: str) -> bool:
-    """Whether an input is c0, c1, ...: the profiles or one of their derivatives."""
-    return name.startswith("c") and name[1:].isdigit()
 
 
 def placed(phases: Sequence[Profiles]) -> list[Profiles]:

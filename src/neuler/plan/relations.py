@@ -15,10 +15,10 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import names, number, real, whole
+from neuler.moments.moving_robot import MovingRobot
+from neuler.motions import splines
 from neuler.naming import hint
 from neuler.optimize.elimination import Equality
-from neuler.plan import splines
-from neuler.plan.phase_robot import PhaseRobot
 from neuler.plan.profiles import Profiles
 
 
@@ -43,7 +43,7 @@ class Relation:
         if self.order is not None:
             whole(f"relation of {self.end!r}: order", self.order, 0)
 
-    def check(self, robot: PhaseRobot, degree: int, phases: int) -> None:
+    def check(self, robot: MovingRobot, degree: int, phases: int) -> None:
         """Refuse names and orders that do not exist."""
         for name in (self.end, self.start):
             if name not in robot.names:
@@ -55,7 +55,7 @@ class Relation:
         """The highest derivative that it relates."""
         return degree - 1 if self.order is None else self.order
 
-    def equalities(self, robot: PhaseRobot, profiles: Sequence[Profiles]) -> list[Equality]:
+    def equalities(self, robot: MovingRobot, profiles: Sequence[Profiles]) -> list[Equality]:
         """Linear equalities of control points: all derivatives in one phase, positions alone over several."""
         first, last = profiles[0], profiles[-1]
         found = []
@@ -67,7 +67,7 @@ class Relation:
             found.append(Equality(terms, self.shift if k == 0 else 0.0, name))
         return found
 
-    def rows(self, robot: PhaseRobot, degree: int, phases: int) -> TwoTimes | None:
+    def rows(self, robot: MovingRobot, degree: int, phases: int) -> TwoTimes | None:
         """Derivatives per second over several phases, at the end less at the start; None in one phase."""
         orders = self.orders(degree)
         if phases == 1 or not orders:
@@ -100,7 +100,7 @@ class TwoTimes:
 class _Mirror(Relation):
     """left(s) = sign right(s + shift) at every share s of a cycle that repeats: of two profiles, all control points."""
 
-    def check(self, robot: PhaseRobot, degree: int, phases: int) -> None:
+    def check(self, robot: MovingRobot, degree: int, phases: int) -> None:
         """Refuse names that do not exist, and several phases."""
         super().check(robot, degree, phases)
         if self.end == self.start:
@@ -108,7 +108,7 @@ class _Mirror(Relation):
         if phases > 1:
             raise InputError(f"mirror of {self.end!r}: it takes one phase")
 
-    def equalities(self, robot: PhaseRobot, profiles: Sequence[Profiles]) -> list[Equality]:
+    def equalities(self, robot: MovingRobot, profiles: Sequence[Profiles]) -> list[Equality]:
         """Linear equalities of control points."""
         (mine,) = profiles
         numbers = [robot.names.index(name) for name in (self.end, self.start)]
@@ -134,7 +134,7 @@ class _OfMoments(Relation):
     def __post_init__(self) -> None:
         pass
 
-    def check(self, robot: PhaseRobot, degree: int, phases: int) -> None:
+    def check(self, robot: MovingRobot, degree: int, phases: int) -> None:
         """Refuse phases that do not exist, and joints that loops move."""
         for phase, _ in self.at:
             if not -phases <= phase < phases:
@@ -142,11 +142,11 @@ class _OfMoments(Relation):
         if robot.dependent:
             raise InputError(f"relation {self.end!r}: functions of two moments are for robots without loops")
 
-    def equalities(self, robot: PhaseRobot, profiles: Sequence[Profiles]) -> list[Equality]:
+    def equalities(self, robot: MovingRobot, profiles: Sequence[Profiles]) -> list[Equality]:
         """None: its rows need not be linear."""
         return []
 
-    def rows(self, robot: PhaseRobot, degree: int, phases: int) -> TwoTimes:
+    def rows(self, robot: MovingRobot, degree: int, phases: int) -> TwoTimes:
         """Its function at both times."""
         first, second = ((number % phases, share) for number, share in self.at)
         return TwoTimes(self.end, self.function, (first, second), self.lower, self.upper, self.labels)

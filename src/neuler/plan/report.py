@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from neuler.motions import splines
 from neuler.motions.motion import Bound
 from neuler.optimize.blocks import Block
 from neuler.optimize.programme import Array, Solution
-from neuler.plan import splines
 from neuler.plan.judge import LEAST as DENSE
 from neuler.plan.judge import DenseCheck
 from neuler.plan.objectives import DURATION, END, INTEGRAL, OVERALL, PEAK, Term

@@ -9,22 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.errors import InputError, NeulerError
+from neuler.errors import InputError
 from neuler.functions.derivatives import Derivatives, derivatives
 from neuler.functions.function import Function
-from neuler.functions.tracing import listing_of
-from neuler.functions.trimming import trimmed
+from neuler.moments.measures import Measure
+from neuler.moments.moment import Moment
+from neuler.moments.moving_robot import MovingRobot
+from neuler.moments.tracing import CONSTANTS, is_profile, made, moment_inputs, moment_of, nothing_decided, traced
 from neuler.optimize.programme import Array
-from neuler.plan.measures import Limit, Measure
-from neuler.plan.moment import Moment
+from neuler.plan.limits import Limit
 from neuler.plan.objectives import INTEGRAL, PEAK, Term
-from neuler.plan.phase_robot import HIGHEST, PhaseRobot
-from neuler.plan.profiles import PAYLOAD, SMOOTHING, is_profile
 
 LIMIT, OBJECTIVE, SLACK, EQUAL, TOTAL = "limit", "objective", "slack", "equal", "total"
 """Kinds of families: bounded, integrated in the objective, below a peak's slack, zero, integrated row by row."""
-CONSTANTS = ("share", "given", PAYLOAD, SMOOTHING)
-"""Inputs that are not variables."""
 
 
 @dataclass(eq=False)
@@ -110,7 +107,7 @@ class Rows:
         return found
 
 
-def limit_family(robot: PhaseRobot, limit: Limit) -> Family:
+def limit_family(robot: MovingRobot, limit: Limit) -> Family:
     """lower <= measure <= upper."""
     return Family(LIMIT, limit.measure.name, limit.measure.rows, lambda n: limit.measure.row_names(robot, n), limit)
 
@@ -138,7 +135,7 @@ def total_family(term: Term) -> Family:
     return Family(TOTAL, term.name, rows, lambda n: [str(k) for k in range(n)], term=term)
 
 
-def peak_family(robot: PhaseRobot, term: Term, slack: str) -> Family:
+def peak_family(robot: MovingRobot, term: Term, slack: str) -> Family:
     """measure <= slack, and -measure <= slack where it has signs."""
     measure = term.measure
     assert term.kind == PEAK
@@ -161,55 +158,8 @@ def equal_family(name: str, rows: Callable[[Moment], Any], labels: Sequence[str]
     return Family(EQUAL, name, rows, lambda n: list(labels)[:n] if labels else [str(k) for k in range(n)])
 
 
-def made(name: str, make: Callable[..., Any], *moments: Moment) -> Any:
-    """What a function of moments gives, flat; what a user's function does wrong is told with its name."""
-    try:
-        with np.errstate(all="ignore"):
-            found = make(*moments)
-    except NeulerError:
-        raise
-    except Exception as error:
-        raise InputError(f"measure {name!r}: its function raised {type(error).__name__}: {error}") from error
-    flat = np.asarray(found, dtype=object).ravel()
-    for x in flat:
-        if x is None or isinstance(x, str | complex) or (isinstance(x, float) and x != x):
-            raise InputError(f"measure {name!r}: its rows must be real numbers or traced values, got {x!r}")
-    if not flat.size:
-        raise InputError(f"measure {name!r} gave no rows")
-    return flat
-
-
-def moment_inputs(robot: PhaseRobot, slacks: Sequence[str] = (), given: int = 0) -> dict[str, Any]:
-    """Names and shapes of all that a moment is made of."""
-    inputs: dict[str, Any] = {f"c{k}": robot.profile_count for k in range(HIGHEST + 1)}
-    inputs |= {"T": (), "share": (), SMOOTHING: ()}
-    if robot.dependent:
-        inputs["dependent"] = len(robot.dependent)
-    inputs |= dict.fromkeys(slacks, ())
-    if given:
-        inputs["given"] = given
-    if robot.payloads:
-        inputs[PAYLOAD] = len(robot.payload_numbers)
-    return inputs
-
-
-def moment_of(robot: PhaseRobot, values: dict[str, Any], slacks: Sequence[str] = ()) -> Moment:
-    """A moment from traced values by the names of :func:`moment_inputs`."""
-    return Moment(
-        robot,
-        [values[f"c{k}"] for k in range(HIGHEST + 1)],
-        values["share"],
-        values["T"],
-        dependent=values.get("dependent"),
-        slacks={slack: values[slack] for slack in slacks},
-        given=values.get("given"),
-        payload=values.get(PAYLOAD),
-        smoothing=values[SMOOTHING],
-    )
-
-
 def trace_rows(
-    robot: PhaseRobot, families: Sequence[Family], name: str, slacks: Sequence[str] = (), given: int = 0
+    robot: MovingRobot, families: Sequence[Family], name: str, slacks: Sequence[str] = (), given: int = 0
 ) -> Rows:
     """One function for all families, of the inputs that it needs; ``given`` numbers are known at every point."""
     inputs = moment_inputs(robot, slacks, given)
@@ -226,20 +176,5 @@ def trace_rows(
     function = traced(name, rows, inputs, [family.name for family in families], marked=not robot.robot.loops)
     wrt = [operand.name for operand in function.inputs if operand.name not in CONSTANTS]
     if not wrt:
-        raise InputError(_nothing([family.name for family in families]))
+        raise InputError(nothing_decided([family.name for family in families]))
     return Rows(derivatives(function, wrt), list(families))
-
-
-def traced(
-    name: str, rows: Callable[..., Any], inputs: dict[str, Any], called: Sequence[str], *, marked: bool
-) -> Function:
-    """A function of those inputs alone that its rows depend on."""
-    whole = listing_of(name, rows, inputs, "rows")
-    try:
-        return Function(trimmed(whole, marked=marked), name)
-    except InputError:
-        raise InputError(_nothing(called)) from None
-
-
-def _nothing(called: Sequence[str]) -> str:
-    return f"{', '.join(called)}: depends on nothing that a plan decides; has the robot no mass?"

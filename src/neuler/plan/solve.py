@@ -11,15 +11,17 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import number, whole
+from neuler.moments.measures import power
+from neuler.moments.tracing import SMOOTHING
+from neuler.motions import splines
 from neuler.motions.motion import Motion
 from neuler.optimize import solvers
 from neuler.optimize.programme import Array, Progress, Report, Solution
 from neuler.plan import guess as guesses
-from neuler.plan import judge, splines
+from neuler.plan import judge
 from neuler.plan.judge import DenseCheck
-from neuler.plan.measures import power
 from neuler.plan.planned import Planned
-from neuler.plan.profiles import SMOOTHING, Profiles, placed
+from neuler.plan.profiles import Profiles, placed
 from neuler.plan.report import bounds_of, costs, friction_left, obstacles_of, violations_of
 from neuler.plan.spline_motion import SplineMotion
 from neuler.plan.transcribe import Transcribed, Transcription

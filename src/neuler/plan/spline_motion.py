@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.errors import InputError
 from neuler.functions.function import Function
+from neuler.moments.measures import Measure, OfMoment, torque_rate
+from neuler.moments.moment import Moment
+from neuler.moments.moving_robot import HIGHEST, MovingRobot
+from neuler.moments.tracing import function_of
 from neuler.motions.motion import Motion
 from neuler.optimize.programme import Array
-from neuler.plan.measures import Measure, OfMoment, torque_rate
-from neuler.plan.moment import Moment
-from neuler.plan.phase_robot import HIGHEST, PhaseRobot
-from neuler.plan.profiles import Profiles, is_profile
-from neuler.plan.rows import LIMIT, Family, trace_rows
+from neuler.plan.profiles import Profiles
 from neuler.robot import Robot
 
 
@@ -26,7 +25,7 @@ from neuler.robot import Robot
 class SplineMotion(Motion):
     """Profiles of all phases with numbers for their variables: a motion with exact derivatives."""
 
-    models: Sequence[PhaseRobot]
+    models: Sequence[MovingRobot]
     """The robot of each phase."""
     profiles: Sequence[Profiles]
     x: Array
@@ -179,37 +178,7 @@ class _StateRows:
         return np.concatenate(parts)
 
 
-def function_of(model: PhaseRobot, name: str, rows: Callable[[Moment], Any]) -> Function:
-    """A compiled function of a moment of a robot's motion."""
-    family = Family(LIMIT, name, rows, lambda n: [str(k) for k in range(n)])
-    return trace_rows(model, [family], "measure").function
-
-
 def _nearest(profiles: Profiles, shares: Array) -> NDArray[np.intp]:
     right = np.clip(np.searchsorted(profiles.grid, shares), 1, len(profiles.grid) - 1)
     left = right - 1
     return np.where(shares - profiles.grid[left] < profiles.grid[right] - shares, left, right)
-
-
-def measured(what: Measure, motion: Motion, t: Array) -> Array:
-    """A measure along any motion, (N, rows); what a plan does not know of others (springs, loops) is refused."""
-    inner = getattr(motion, "motion", motion)
-    if isinstance(inner, SplineMotion):
-        return inner.along(what, t)
-    robot = motion.robot
-    model = PhaseRobot(robot, robot, np.asarray(robot.neutral(), dtype=float))
-    if model.elastic or model.dependent or not model.coordinates.plain:
-        raise InputError(
-            f"measure {what.name!r}: along motions that were not planned it is for robots without loops, springs and "
-            f"quaternions, which {robot.name!r} has; use motion.torques, motion.forces or the robot's quantities"
-        )
-    function = function_of(model, what.name, what.rows)
-    names = [operand.name for operand in function.inputs]
-    orders = [int(name[1:]) for name in names if is_profile(name)]
-    if max(orders, default=0) > 3:
-        raise InputError(f"measure {what.name!r}: it needs derivative {max(orders)}, this motion has three")
-    T = motion.duration
-    rates = [x * T**k for k, x in enumerate(motion.evaluate(t, max(orders, default=0)))]
-    given: dict[str, Any] = {f"c{k}": rates[k] for k in orders}
-    given |= {"T": np.full(len(t), T), "share": np.asarray(t) / T, "smoothing": np.zeros(len(t))}
-    return np.asarray(function(**{name: given[name] for name in names}))

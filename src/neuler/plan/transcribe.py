@@ -15,15 +15,16 @@ from scipy import sparse
 from neuler.errors import InputError
 from neuler.functions.derivatives import Derivatives, derivatives
 from neuler.functions.function import Function, function
+from neuler.moments.tracing import CONSTANTS, made, moment_inputs, moment_of, traced
+from neuler.motions import splines
 from neuler.optimize.blocks import Block, BlockProgramme, Total
 from neuler.optimize.elimination import Elimination, Equality, eliminated
 from neuler.optimize.programme import Array, Solution
-from neuler.plan import splines
 from neuler.plan.objectives import DURATION, INTEGRAL, OVERALL, Term, TotalLimit
 from neuler.plan.phases import Phase
 from neuler.plan.profiles import Profiles, lobatto, placed
 from neuler.plan.relations import Relation, TwoTimes
-from neuler.plan.rows import CONSTANTS, LIMIT, OBJECTIVE, TOTAL, Family, Rows, made, moment_inputs, moment_of, traced
+from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL, Family, Rows
 
 LEFT = 1e-7
 """Of a span: how far before a knot points lie at which rows take their values before it."""

@@ -159,7 +159,7 @@ def stroboscope(
     """The robot at ``poses`` instants of a motion q (n, nq) in one picture, from light to dark; gives the 3-D axes.
 
     The line is the path of the frame ``tip``, by default the end of the last link, or the middle
-    of a platform. ``scenery``: obstacles of :mod:`neuler.plan.clearance`.
+    of a platform. ``scenery``: obstacles of :mod:`neuler.moments.clearance`.
 
     >>> import neuler
     >>> ax = stroboscope(neuler.robots.two_link(), np.linspace([0.0, -2.0], [1.0, -1.0], 50), poses=5)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuler.errors import InputError
-from neuler.plan.phase_robot import HIGHEST, PhaseRobot
+from neuler.moments.moving_robot import HIGHEST, MovingRobot
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node
 
@@ -23,7 +23,7 @@ class Moment:
 
     def __init__(
         self,
-        robot: PhaseRobot,
+        robot: MovingRobot,
         profiles: list[Any],
         share: Any,
         duration: Any,

@@ -243,7 +243,7 @@ def mirrored(knots: ArrayLike, degree: int, sign: float = 1.0, shift: float = 0.
     ``degree`` by which right repeats; all are independent. The breaks, 0 among them, must fall on breaks when they are
     shifted.
 
-    >>> from neuler.plan.splines import clamped
+    >>> from neuler.motions.splines import clamped
     >>> mirrored(clamped(7, 3), 3, sign=-1.0).shape
     (10, 14)
     """

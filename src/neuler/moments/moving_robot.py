@@ -1,4 +1,4 @@
-"""The robot of a phase: the coordinates that get profiles, those that depend on them, and which motors drive it.
+"""A robot in motion: the coordinates that get profiles, those that depend on them, and which motors drive it.
 
 Profiles are those of the robot's own velocities: joints of a tree, independent joints of loops, the platform of a
 parallel robot, the links' side of elastic drives. Positions of free and spherical joints are a rotation vector about
@@ -12,13 +12,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.optimize.programme import Array
-from neuler.plan import rotations
+from neuler.moments import rotations
 from neuler.robot import Link, Robot
 from neuler.robot.coordinates import Entry, Selection, springs, undriven
 
+Array = NDArray[np.float64]
 HIGHEST = 5
 """Derivatives of profiles that measures may use."""
 
@@ -40,7 +41,7 @@ class Payload:
 
 
 @dataclass(frozen=True, eq=False)
-class PhaseRobot:
+class MovingRobot:
     """A robot with smooth friction, a position about which its rotations are counted, and its payloads."""
 
     robot: Robot
@@ -235,3 +236,13 @@ class PhaseRobot:
     def positions(self, profiles: Array) -> Array:
         """Own positions from profiles, (..., size)."""
         return np.asarray(self.lifted([profiles])[0], dtype=float)
+
+
+def moving_links(robot: Robot) -> list[tuple[str, int]]:
+    """Joints that move, and the rows of their links among ``reaction_wrenches``."""
+    rows = robot.shown_names
+    return [
+        (joint.name, rows.index(joint.child))
+        for joint in robot.joints
+        if joint.moves and joint.series is None and joint.child in rows
+    ]
