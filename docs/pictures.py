@@ -10,7 +10,7 @@ import numpy as np
 
 import neuler
 from neuler import plan
-from neuler.plan.pictures import panels
+from neuler.motions.pictures import panels
 from neuler.view import draw
 from neuler.view.motions import sample_motion
 from neuler.view.placed import surroundings

@@ -18,8 +18,8 @@ import numpy as np
 from neuler import plan, simulate
 from neuler.files.problems import Problem
 from neuler.plan.problem import read_plan
-from neuler.plan.replay import mean_torques
 from neuler.simulation import Run
+from neuler.simulation.replay import mean_torques
 
 HERE = Path(__file__).resolve().parent
 AFTER, STEPS = 1.0, 8000
@@ -29,7 +29,7 @@ GOAL = np.array([1.0, -1.0])
 def plans() -> dict[str, plan.Planned]:
     """Of the robot with springs, and of the same with rigid drives, in the same time."""
     task = read_plan(Problem.read(HERE / "elastic_arm.toml"))
-    elastic = task.solve()
+    elastic = task.run()
     stiff = [dataclasses.replace(motor, stiffness=math.inf) for motor in task.robot.motors]
     rigid = plan.Plan(
         task.robot.replace(motors=stiff),

@@ -5,7 +5,6 @@ An interpreter of listings of its own: nothing of the compiler and of the differ
 
 import numpy as np
 
-from neuler.functions.derivatives import Slopes
 from neuler.trace import graph as g
 from neuler.trace import listing as listings
 
@@ -70,12 +69,12 @@ def run(function, inputs):
     return np.stack(found, axis=-1)
 
 
-def inputs_of(group, x):
-    """What a group's function takes at every point, of complex variables."""
-    z = (group.L @ x + group.l).reshape(group.points, group.derived.width)
-    shapes = {operand.name: operand.shape for operand in group.derived.function.inputs}
-    found, at = dict(group.known), 0
-    for name, size in zip(group.derived.wrt, group.derived.widths, strict=True):
+def inputs_of(block, x):
+    """What a block's function takes at every point, of complex variables."""
+    z = (block.map @ x + block.offset).reshape(block.points, block.derivatives.width)
+    shapes = {operand.name: operand.shape for operand in block.derivatives.function.inputs}
+    found, at = dict(block.constants), 0
+    for name, size in zip(block.derivatives.wrt, block.derivatives.widths, strict=True):
         part = z[:, at : at + size]
         found[name] = part if len(shapes[name]) == 1 else part[:, 0]
         at += size
@@ -86,32 +85,51 @@ def value_slopes(programme, x, d):
     """Derivatives of objective and rows along d."""
     away = x + 1j * STEP * d
     objective, rows = programme.cost @ away, []
-    for group in programme.groups:
-        values = run(group.derived.function, inputs_of(group, away))
-        objective = objective + (group.weights * values).sum()
-        rows.append(values[group.kept] / np.broadcast_to(group.scale, values.shape)[group.kept])
+    for block in programme.blocks:
+        values = run(block.derivatives.function, inputs_of(block, away))
+        objective = objective + (block.weights * values).sum()
+        rows.append(values[block.bounded] / np.broadcast_to(block.scale, values.shape)[block.bounded])
+        for total in block.totals:
+            linear = sum(value * away[k] for k, value in total.coefficients.items())
+            rows.append(np.array([(total.weights * values).sum() + linear]))
     rows.append(programme.A @ away)
     return objective.imag / STEP, np.concatenate(rows).imag / STEP
 
 
 def gradient_slope(programme, x, d, weight, multipliers):
-    """Derivative along d of the gradient of weight f + multipliers . g, from the slopes' own listings."""
+    """Derivative along d of the gradient of weight f + multipliers . g, from the Jacobians' own listings."""
     away = x + 1j * STEP * d
     total, first = weight * programme.cost.astype(complex), 0
     total = total + programme.A.T @ multipliers[programme.m - programme.A.shape[0] :]
-    for group in programme.groups:
-        weights = (weight * group.weights).astype(float)
-        mine = multipliers[first : first + group.count]
-        weights[group.kept] += mine / np.broadcast_to(group.scale, weights.shape)[group.kept]
-        first += group.count
-        slope = group.derived.slope
-        if isinstance(slope, Slopes):  # a large function: weights^T J at once
-            pull = run(slope.product, {**inputs_of(group, away), "weights": weights})
+    for block in programme.blocks:
+        weights = (weight * block.weights).astype(float)
+        mine = multipliers[first : first + block.count]
+        weights[block.bounded] += mine / np.broadcast_to(block.scale, weights.shape)[block.bounded]
+        first += block.count
+        for each in block.totals:
+            weights += multipliers[first] * each.weights
+            for k, value in each.coefficients.items():
+                total[k] += multipliers[first] * value
+            first += 1
+        found = block.derivatives
+        if found.by_products:  # a large function: weights^T J at once
+            product = found.function.vjp(list(found.wrt))
+            inputs = {**inputs_of(block, away), "weights": weights}
+            pull = np.concatenate([run_all(product, inputs)[operand.name] for operand in product.outputs], axis=1)
         else:
-            entries = run(slope, inputs_of(group, away))
-            rows, columns = group.derived.slope_at
-            pull = np.zeros((group.points, group.derived.width), dtype=complex)
+            entries = run(found.jacobian.function, inputs_of(block, away))
+            rows, columns = found.jacobian.places
+            pull = np.zeros((block.points, found.width), dtype=complex)
             for k, (row, column) in enumerate(zip(rows, columns, strict=True)):
                 pull[:, column] += weights[:, row] * entries[:, k]
-        total = total + group.L.T @ pull.ravel()
+        total = total + block.map.T @ pull.ravel()
     return total.imag / STEP
+
+
+def run_all(function, inputs):
+    """Every output of a function by name, (points, size) each."""
+    flat, found, at = run(function, inputs), {}, 0
+    for operand in function.outputs:
+        found[operand.name] = flat[:, at : at + operand.size]
+        at += operand.size
+    return found

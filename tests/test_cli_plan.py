@@ -13,7 +13,7 @@ import pytest
 
 from cli_runs import read, refused, run
 from neuler import plan
-from neuler.plan.samples import Samples
+from neuler.motions import Samples
 
 TWO_LINK = """
 title = "to the other side"

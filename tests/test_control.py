@@ -12,7 +12,6 @@ from every_robot import made, states
 from kind_robots import kind_robot
 from neuler import InputError, Joint, Link, RobotError, control
 from neuler.control import AdaptiveSlotineLi, ComputedTorque, GravityPD, Reference, SlotineLi, quintic, sines
-from neuler.control.coordinates import Coordinates
 from random_robots import close, friction_of, random_robot, random_states
 
 SEEDS = range(3)
@@ -28,7 +27,7 @@ def all_driven(robot):
 
 
 def own(robot, q):
-    return np.asarray(q)[..., Coordinates.of(robot).places]
+    return np.asarray(q)[..., robot.coordinates.own.places]
 
 
 def flat(q, *more):
@@ -45,8 +44,8 @@ def test_ways_of_traced_positions_are_differences(seed):
     robot = kind_robot(seed)
     a, b = robot.random_configuration(seed, (2, 40))
     b[0], b[1] = a[0], robot.integrate(a[1], np.full(robot.nv, 1e-3), 1.0)
-    every = Coordinates.of(robot)
-    way = neuler.function(lambda x, y: every.way(x, y), {"x": robot.nq, "y": robot.nq})
+    every = robot.coordinates.own
+    way = neuler.function(lambda x, y: every.difference(x, y), {"x": robot.nq, "y": robot.nq})
     np.testing.assert_allclose(way(a, b), robot.difference(a, b), atol=2e-13)
 
 
@@ -76,7 +75,7 @@ def test_computed_torque_in_loops_and_with_couplings(name):
     tau, _ = law(0.0, q, qd, reference=flat(own(robot, q_d), qd[::-1], qdd_d))
     assert tau.shape == (len(q), robot.nu)
     qdd = robot.forward_dynamics(q, qd, tau)
-    error = robot.difference(q, q_d) if not Coordinates.of(robot).plain else own(robot, q_d) - own(robot, q)
+    error = robot.difference(q, q_d) if not robot.coordinates.own.plain else own(robot, q_d) - own(robot, q)
     close(qdd, qdd_d + 2 * np.sqrt(40) * (qd[::-1] - qd) + 40 * error, 1e-8)
 
 
@@ -186,7 +185,7 @@ def test_gravity_pd_in_loops(name):
     q_d = q[::-1]
     tau, _ = law(0.0, q, qd, reference=flat(own(robot, q_d), np.zeros_like(qd)))
     felt = (np.swapaxes(robot.actuation_matrix(q), -2, -1) @ tau[..., None])[..., 0]
-    error = robot.difference(q, q_d) if not Coordinates.of(robot).plain else own(robot, q_d) - own(robot, q)
+    error = robot.difference(q, q_d) if not robot.coordinates.own.plain else own(robot, q_d) - own(robot, q)
     close(felt, robot.gravity_force(q) + 50.0 * error - 5.0 * qd, 1e-9)
 
 
@@ -216,7 +215,7 @@ def test_slotine_li_is_passive(name):
     q_d, qd_d = q[::-1], qd[::-1]
     tau, _ = law(0.0, q, qd, reference=flat(own(robot, q_d), qd_d, qdd_d))
     qdd = robot.forward_dynamics(q, qd, tau)
-    plain = Coordinates.of(robot).plain
+    plain = robot.coordinates.own.plain
     error = own(robot, q_d) - own(robot, q) if plain else robot.difference(q, q_d)
     s = qd_d + 4.0 * error - qd
     rate = qdd_d + 4.0 * (qd_d - qd) - qdd

@@ -9,7 +9,7 @@ from motor_robots import motor_robot
 from neuler import Motor, measure
 from neuler.formats import save
 from neuler.quantities.catalogue import QUANTITIES, offered
-from neuler.robot.columns import column_names, turns
+from neuler.robot.columns import column_names
 from neuler.view.motions import sample_motion
 from neuler.view.moving import forces_along, paths
 
@@ -73,13 +73,13 @@ def test_units_are_those_of_the_output_side():
     robot = neuler.robots.stanford()
     motors = [Motor(f"m{k}", f"joint{k}", 200.0, inertia=1e-4, stiffness=1e4) for k in (2, 3)]
     robot = robot.replace(motors=motors)
-    found = {joint.name: turns(robot, joint) for joint in robot.moving_joints}
+    found = {entry.name: entry.turns for entry in robot.coordinates}
     assert (found["joint2.motor"], found["joint3.motor"]) == ((True,), (False,))
     motion = sample_motion(robot)
     units = {one.name: one.unit for one in forces_along(robot, motion)}
     assert (units["joint2.motor"], units["joint3.motor"], units["joint3"]) == ("N m", "N", "N")
-    shaft = robot.moving_joints[-1]
-    assert paths(robot, shaft, motion.q[:, -1:])[0][2] == "m"
+    shaft = robot.coordinates.entries[-1]
+    assert paths(shaft, motion.q)[0][2] == "m"
 
 
 def test_bench_of_what_springs_alone_have(capsys, elbow):

@@ -16,7 +16,7 @@ from cli_runs import refused, run
 from neuler import FormatError, InputError, Joint, Link, Motor, Robot, RobotError, Transform
 from neuler.files import tables
 from neuler.files.problems import Problem
-from neuler.plan.samples import Samples
+from neuler.motions import Samples
 from neuler.robot.inertia_matrix import inertia_matrix
 from neuler.simulation.start import Clock
 from neuler.view import text

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import neuler
+from neuler import plan
 from neuler.compiler import build, gufunc, jit
 from neuler.errors import CompileError
 from neuler.rollouts import loop
@@ -151,7 +152,7 @@ def test_the_store_of_rollouts_is_shared_by_threads(monkeypatch):
         worker.join()
     assert len(found) == 12_000
     assert all(found)
-    assert len(robot.__dict__["rollout kernels"]) == 4
+    assert len(loop.stored_loops(robot)) == 4
     kept = RolloutKernel(models[0], "rk4").shared()
     assert RolloutKernel(models[0], "rk4").shared() is kept
 
@@ -198,6 +199,14 @@ def test_kernels_that_are_only_traced_have_no_code(made):
             robot.compile("inverse_dynamics", **options)
     with pytest.raises(neuler.NeulerError):
         robot.compile("closure")
+
+
+def test_a_plan_that_is_not_solved_has_no_code(made):
+    robot = neuler.robots.two_link()
+    near = plan.limit(plan.frame_position("link2"), -5.0, 5.0)
+    load = plan.Payload("link2", 0.5)
+    plan.Plan(robot, plan.duration(), start=[0, -2], goal=[1, -1], limits=[near], payload=load, control_points=8)
+    assert not made
 
 
 FORK = """

@@ -5,11 +5,9 @@ import pytest
 
 from cli_runs import write_csv
 from neuler import Frame, InputError, Joint, Link, Loop, Robot, RobotError, Transform
-from neuler.control.coordinates import Coordinates
 from neuler.files import tables
 from neuler.robot.columns import column_names
 from neuler.robot.configuration import ways
-from neuler.robot.velocities import velocity_names
 from neuler.trace.recipe import Operand
 from random_robots import close
 
@@ -149,7 +147,7 @@ def test_parts_that_do_not_exist_or_stand_twice():
     ):
         robot.with_independent("shoulder", "ball")
     with pytest.raises(RobotError, match="joint 'ball', which turns by a quaternion, some velocities are independent"):
-        Coordinates.of(robot)
+        _ = robot.coordinates.own
     with pytest.raises(InputError, match=r"of the independent joints: shoulder, ball\.w"):
         robot.bias_force(robot.neutral(), [0.0])
 
@@ -168,7 +166,7 @@ def test_parts_of_joints_with_positions():
     ]
     robot = Robot("table", links, joints, frames=frames, loops=[Loop("cut", "revolute", "pin", "end")])
     assert robot.nv == 2
-    turn = velocity_names(joints)[2]
+    turn = robot.coordinates.velocity_names[2]
     by_angle = robot.with_independent("crank", turn)
     assert by_angle.mobility.independent == ("crank", turn)
     found = by_angle.assemble([0.4, 0.2])

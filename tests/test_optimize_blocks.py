@@ -1,5 +1,8 @@
 """Programmes put together from functions at many points, against the same by loops over points with full matrices."""
 
+import dataclasses
+import functools
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,14 +11,11 @@ from scipy.interpolate import BSpline
 import neuler
 from neuler import math as nm
 from neuler.errors import InputError
-from neuler.functions.derivatives import Bends, Slopes
-from neuler.functions.trimming import trimmed
-from neuler.optimize import blocks as pointwise
-from neuler.optimize.blocks import Derived, Pointwise
-from neuler.optimize.transcription import Transcription
-from neuler.plan import bspline, free_knots
-from neuler.plan.free_knots import FreeSegment
-from neuler.plan.segment import Segment
+from neuler.functions import derivatives as derived_by
+from neuler.functions.derivatives import Derivatives, HessianByProducts, JacobianByProducts
+from neuler.optimize.blocks import Block, BlockProgramme
+from neuler.plan import splines as bspline
+from neuler.plan.profiles import Profiles
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}
 
@@ -57,7 +57,8 @@ def functions():
 @pytest.fixture(params=["matrices", "products"])
 def way(request, monkeypatch):
     """Derivatives written out, or by products with unit vectors, as of large functions."""
-    monkeypatch.setattr(pointwise, "LARGE", 10**9 if request.param == "matrices" else 0)
+    derivatives = functools.partial(Derivatives, budget=10**9 if request.param == "matrices" else -1)
+    monkeypatch.setattr(derived_by, "Derivatives", derivatives)
     return request.param
 
 
@@ -68,7 +69,7 @@ N = 9
 
 def group(function, rng, points, weighted):
     """A function at points: variables shared between inputs and between points, bounds and weights here and there."""
-    derived = Derived(function, WRT)
+    derived = derived_by.Derivatives(function, WRT)
     rows = derived.rows
     dense = rng.normal(size=(points * WIDTH, N)) * (rng.random((points * WIDTH, N)) < 0.4)
     shift = rng.normal(size=points * WIDTH)
@@ -79,7 +80,7 @@ def group(function, rng, points, weighted):
     upper = np.where(rng.random((points, rows)) < 0.4, 3.0 + rng.random((points, rows)), np.inf)
     weights = rng.normal(size=(points, rows)) * (rng.random((points, rows)) < 0.5) * weighted
     known = {"share": rng.random(points)}
-    return Pointwise(
+    return Block(
         derived, sparse.csr_matrix(dense), shift, known, lower, upper, weights, rng.uniform(0.5, 3.0, size=rows)
     )
 
@@ -94,26 +95,26 @@ def programme(functions, way):
         group(functions["mixed"], rng, 1, False),
     ]
     for each in groups:
-        assert each.derived.large == (way == "products")
+        assert each.derivatives.by_products == (way == "products")
     A = sparse.random(3, N, 0.5, random_state=3, format="csr")
     bounds = np.full(N, -np.inf), np.full(N, np.inf)
-    made = Transcription(rng.normal(size=N), groups, bounds, (A, -np.ones(3), np.ones(3)), rng.normal(size=N))
+    made = BlockProgramme(rng.normal(size=N), groups, bounds, (A, -np.ones(3), np.ones(3)), rng.normal(size=N))
     made.offset = 0.25
     return made
 
 
 def parts(programme, x):
     """By group and point: L, dense; z; values of the plain Python function; Jacobian by complex steps."""
-    for each in programme.groups:
-        f = FUNCTIONS[each.derived.function.name]
-        L = each.L.toarray().reshape(each.points, WIDTH, N)
-        l = each.l.reshape(each.points, WIDTH)
+    for each in programme.blocks:
+        f = FUNCTIONS[each.derivatives.function.name]
+        L = each.map.toarray().reshape(each.points, WIDTH, N)
+        l = each.offset.reshape(each.points, WIDTH)
         for i in range(each.points):
             z = L[i] @ x + l[i]
-            share = each.known["share"][i]
+            share = each.constants["share"][i]
             values = np.array(f(z[:3], z[3:5], z[5], share))
             if f is torques:  # verbs take no complex numbers
-                J = np.asarray(each.derived.function.jacobian(WRT)(c=z[:3], d=z[3:5], T=z[5], share=share))
+                J = np.asarray(each.derivatives.function.jacobian(WRT)(c=z[:3], d=z[3:5], T=z[5], share=share))
             else:
                 steps = z + 1e-30j * np.eye(WIDTH)
                 J = np.stack([np.array(f(w[:3], w[3:5], w[5], share)).imag / 1e-30 for w in steps], axis=1)
@@ -134,9 +135,9 @@ def assembled(programme, x, weight, multipliers):
                 rows.append(values[row] / each.scale[row])
                 J.append(dz[row] @ L / each.scale[row])
                 factor[row] += next(rest) / each.scale[row]
-        if each.derived.function.name != "linear":
-            bend = each.derived.function.hessian(WRT)
-            at = {"c": z[:3], "d": z[3:5], "T": z[5], "share": each.known["share"][i]}
+        if each.derivatives.function.name != "linear":
+            bend = each.derivatives.function.hessian(WRT)
+            at = {"c": z[:3], "d": z[3:5], "T": z[5], "share": each.constants["share"][i]}
             H += L.T @ np.asarray(bend(**at, weights=factor)) @ L
     return total, slope, np.append(rows, programme.A @ x), np.vstack([*J, programme.A.toarray()]), H
 
@@ -171,9 +172,9 @@ def test_places_stand_once_and_in_order(programme):
 
 def test_bounds_are_scaled_and_in_order(programme):
     low, high = [], []
-    for each in programme.groups:
+    for each in programme.blocks:
         for i in range(each.points):
-            for row in range(each.derived.rows):
+            for row in range(each.derivatives.rows):
                 if np.isfinite(each.lower[i, row]) or np.isfinite(each.upper[i, row]):
                     low.append(each.lower[i, row] / each.scale[row])
                     high.append(each.upper[i, row] / each.scale[row])
@@ -217,11 +218,10 @@ def test_results_are_the_solver_s_own(programme):
 def test_weights_without_rows_and_rows_without_weights(functions, way):
     rng = np.random.default_rng(0)
     only = group(functions["mixed"], rng, 3, True)
-    only.lower[:], only.upper[:] = -np.inf, np.inf
-    only.__post_init__()
+    only = dataclasses.replace(only, lower=np.full_like(only.lower, -np.inf), upper=np.full_like(only.upper, np.inf))
     none = sparse.csr_matrix((0, N)), np.zeros(0), np.zeros(0)
     bounds = np.full(N, -np.inf), np.full(N, np.inf)
-    made = Transcription(np.zeros(N), [only], bounds, none, np.zeros(N))
+    made = BlockProgramme(np.zeros(N), [only], bounds, none, np.zeros(N))
     x = np.linspace(0.5, 1.5, N)
     assert made.m == 0
     assert len(made.rows(x)) == len(made.jacobian(x)) == 0
@@ -231,7 +231,7 @@ def test_weights_without_rows_and_rows_without_weights(functions, way):
     lower = np.zeros((N, N))
     lower[made.hessian_at] = made.hessian(x, 1.0, np.zeros(0))
     np.testing.assert_allclose(lower, np.tril(H), **TIGHT)
-    empty = Transcription(np.ones(N), [], bounds, none, np.zeros(N))
+    empty = BlockProgramme(np.ones(N), [], bounds, none, np.zeros(N))
     assert empty.objective(x) == pytest.approx(x.sum())
     assert len(empty.hessian(x, 1.0, np.zeros(0))) == 0
 
@@ -262,9 +262,10 @@ def free_arm(c, d, T, share):
 PRODUCTS = {f.__name__: f for f in (mixed, torques, one_row, choice, free_arm)}
 
 
+@pytest.mark.parametrize("by", ["rows", "columns", None])
 @pytest.mark.parametrize("wrt", [WRT, ["T", "c"]], ids="-".join)
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products_are_matrices(name, wrt):
+def test_products_are_matrices(name, wrt, by):
     f = neuler.function(PRODUCTS[name], INPUTS, "rows", name)
     rng = np.random.default_rng(4)
     inputs = {"c": rng.normal(size=(6, 3)), "d": rng.normal(size=(6, 2)), "T": 1.0 + rng.random(6)}
@@ -272,17 +273,18 @@ def test_products_are_matrices(name, wrt):
     rows = f.outputs[0].size
     weights = rng.normal(size=(6, rows))
     width = sum({"c": 3, "d": 2, "T": 1}[each] for each in wrt)
-    slopes, written = Slopes(f, wrt), f.jacobian(wrt, sparse=True)
+    slopes, written = JacobianByProducts(f, wrt, by), f.jacobian(wrt, sparse=True)
+    assert by is None or slopes.by == by
     by_product, by_matrix = np.zeros((2, 6, rows, width))
-    by_product[:, slopes.rows, slopes.columns] = slopes(**inputs)
+    by_product[:, slopes.places[0], slopes.places[1]] = slopes(**inputs)
     (places,) = written.structure.values()
     by_matrix[:, places[0], places[1]] = written(**inputs)
     np.testing.assert_allclose(by_product, by_matrix, rtol=1e-12, atol=1e-12 * np.abs(by_matrix).max())
     np.testing.assert_allclose(by_matrix, f.jacobian(wrt)(**inputs), **TIGHT)
-    bends, bent = Bends(f, wrt), f.hessian(wrt, sparse="lower")
-    assert (bends.rows >= bends.columns).all()
+    bends, bent = HessianByProducts(f, wrt), f.hessian(wrt, sparse="lower")
+    assert (bends.places[0] >= bends.places[1]).all()
     by_product, by_matrix = np.zeros((2, 6, width, width))
-    by_product[:, bends.rows, bends.columns] = bends(**inputs, weights=weights)
+    by_product[:, bends.places[0], bends.places[1]] = bends(**inputs, weights=weights)
     (places,) = bent.structure.values()
     by_matrix[:, places[0], places[1]] = bent(**inputs, weights=weights)
     np.testing.assert_allclose(by_product, by_matrix, rtol=1e-12, atol=1e-12 * np.abs(by_matrix).max())
@@ -314,10 +316,9 @@ def test_which_triangles_there_are(functions):
 
 
 def test_linear_functions_have_no_second_derivatives(functions, way):
-    derived = Derived(functions["linear"], WRT)
-    assert derived.bend is None
-    assert all(len(each) == 0 for each in derived.bend_at)
-    derived.compiled()
+    derived = derived_by.Derivatives(functions["linear"], WRT)
+    assert derived.hessian is None
+    derived.compile()
 
 
 # ---- what functions take: splines of the variables -----------------------------------------------------------------
@@ -333,20 +334,20 @@ def test_operators_are_splines(degree):
     rng = np.random.default_rng(degree)
     breaks = np.sort(np.concatenate([[0.0, 1.0], rng.random(5)]))
     knots = bspline.clamped(6 + degree, degree, breaks)
-    segment = Segment(2, degree, knots, 4, np.linspace(0, 1, 9), np.ones(9), 3)
+    segment = Profiles(2, degree, knots, np.linspace(0, 1, 9), np.ones(9), 4, 3)
     n = segment.last + 2
     x = rng.normal(size=n)
     at = np.array([0.0, 0.1, 0.37, 0.9, 1.0])
-    names = ["c2", "slack", "c0", "T", "followers", "c1"]
-    found = (segment.operator(names, at, n, [0, 1, 2, 3, 8], {"slack": n - 1}) @ x).reshape(5, -1)
+    names = ["c2", "slack", "c0", "T", "dependent", "c1"]
+    found = (segment.input_matrix(names, at, n, [0, 1, 2, 3, 8], {"slack": n - 1}) @ x).reshape(5, -1)
     P = segment.control_points(x)
-    np.testing.assert_array_equal(P, x[4 : 4 + 2 * segment.m].reshape(-1, 2))
+    np.testing.assert_array_equal(P, x[4 : 4 + 2 * segment.control_point_count].reshape(-1, 2))
     parts = [
         splines(knots, degree, P, at, 2),
         np.full((5, 1), x[-1]),
         splines(knots, degree, P, at, 0),
         np.full((5, 1), x[segment.duration]),
-        segment.following(x)[[0, 1, 2, 3, 8]],
+        segment.dependent_positions(x)[[0, 1, 2, 3, 8]],
         splines(knots, degree, P, at, 1),
     ]
     expected = np.concatenate(parts, axis=1)
@@ -356,78 +357,3 @@ def test_operators_are_splines(degree):
             terms = segment.coefficients(share, k, 1)
             value = sum(x[place] * factor for place, factor in terms.items())
             assert value == pytest.approx(splines(knots, degree, P, share, k)[1], rel=1e-11, abs=1e-10)
-
-
-@pytest.mark.parametrize("degree", [3, 5])
-def test_operators_on_knots_that_move_are_splines(degree):
-    """A traced function sees profiles per second, its time and the length of its span, all by its own numbers."""
-    rng = np.random.default_rng(degree)
-    spans, nc = 5, 2
-    knots = bspline.clamped(spans + degree, degree, None)
-    segment = FreeSegment(nc, degree, knots, 3, np.linspace(0, 1, 11), np.ones(11))
-    x = rng.normal(size=segment.last)
-    h = rng.uniform(0.2, 1.0, size=spans)
-    x[segment.duration + 1 : segment.followed] = h
-    x[segment.duration] = T = h.sum()
-    taken = free_knots.inputs(nc, degree)
-
-    def rows(*values):
-        profiles, t, length = free_knots.profiles(dict(zip(taken, values, strict=True)), nc, degree, 3)
-        return np.concatenate([*profiles, [t, length]])
-
-    f = neuler.function(rows, taken, "rows")
-    at = np.array([0.0, 0.05, 0.2, 0.33, 0.61, 0.99, 1.0])
-    names = [name for name in taken if name != free_knots.WITHIN]
-    z = (segment.operator(names, at, len(x)) @ x).reshape(len(at), -1)
-    cuts = np.cumsum([segment.width(name) for name in names])[:-1]
-    inputs = dict(zip(names, np.split(z, cuts, axis=1), strict=True))
-    inputs[free_knots.SINCE] = inputs[free_knots.SINCE][:, 0]
-    found = np.asarray(f(**inputs, within=segment.known(at)[free_knots.WITHIN]))
-    inside = np.concatenate([[0.0], np.cumsum(h)])
-    times = np.interp(at * spans, np.arange(spans + 1), inside)
-    whole = np.concatenate([[0.0] * degree, inside, [T] * degree])
-    P = segment.control_points(x)
-    parts = [splines(whole, degree, P, times, k) for k in range(4 if degree > 3 else 3)]
-    expected = np.concatenate(parts, axis=1)
-    np.testing.assert_allclose(found[:, : expected.shape[1]], expected, rtol=1e-10, atol=1e-11 * np.abs(expected).max())
-    np.testing.assert_allclose(found[:, -2], times, atol=1e-14)
-    np.testing.assert_allclose(found[:, -1], h[np.minimum((at * spans + 1e-9).astype(int), spans - 1)], atol=1e-14)
-    np.testing.assert_allclose(segment.times(x, at) * T, times, atol=1e-14)
-    np.testing.assert_allclose(segment.shares(x, times / T), at, atol=1e-13)
-
-
-# ---- listings without what nothing depends on ----------------------------------------------------------------------
-
-
-def test_inputs_that_nothing_depends_on_go():
-    f = neuler.function(lambda a, b, c, d: [a[1] * c, 2.0 * c + 0.0 * b], {"a": 2, "b": (), "c": (), "d": 4}, "y")
-    less = neuler.functions.function.Function(trimmed(f._listing), "less")
-    assert [operand.name for operand in less.inputs] == ["a", "c"]
-    a, c = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([5.0, 6.0])
-    np.testing.assert_array_equal(less(a=a, c=c), f(a=a, b=c, c=c, d=np.ones((2, 4))))
-
-
-def test_where_all_inputs_are_felt_nothing_changes(functions):
-    listing = functions["mixed"]._listing
-    assert trimmed(listing) is listing
-
-
-def test_functions_of_nothing_are_refused():
-    f = neuler.function(lambda a: [1.0, 2.0], {"a": 3}, "y")
-    with pytest.raises(InputError, match="no output depends on any input"):
-        trimmed(f._listing)
-
-
-def test_without_marks_open_loops_have_numbers():
-    """Solvers pass open loops on their way: values there are finite, and the same where the loop is closed."""
-    robot = neuler.robots.five_bar()
-    f = neuler.function(lambda q, x: robot.inverse_dynamics(q, [0.1, 0.2], [0.3, 0.4]), {"q": robot.nq, "x": ()}, "tau")
-    less = neuler.functions.function.Function(trimmed(f._listing, marked=False), "less")
-    assert [operand.name for operand in less.inputs] == ["q"]
-    q = np.asarray(robot.neutral(), dtype=float)
-    closed = np.asarray(robot.assemble(q[list(robot.mobility.choice.independent)], guess=q).q)
-    np.testing.assert_allclose(less(q=closed), f(q=closed, x=0.0), rtol=1e-13)
-    opened = closed + 1e-3 * np.arange(robot.nq)
-    assert np.isnan(f(q=opened, x=0.0)).all()
-    assert np.isfinite(less(q=opened)).all()
-    np.testing.assert_allclose(less(q=opened), less(q=closed), atol=0.1)

@@ -160,7 +160,7 @@ def test_minimum_time(twenty, eighty):
 
 def test_torques_hold_everywhere(found):
     """On a grid ten times finer than the solver's, and on one that has nothing to do with it."""
-    segment = found.motion.segments[0]
+    segment = found.motion.profiles[0]
     fine = np.concatenate([np.linspace(a, b, 10, endpoint=False) for a, b in itertools.pairwise(segment.grid)])
     for t in (np.append(fine, 1.0) * found.duration, np.linspace(0.0, found.duration, 5000)):
         motion = found.at(t)
@@ -234,33 +234,6 @@ def test_the_robot_s_own_limits_are_the_same(twenty):
     own = plan.Plan(neuler.robots.two_link(), start=START, goal=GOAL).solve()
     assert own.valid
     assert own.duration == pytest.approx(twenty.duration, rel=1e-6)
-
-
-def test_knots_that_move_are_better():
-    """Barman's variables are control points and knots."""
-    uniform, free = (two_link(control_points=10, knots=knots).solve() for knots in ("uniform", "free"))
-    check_moving(uniform, free)
-    assert free.duration < 0.397
-    assert uniform.duration > 0.3989  # 0.39909 with torques held on a grid
-
-
-@pytest.mark.slow
-def test_knots_that_move_are_better_among_many():
-    uniform, free = (two_link(control_points=24, knots=knots).solve() for knots in ("uniform", "free"))
-    check_moving(uniform, free)
-    assert free.duration < 0.39225
-
-
-def check_moving(uniform, free):
-    for found in (uniform, free):
-        assert found.valid
-        motion = found.at(np.linspace(0.0, found.duration, 5000))
-        assert np.abs(found.robot.inverse_dynamics(*motion[:3])).max() <= MOST * (1.0 + 1e-6)
-        np.testing.assert_allclose(motion.q[[0, -1]], [START, GOAL], atol=1e-12)
-        np.testing.assert_allclose(motion.qd[[0, -1]], 0.0, atol=1e-10)
-    assert exact()[-1] < free.duration < uniform.duration
-    spans = np.diff(free.motion.knots)
-    assert spans.max() > 1.2 * spans.min()
 
 
 # ---- 4.2 -----------------------------------------------------------------------------------------------------------

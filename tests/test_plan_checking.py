@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import neuler
 from neuler import plan
-from neuler.plan import checking
+from neuler.plan import judge
 
 GRID = np.linspace(0.0, 1.0, 41)
 
@@ -45,7 +45,7 @@ def test_a_narrow_passage_between_points_is_found(at, bend, side, bound):
         return (bound + side * (excess - bend * size * (s - at) ** 2))[:, None]
 
     lower, upper = held(-np.inf, bound) if side > 0 else held(bound, np.inf)
-    found = checking.dense(values, lower, upper, GRID)
+    found = judge.dense(values, lower, upper, GRID)
     relative, share, value = worst(found, 0)
     assert relative == pytest.approx(5e-6, abs=5e-7)
     assert share == pytest.approx(at, abs=1e-5 + 1e-3 / np.sqrt(bend))
@@ -54,7 +54,7 @@ def test_a_narrow_passage_between_points_is_found(at, bend, side, bound):
 
 @pytest.mark.parametrize("at", [0.0, 1e-5, 1.0 - 1e-5, 1.0])
 def test_a_narrow_passage_just_inside_an_end_is_found(at):
-    found = checking.dense(lambda s: (1.0 + 1e-5 - 2e4 * (s - at) ** 2)[:, None], *held(-np.inf, 1.0), GRID)
+    found = judge.dense(lambda s: (1.0 + 1e-5 - 2e4 * (s - at) ** 2)[:, None], *held(-np.inf, 1.0), GRID)
     assert worst(found, 0)[0] == pytest.approx(5e-6, abs=2e-7)
 
 
@@ -74,7 +74,7 @@ def test_waves_are_found_wherever_they_pass(seed):
     every = values(s)
     low = every.min(axis=0) + rng.choice([-1.0, 0.01, 1e-5], size=4)
     high = every.max(axis=0) - rng.choice([-1.0, 0.01, 1e-5], size=4)
-    found = checking.dense(values, *held(low, high), grid)
+    found = judge.dense(values, *held(low, high), grid)
     for row in range(4):
         passed = np.maximum(
             (low[row] - every[:, row]) / (1 + abs(low[row])), (every[:, row] - high[row]) / (1 + abs(high[row]))
@@ -94,7 +94,7 @@ def test_all_peaks_of_a_row_are_told():
     def values(s):
         return (1.0 + 1e-4 - 30.0 * np.abs(s[:, None] - tops).min(axis=1) ** 2)[:, None]
 
-    found = checking.dense(values, *held(-np.inf, 1.0), GRID)
+    found = judge.dense(values, *held(-np.inf, 1.0), GRID)
     at = sorted(share for _, share, relative, _ in found.peaks if relative > 1e-6)
     assert len(at) == 3
     np.testing.assert_allclose(at, tops, atol=1e-5)
@@ -102,7 +102,7 @@ def test_all_peaks_of_a_row_are_told():
 
 @pytest.mark.parametrize("end", [0.0, 1.0])
 def test_ends_count(end):
-    found = checking.dense(lambda s: (np.exp(-np.abs(s - end)) + 1e-3)[:, None], *held(-np.inf, 1.0), GRID)
+    found = judge.dense(lambda s: (np.exp(-np.abs(s - end)) + 1e-3)[:, None], *held(-np.inf, 1.0), GRID)
     relative, share, _ = worst(found, 0)
     assert share == end
     assert relative == pytest.approx(5e-4, rel=1e-9)
@@ -118,11 +118,11 @@ def test_bounds_in_windows():
         return np.full((len(s), 1), -np.inf)
 
     grid = np.unique(np.concatenate([GRID, [0.4, 0.6]]))
-    out = checking.dense(lambda s: (2.0 - 10.0 * (s - 0.2) ** 2)[:, None], lower, upper, grid)
+    out = judge.dense(lambda s: (2.0 - 10.0 * (s - 0.2) ** 2)[:, None], lower, upper, grid)
     relative, share, _ = worst(out, 0)
     assert relative == pytest.approx(0.5 * (1.0 - 10.0 * 0.04), rel=1e-6)
     assert share == pytest.approx(0.4, abs=1e-9)
-    good = checking.dense(lambda s: (0.9 + 100.0 * (np.abs(s - 0.5) - 0.1).clip(0))[:, None], lower, upper, grid)
+    good = judge.dense(lambda s: (0.9 + 100.0 * (np.abs(s - 0.5) - 0.1).clip(0))[:, None], lower, upper, grid)
     assert worst(good, 0)[0] < 0.0
 
 
@@ -131,19 +131,19 @@ def test_numbers_that_are_none_are_violations():
         return np.where(np.abs(s - 0.5123) < 0.02, np.nan, 0.0)[:, None] * np.ones(2)
 
     with np.errstate(invalid="ignore"):
-        found = checking.dense(values, *held([-1.0, -np.inf], [1.0, np.inf]), GRID)
+        found = judge.dense(values, *held([-1.0, -np.inf], [1.0, np.inf]), GRID)
     assert worst(found, 0)[0] == np.inf
     assert all(row == 0 for row, *_ in found.peaks)  # a row without bounds may be anything
 
 
 def test_rows_without_bounds_and_rows_far_below_are_left_alone():
-    found = checking.dense(lambda s: np.stack([100 * s, -s], axis=1), *held([-np.inf, -9.0], [np.inf, 9.0]), GRID)
+    found = judge.dense(lambda s: np.stack([100 * s, -s], axis=1), *held([-np.inf, -9.0], [np.inf, 9.0]), GRID)
     assert found.peaks == []
     assert (found.relative <= -0.5).all()
 
 
 def test_equalities_have_two_sides():
-    found = checking.dense(lambda s: (1e-5 * np.sin(7.0 * s))[:, None], *held(0.0, 0.0), GRID)
+    found = judge.dense(lambda s: (1e-5 * np.sin(7.0 * s))[:, None], *held(0.0, 0.0), GRID)
     assert worst(found, 0)[0] == pytest.approx(1e-5, rel=1e-4)
     values = sorted(value for *_, value in found.peaks)
     assert values[0] < -9e-6
@@ -177,7 +177,7 @@ def task(seed, rough=False):
 
 def looked(found, bounds):
     """The worst relative violation at fifty times as many points as the solver had, and about its own."""
-    segment = found.motion.segments[0]
+    segment = found.motion.profiles[0]
     shares = np.concatenate([segment.grid, *(segment.grid[:, None] + np.array([-1e-6, 1e-6])).T])
     shares = np.concatenate([shares.clip(0, 1), np.linspace(0.0, 1.0, 50 * len(segment.grid))])
     motion = found.at(np.sort(shares) * found.duration)

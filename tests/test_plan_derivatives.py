@@ -14,10 +14,9 @@ from neuler import math as nm
 from neuler import plan
 from neuler.plan import objectives
 from neuler.plan.clearance import Ball, Capsule, HalfSpace, Sphere, clearance
-from neuler.plan.guessing import followers, guessed
+from neuler.plan.guess import dependent_positions, guessed
 from neuler.plan.measures import MEASURES
-from neuler.plan.model import Model
-from neuler.plan.posing import posed, segments_of
+from neuler.plan.phase_robot import PhaseRobot
 from random_robots import few
 
 
@@ -74,13 +73,13 @@ def programme_of(name, limits=(), objective=None, **more):
     """A small programme: a few spans, rest at both ends; and variables near a guess."""
     robot = robot_of(name)
     start = np.asarray(robot.neutral(), dtype=float)
-    model = Model(robot, start)
-    begin = model.chart(start)
-    goal = dict(zip(model.names, begin + 0.2 + 0.1 * np.arange(model.nc), strict=True))
+    model = PhaseRobot(robot, robot, start)
+    begin = model.profiles_at(start)
+    goal = dict(zip(model.names, begin + 0.2 + 0.1 * np.arange(model.profile_count), strict=True))
     task = plan.Plan(
         robot,
         objective or plan.duration(),
-        start=start[: len(start) - len(model.shafts)],
+        start=start[: len(start) - sum(entry.elastic for entry in robot.coordinates)],
         goal=plan.Boundary(q=goal, qd=more.pop("qd", 0.0)),
         limits=limits,
         robot_limits=False,
@@ -92,21 +91,20 @@ def programme_of(name, limits=(), objective=None, **more):
 
 def variables(task):
     """Its programme, and free variables near a guess."""
-    meshes = task.mesh(None)
-    segments = segments_of(task.model, meshes, task.degree)
-    x = guessed(task.model, task.stages, segments, segments[-1].last + len(task.slacks), None)
+    transcription = task.transcription
+    profiles = transcription.profiles()
+    x = guessed(transcription, profiles)
     rng = np.random.default_rng(5)
-    for segment in segments:
-        x[segment.first : segment.duration] += rng.uniform(-0.1, 0.1, segment.duration - segment.first)
-        for place, value in segment.given(rng.uniform(0.7, 1.3)).items():
-            x[place] = value
-    x[segments[-1].last :] = 3.0
-    found = posed(task, meshes, x, soft=0.5)
-    x = found.x(found.y(x))
-    for segment in segments:
-        if segment.followers:  # torques are numbers where loops are closed
-            x[segment.followed : segment.last] = followers(task.model, segment.grid, segment, x).ravel()
-    return found.programme, found.y(x)
+    for mine in profiles:
+        x[mine.first : mine.duration] += rng.uniform(-0.1, 0.1, mine.duration - mine.first)
+        x[mine.duration] = rng.uniform(0.7, 1.3)
+    x[profiles[-1].last :] = 3.0
+    found = transcription.transcribe(profiles, x, smoothing=0.5)
+    x = found.x(x[found.elimination.free])
+    for mine, phase in zip(profiles, transcription.phases, strict=True):
+        if mine.dependent:  # torques are numbers where loops are closed
+            x[mine.first_dependent : mine.last] = dependent_positions(phase.model, mine, x).ravel()
+    return found.programme, x[found.elimination.free]
 
 
 def near(found, expected, tolerance):
@@ -216,13 +214,14 @@ def test_phases_and_conditions_that_are_not_linear():
     task = plan.Plan(arm, plan.duration() + 0.1 * plan.effort(), start=[0.0, 0.0], phases=[first, second],
                      limits=limits, control_points=7)  # fmt: skip
     programme, y = variables(task)
-    assert len(programme.groups) >= 4
+    assert len(programme.blocks) >= 4
     check(programme, y)
 
 
 def test_a_base_that_is_thrown():
     """A free base with a turning velocity that is given: rows, for it is not linear in rotation vectors."""
-    model = Model(robot_of("floating"), np.asarray(robot_of("floating").neutral(), dtype=float))
+    floating = robot_of("floating")
+    model = PhaseRobot(floating, floating, np.asarray(floating.neutral(), dtype=float))
     qd = {name: 0.1 * k for k, name in enumerate(model.names, start=1)}
     programme, y = programme_of("floating", [plan.limit(plan.torque, -50.0, 50.0)], qd=qd)
     check(programme, y)
@@ -246,10 +245,18 @@ def _mixed():
     return programme_of("two_link", limits, plan.duration() + 0.01 * plan.effort())
 
 
-@pytest.mark.parametrize("objective", few(["duration", "effort", "peak_torque"], 1))
-def test_knots_that_move(objective):
-    limits = [plan.within(plan.torque, 10.0), plan.within(plan.torque_rate, 100.0)]
-    check(*programme_of("two_link", limits, OBJECTIVES[objective](), knots="free"))
+def test_rows_over_two_times_and_over_all_times():
+    """Two phases that repeat, a function of two moments, a limit of energy, and a function of integrals."""
+    arm = robot_of("two_link")
+    tip = arm.shown_names[-1]
+    moved = plan.relate(lambda a, b: b.pose(tip)[:2, 3] - a.pose(tip)[:2, 3], "step", lower=-1.0, upper=1.0)
+    net = plan.overall(lambda total: total[0] * total[1] + total[1] ** 2, plan.velocity)
+    task = plan.Plan(arm, plan.duration() + 0.1 * net, start=plan.Boundary(q={"joint1": 0.0}, qd=None),
+                     phases=[plan.Phase(), plan.Phase(end={"joint2": 0.3})], limits=[plan.total(plan.effort(), 0, 9)],
+                     relations=[*plan.repeats("joint1"), *moved], control_points=7)  # fmt: skip
+    programme, y = variables(task)
+    assert sum(len(block.totals) for block in programme.blocks) > 2
+    check(programme, y)
 
 
 @pytest.mark.parametrize("name", few(["two_link", "puma560"], 1))

@@ -34,7 +34,7 @@ def solved(name, *changes):
     problem = Problem.read(FOLDER / f"{name}.toml")
     for table, key, value in changes:
         problem.table.setdefault(table, {})[key] = value
-    return read_plan(problem).solve()
+    return read_plan(problem).run()
 
 
 def test_all_problems_are_read():

@@ -144,7 +144,7 @@ def test_springs_are_at_rest_at_both_ends(sprung):
     np.testing.assert_allclose(motion.q, [[0, -2, 0, -2], [1, -1, 1, -1]], atol=1e-9)  # slack: motors as the joints
     np.testing.assert_allclose(motion.qd, 0.0, atol=1e-8)
     np.testing.assert_allclose(motion.qdd[:, :2], 0.0, atol=1e-6)
-    assert sprung.motion.segments[0].degree == 5
+    assert sprung.motion.profiles[0].degree == 5
 
 
 def test_springs_alone_move_the_links(sprung):

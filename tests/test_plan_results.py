@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ from scipy.interpolate import BSpline, make_interp_spline
 import neuler
 from neuler import FormatError, InputError
 from neuler.control.coordinates import Coordinates
-from neuler.plan.pieces import Pieces
-from neuler.plan.planned import Bound, Planned, Violation
-from neuler.plan.samples import Samples
+from neuler.control.pieces import Pieces
+from neuler.motions import Bound, Samples
+from neuler.plan.planned import Planned, Violation
 from neuler.view.plans import stroboscope
 
 
@@ -24,7 +25,7 @@ class Splined:
         points = np.asarray(points, dtype=float)
         inner = len(points) - degree
         shares = np.concatenate([np.zeros(degree), np.linspace(0, 1, inner + 1), np.ones(degree)])
-        self.robot, self.duration = robot, duration
+        self.robot, self.robots, self.duration = robot, (robot,), duration
         self.curve = BSpline(shares * duration, points, degree)
         self.knots = np.linspace(0, duration, inner + 1)
         self.breaks = np.array([0.0, duration])
@@ -78,6 +79,34 @@ def test_samples_are_the_motion_at_its_times():
     uneven = plan.sample(step=0.3).t
     np.testing.assert_allclose(uneven, [0.0, 0.3, 0.6, 0.8])
     np.testing.assert_allclose(plan.sample(step=0.2).t, [0.0, 0.2, 0.4, 0.6, 0.8], atol=1e-15)
+
+
+def test_samples_are_computed_once(tmp_path, monkeypatch):
+    """For tables, figures and pages alike; what a caller does to them is not the plan's affair."""
+    plan = two_link()
+    asked, torques = [], plan.motion.torques
+    monkeypatch.setattr(plan.motion, "torques", lambda t: asked.append(len(t)) or torques(t), raising=False)
+    for kind in ("csv", "npz", "json"):
+        plan.save(tmp_path / f"plan.{kind}")
+    plan.figures()
+    plan.plot()
+    assert asked == [201, 601]
+    first = plan.sample()
+    wanted = first.q.copy()
+    first.q[:] = 0.0
+    np.testing.assert_array_equal(plan.sample().q, wanted)
+    assert asked == [201, 601]
+    plan.sample(count=20_000)
+    plan.sample(count=20_000)  # too many to be stored; they are asked for in parts
+    assert sum(asked) == 201 + 601 + 2 * 20_000
+
+
+def test_samples_are_no_part_of_a_pickle():
+    plan = two_link()
+    size = len(pickle.dumps(plan))
+    plan.sample()
+    assert len(pickle.dumps(plan)) == size
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(plan)).sample().q, plan.sample().q)
 
 
 @pytest.mark.parametrize("kind", ["csv", "npz"])

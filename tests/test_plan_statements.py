@@ -398,7 +398,7 @@ def test_a_duration_between_bounds(plain):
 def test_from_coarse_to_fine_is_the_same_optimum():
     at_once = solved(control_points=20)
     by_steps = solved(control_points=20, solve={"mesh": (8, 20)})
-    assert len(by_steps.motion.segments[0].knots) == len(at_once.motion.segments[0].knots) == 24
+    assert len(by_steps.motion.profiles[0].knots) == len(at_once.motion.profiles[0].knots) == 24
     assert by_steps.duration == pytest.approx(at_once.duration, rel=1e-5)
     assert at_once.duration <= 0.3931
     torques_hold(by_steps)

@@ -283,10 +283,10 @@ def test_the_code_is_found_on_disk(tmp_path, monkeypatch):
 
     script = (
         "import neuler, numpy as np\n"
-        "from neuler.rollouts.kernel import Kernel\n"
+        "from neuler.rollouts.loop import stored_loops\n"
         "r = neuler.robots.two_link()\n"
         "r.rollout(np.zeros(2), np.ones(2), np.zeros((1, 2)), 1e-3, steps=5)\n"
-        "(k,) = r.__dict__['rollout kernels'].values()\n"
+        "(k,) = stored_loops(r).values()\n"
         "print(k.built.cached)\n"
     )
     found = []

@@ -9,15 +9,16 @@ from neuler.robot.kinds import KINDS
 
 SOURCE = Path(neuler.__file__).parent
 ORDER = (
-    "version", "errors", "naming", "elsewhere", "extras", "tables", "inputs", "plain", "tolerances", "trace", "algebra",
-    "robot",
-    "formats", "robots", "passes", "recursions", "structure", "quantities", "compiler", "diagnose", "bound", "compiled",
-    "functions", "math", "kernels", "solve", "rollouts", "workers", "optimize", "files", "verbs", "layouts", "peers",
-    "measure", "bench", "view", "control", "simulation", "timing", "plan", "cli",
+    "version", "errors", "naming", "elsewhere", "extras", "tables", "inputs", "plain", "progress", "tolerances",
+    "trace", "algebra", "robot", "formats", "robots", "passes", "recursions", "structure", "quantities", "compiler",
+    "diagnose", "bound", "compiled", "functions", "math", "kernels", "solve", "rollouts", "workers", "optimize",
+    "files", "verbs", "layouts", "peers", "measure", "bench", "view", "control", "motions", "simulation", "timing",
+    "plan", "tasks", "cli",
 )  # fmt: skip
 """From the ground up: none imports from a room above it."""
-LAZY = {("verbs.py", "view")}
-"""Imports upwards, inside a function, that are allowed: a notebook asks a robot for a picture of itself."""
+LAZY = {("verbs.py", "view"), ("motions/motion.py", "simulation")}
+"""Imports upwards, inside a function, that are allowed: a notebook asks a robot for a picture of itself; a motion of
+any kind is replayed by a simulation, whose runs are motions themselves."""
 ENTRANCES = ("__init__.py", "__main__.py")
 """Of the package itself: they import everything."""
 FILES = [path.relative_to(SOURCE).as_posix() for path in sorted(SOURCE.rglob("*.py"))]
@@ -126,6 +127,7 @@ LOOPS = {
     "peers": "no other library computes them",
     "measure": "states to measure with are closed ones",
     "view": "drawn and told",
+    "motions": "samples of loops are interpolated along closed positions",
     "simulation": "starts are closed ones, gaps are audited",
     "plan": "profiles are of independent joints, the others are closed",
     "control": "forces of loops are shared among motors; references are of independent joints",
@@ -166,3 +168,81 @@ def test_kinds_of_joints_are_asked_what_they_can_do():
                 if asked and texts & set(KINDS):
                     wrong.append(f"{file}, line {node.lineno}: {ast.unparse(node)}")
     assert not wrong, "\n".join(wrong)
+
+
+# ---- who counts coordinates ------------------------------------------------------------------------------
+
+COUNTERS = {
+    "robot/coordinates.py": "the table itself",
+    "layouts.py": "Layout.nq counts the positions of another library",
+}
+"""Files that may add up the sizes of joints, and why; so may the kinds, which have these sizes."""
+NOT_YET = {"plan"}
+"""Packages that still do; none soon."""
+SIZES = {"nq", "nv"}
+
+
+def _has_size(node):
+    return any(isinstance(part, ast.Attribute) and part.attr in SIZES for part in ast.walk(node))
+
+
+def _leaves(node):
+    """What a sum, a difference or a product is made of."""
+    if isinstance(node, ast.BinOp):
+        return [*_leaves(node.left), *_leaves(node.right)]
+    return [node]
+
+
+def _is_sum_of_sizes(node):
+    """Whether sizes stand in it as numbers, not as the lengths of lists."""
+    leaves = _leaves(node)
+    sizes = [leaf for leaf in leaves if isinstance(leaf, ast.Attribute) and leaf.attr in SIZES]
+    return bool(sizes) and not any(isinstance(leaf, ast.List | ast.ListComp | ast.Tuple) for leaf in leaves)
+
+
+def _pairs(node):
+    """(target, value) of an assignment, those of tuples one by one."""
+    for target in node.targets:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts, strict=False)
+        else:
+            yield target, node.value
+
+
+def _adds_up(node):
+    """``at += joint.nq``, ``at = at + joint.nq``, ``sum(joint.nq ...)``, and the like of NumPy and itertools."""
+    if isinstance(node, ast.AugAssign):
+        return _is_sum_of_sizes(node.value)
+    if isinstance(node, ast.Assign):
+        return any(
+            _is_sum_of_sizes(value) and ast.unparse(target) in [ast.unparse(leaf) for leaf in _leaves(value)]
+            for target, value in _pairs(node)
+        )
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return name in ("sum", "fsum", "cumsum", "accumulate") and _has_size(node)
+    return False
+
+
+def test_nobody_else_adds_up_nq_or_nv():
+    """``robot.coordinates`` has the slices, and ``slices(joints)`` those of joints without a robot."""
+    wrong = []
+    for file in FILES:
+        if file not in COUNTERS and not file.startswith("robot/kinds/") and room_of(file) not in NOT_YET:
+            found = [node for node in nodes(file) if _adds_up(node)]
+            wrong += [f"{file}, line {node.lineno}: {ast.unparse(node)}" for node in found]
+    wrong += [f"{file}: no longer adds up" for file in COUNTERS if not any(map(_adds_up, nodes(file)))]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_sums_of_sizes_are_recognised():
+    bad = ["at += joint.nq", "q, v = q + joint.nq, v + joint.nv", "at = joint.nq + at", "self.at += 2 * joint.nv"]
+    bad += ["n = sum(joint.nv for joint in joints)", "edges = np.cumsum([joint.nq for joint in joints])"]
+    good = [
+        "n = robot.nq + robot.nv",
+        "found += [0.0] * joint.nq",
+        "x = np.zeros(robot.nv)",
+        "x = q[at : at + joint.nq]",
+    ]
+    for text in bad + good:
+        assert any(map(_adds_up, ast.walk(ast.parse(text)))) == (text in bad), text

@@ -147,7 +147,7 @@ def test_work_and_losses_are_told_apart():
         angle = tau / d * (run.t - (1 - np.exp(-rate * run.t)) / rate)
         np.testing.assert_allclose(run.qd[:, 0], speed, atol=1e-9)
         np.testing.assert_allclose(run.work, tau * angle, atol=1e-8)
-        np.testing.assert_allclose(run.other, 0.5 * inertia * speed**2 - tau * angle, atol=1e-8)
+        np.testing.assert_allclose(run.work_of_losses, 0.5 * inertia * speed**2 - tau * angle, atol=1e-8)
         assert run.relative_drift < 1e-9
 
 
@@ -169,7 +169,7 @@ def test_the_audit_knows_every_force(robot):
     found = []
     for step in (4e-3, 2e-3):
         run = simulate(robot, law, (None, 0.3 * np.ones(robot.nv)), 0.8, step=step, external={robot.tip: push})
-        assert run.other[-1] != 0
+        assert run.work_of_losses[-1] != 0
         assert np.abs(run.work).max() > 1e-3
         found.append(run.relative_drift)
     assert found[1] < 1e-7
@@ -186,7 +186,7 @@ def test_called_and_compiled_controllers_do_the_same():
     compiled = simulate(robot, law, tuple(starts), 0.6, every=5, step=1e-3)
     called = simulate(robot, law, tuple(starts), 0.6, every=5, step=1e-3, compile=False)
     assert compiled.batch == called.batch == (3, 2)
-    for name in ("q", "qd", "tau", "work", "other"):
+    for name in ("q", "qd", "tau", "work", "work_of_losses"):
         np.testing.assert_allclose(getattr(called, name), getattr(compiled, name), atol=1e-11, err_msg=name)
     single = simulate(robot, law, (starts[0, 1, 0], starts[1, 1, 0]), 0.6, every=5, compile=False)
     np.testing.assert_allclose(single.q, called.q[1, 0], atol=1e-12)

@@ -11,8 +11,9 @@ import pytest
 import neuler
 from cli_runs import read, refused, run
 from neuler import FormatError, control, simulate
+from neuler.control import CONTROLLERS
 from neuler.files.problems import Problem
-from neuler.simulation.problem import CONTROLLERS, read_simulation
+from neuler.simulation.problem import read_simulation
 
 PUMA = """
 title = "a puma follows sines"
@@ -73,7 +74,7 @@ def test_a_problem_is_what_it_says():
     wanted = simulate(plant, law, (q0, qd0), 0.2, every=10, loads={"link6": load})
     np.testing.assert_allclose(found.q, wanted.q, atol=1e-12)
     np.testing.assert_allclose(found.tau, wanted.tau, atol=1e-9)
-    np.testing.assert_allclose(found.goal, reference(found.t)[:, :6])
+    np.testing.assert_allclose(found.wanted, reference(found.t)[:, :6])
     assert found.loads["link6"][[0, 7, 18], 2].tolist() == [0.0, -10.0, 0.0]
     assert task.title == "a puma follows sines"
 
@@ -117,7 +118,7 @@ def test_references_of_every_kind(tmp_path):
     (tmp_path / "points.csv").write_text("q_joint2,t,q_joint1\n0,0,0\n0.2,0.01,0.1\n0,0.02,0\n")
     for text, expected in cases.items():
         task = read_simulation(Problem.of_text(with_simulate(f"{law}[reference]\n{text}\n"), tmp_path))
-        goal = task.run().goal
+        goal = task.run().wanted
         if expected is None:
             np.testing.assert_allclose(goal[[0, 10, 20]], [[0, 0], [0.1, 0.2], [0, 0]], atol=1e-12)
         else:

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from test_timing import arm, slide, ways
 
 import neuler
 from neuler.errors import InputError
 from neuler.timing import Path, time_path
+from test_timing import arm, slide, ways
 
 ROBOT = arm(2)
 POINTS = [[0.0, 0.0], [0.5, 0.3], [1.0, 0.0]]

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from test_timing import arm, slide, ways
 
 import neuler
 from neuler.errors import InputError
@@ -13,6 +12,7 @@ from neuler.optimize import solvers
 from neuler.timing import Path, Scaling, scale_time, time_path
 from neuler.timing.rate_law import Law, greville
 from neuler.timing.rate_rows import Tables
+from test_timing import arm, slide, ways
 
 needs_ipopt = pytest.mark.skipif("ipopt" not in solvers.available(), reason="no IPOPT")
 

@@ -11,7 +11,7 @@ import pytest
 
 import neuler
 from every_robot import MADE, made
-from neuler.kernels import _CODE
+from neuler.kernels import stored_code
 from neuler.quantities import reference, stubs
 from neuler.quantities.catalogue import QUANTITIES
 
@@ -137,7 +137,7 @@ def test_looking_at_a_robot_compiles_nothing_and_raises_nothing(name):
     inspect.getmembers(robot)
     for attribute in dir(robot):
         assert hasattr(robot, attribute)
-    assert _CODE not in robot.__dict__
+    assert not stored_code(robot)
 
 
 def test_help_says_what_a_verb_is():

@@ -20,6 +20,7 @@ from neuler.quantities.identity import identity
 from neuler.quantities.setup import PARAMETERS, WRENCHES, RobotRecipe
 from neuler.robot import Robot
 from neuler.robot.columns import entry_names
+from neuler.robot.value import kept
 from neuler.trace.recipe import Operand
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["Bound", "Kernel", "plain_options", "threads"]
 
 
-_CODE = "code of kernels"
-"""Where a robot holds the code that was made for it; no name of an attribute."""
+@kept
+def stored_code(robot: Robot) -> dict[tuple[Any, ...], Built]:
+    """By quantity, precision and options, the code that the robot's kernels have: it lives as long as the robot."""
+    return {}
 
 
 def plain_options(quantity: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,8 +224,7 @@ class Kernel(Compiled):
             self.recipe, self.quantity, self.__doc__ or "", self.dtype.name, decided, origin=__name__,
             reports=self._makes_nan, one=one,
         )  # fmt: skip
-        held = self.robot.__dict__.setdefault(_CODE, {})  # while the robot lives, its code need not be made again
-        held[self.quantity, self.dtype.name, options] = built
+        stored_code(self.robot)[self.quantity, self.dtype.name, options] = built
         return built
 
     def _make_ready(self) -> None:
@@ -236,7 +238,7 @@ class Kernel(Compiled):
             return True
         if self.recipe.open_loops:
             return False
-        turns = any(joint.type.quaternion is not None for joint in self.robot.moving_joints)
+        turns = any(entry.quaternion is not None for entry in self.robot.coordinates)
         return bool(self.recipe.may_vanish) or (turns and Operand("q", (self.robot.nq,)) in self.inputs)
 
     def _find_watch(self) -> Watch | LoopWatch | None:

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuler.errors import InputError
 from neuler.inputs import array
 from neuler.robot import Joint, Robot, Transform
+from neuler.robot.coordinates import Entry, slices
 from neuler.robot.kinds.quaternions import conjugate, product, rotated
 from neuler.robot.transform import quaternion
 
@@ -73,7 +74,7 @@ class Layout:
         ours = self._taken("q", q, self.robot.nq)
         theirs = np.empty((*ours.shape[:-1], self.nq))
         for joint, mine, slot in self._joints():
-            part, into = ours[..., mine.q : mine.q + mine.nq], theirs[..., slot.q : slot.q + slot.nq]
+            part, into = ours[..., mine.q], theirs[..., slot.q : slot.q + slot.nq]
             if joint.kind == "free":
                 into[...] = self._pose_there(self._seat(joint), part)
             elif joint.type.quaternion is not None:
@@ -104,7 +105,7 @@ class Layout:
         theirs = self._taken("q", q, self.nq)
         ours = np.empty((*theirs.shape[:-1], self.robot.nq))
         for joint, mine, slot in self._joints():
-            part, into = theirs[..., slot.q : slot.q + slot.nq], ours[..., mine.q : mine.q + mine.nq]
+            part, into = theirs[..., slot.q : slot.q + slot.nq], ours[..., mine.q]
             if joint.kind == "free":
                 into[...] = self._pose_back(self._seat(joint), part)
             elif joint.type.quaternion is not None:
@@ -130,8 +131,8 @@ class Layout:
 
     # ---- how -------------------------------------------------------------------------------------
 
-    def _joints(self) -> list[tuple[Joint, Slot, Slot]]:
-        return list(zip(self.robot.moving_joints, _own_slots(self.robot), self.slots, strict=True))
+    def _joints(self) -> list[tuple[Joint, Entry, Slot]]:
+        return [(mine.joint, mine, slot) for mine, slot in zip(self.robot.coordinates, self.slots, strict=True)]
 
     def _taken(self, name: str, values: ArrayLike, size: int) -> Array:
         return array(f"layouts.{self.library}", name, values, (size,))
@@ -168,8 +169,8 @@ class Layout:
         found = np.zeros_like(v)
         for joint, mine, _ in self._joints():
             if self.world_axes and joint.kind == "free":
-                linear, angular = v[..., mine.v : mine.v + 3], v[..., mine.v + 3 : mine.v + 6]
-                found[..., mine.v : mine.v + 3] = np.cross(angular, linear)
+                screw = v[..., mine.v]
+                found[..., mine.v][..., :3] = np.cross(screw[..., 3:], screw[..., :3])
         return found
 
     def _there(self, values: Array, q: ArrayLike) -> Array:
@@ -192,20 +193,12 @@ class Layout:
         found = np.broadcast_to(values, (*batch, self.robot.nv)).copy()
         for joint, mine, _ in self._joints():
             if self.world_axes and joint.kind == "free":
-                part, turn = found[..., mine.v : mine.v + 3], q[..., mine.q + 3 : mine.q + 7]
+                part, turn = found[..., mine.v][..., :3], q[..., mine.q][..., 3:]
                 seat = self._seat(joint)
                 if seat is not None:
                     turn = product(np.broadcast_to(quaternion(seat.rotation), turn.shape), turn)
                 part[...] = rotated(conjugate(turn) if back else turn, part)
         return found
-
-
-def _own_slots(robot: Robot) -> list[Slot]:
-    slots, q, v = [], 0, 0
-    for joint in robot.moving_joints:
-        slots.append(Slot(q, joint.nq, v, joint.nv))
-        q, v = q + joint.nq, v + joint.nv
-    return slots
 
 
 def pinocchio(robot: Robot, model: Any = None) -> Layout:
@@ -271,15 +264,15 @@ def _is_names(model: Any) -> bool:
 
 
 def _slots_by_name(robot: Robot, library: str, names: Sequence[str] | None) -> tuple[Slot, ...]:
-    sizes = {joint.name: joint for joint in robot.moving_joints}
-    slots: dict[str, Slot] = {}
-    q = v = 0
-    for name in robot.joint_names if names is None else names:
-        if name in slots:
-            raise InputError(f"layouts.{library}: joint {name!r} is named twice")
-        nq, nv = (sizes[name].nq, sizes[name].nv) if name in sizes else (0, 0)
-        slots[name] = Slot(q, nq, v, nv)
-        q, v = q + nq, v + nv
+    order = list(robot.joint_names if names is None else names)
+    twice = [name for k, name in enumerate(order) if name in order[:k]]
+    if twice:
+        raise InputError(f"layouts.{library}: joint {twice[0]!r} is named twice")
+    joints = {joint.name: joint for joint in robot.moving_joints}
+    there = slices([joints[name] for name in order if name in joints])
+    slots = dict.fromkeys(order, Slot(0, 0, 0, 0)) | {
+        joint.name: Slot(q.start, joint.nq, v.start, joint.nv) for joint, q, v in there
+    }
     return _matched(robot, library, slots)
 
 

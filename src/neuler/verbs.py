@@ -36,7 +36,10 @@ Array = NDArray[np.float64]
 
 
 class Verb:
-    """A quantity of the robot: a kernel that is compiled when it is first called, and kept on the robot."""
+    """A quantity of the robot: a kernel that is compiled when it is first called.
+
+    The robot stores it by the verb's own name, so that Python finds it there without asking here again.
+    """
 
     def __init__(self, name: str, doc: str) -> None:
         self.name, self.__doc__ = name, doc

@@ -1,19 +1,18 @@
-"""What commands share: the robot they are about, progress, JSON."""
+"""What commands share: the robot they are about, progress, JSON, notes."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from neuler import formats, robots
 from neuler.errors import InputError
 from neuler.plain import shown
+from neuler.progress import progress_bar
 from neuler.robot import Robot
 
 
@@ -135,29 +134,6 @@ def _values(path: str) -> list[tuple[str, float]]:
     return [(name, float(value)) for name, value in found.items()]
 
 
-@contextlib.contextmanager
-def progress_bar(total: float | None, title: str, unit: str = "step") -> Iterator[Callable[..., Any]]:
-    """A progress bar on stderr where that is a terminal and tqdm is there; else nothing.
-
-    What it yields is told how much was done, and may be told in words what comes next.
-    """
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        yield lambda *_: None
-        return
-    scale = unit == "B"
-    off = not sys.stderr.isatty()
-    with tqdm(total=total, desc=title, unit=unit, unit_scale=scale, file=sys.stderr, disable=off, leave=False) as bar:
-
-        def step(done: float, now: str = "") -> None:
-            if now:
-                bar.set_postfix_str(now, refresh=not done)
-            bar.update(done)
-
-        yield step
-
-
 def steps(title: str) -> Callable[[Sequence[Any]], Iterable[Any]]:
     """Items as they are worked through, under a progress bar that says which one it is."""
 
@@ -174,38 +150,6 @@ def steps(title: str) -> Callable[[Sequence[Any]], Iterable[Any]]:
 def print_json(data: object) -> None:
     """On standard output."""
     print(json.dumps(data, indent=2, allow_nan=False))
-
-
-# ---- problem files -------------------------------------------------------------------------------
-
-
-def toml_value(text: str, several: bool = False) -> Any:
-    """As TOML reads it: a number, a list, true; numbers with commas are a list; all else is text."""
-    import tomllib
-
-    text = text.strip()
-    listed = f"[{text}]" if (several or "," in text) and not text.startswith(("[", "{", '"', "'")) else text
-    for candidate in (listed, text):
-        try:
-            return tomllib.loads(f"x = {candidate}")["x"]
-        except (ValueError, RecursionError):
-            continue
-    return text
-
-
-def set_value(table: dict[str, Any], keys: list[str], value: Any) -> None:
-    """Into tables in tables; of an array of tables into the first."""
-    for key in keys[:-1]:
-        inner = table.setdefault(key, {})
-        table = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else inner
-        if not isinstance(table, dict):
-            raise InputError(f"--set {'.'.join(keys)}: {key!r} is no table")
-    table[keys[-1]] = value
-
-
-def nearby(path: Path) -> Path:
-    """From here, where it lies below."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def note(text: str) -> None:

@@ -6,9 +6,10 @@ import os
 import sys
 from typing import Any
 
-from neuler.cli.common import load_robot, progress_bar, robot_command
+from neuler.cli.common import load_robot, robot_command
 from neuler.errors import InputError
 from neuler.files.ends import FORMATS, STANDARD, name_of
+from neuler.progress import progress_bar
 from neuler.quantities.catalogue import QUANTITIES
 
 LISTED = 8

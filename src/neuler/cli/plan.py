@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuler.cli.common import nearby, note, positive, print_json, set_value, toml_value
-from neuler.errors import InputError, NeulerError
+from neuler.cli.common import note, positive
+from neuler.cli.tasks import JOINTS, SUFFIX, Values, add_task_flags, read_problem, task_values, tell, toml_value
+from neuler.errors import InputError
 from neuler.plain import columns, number, safe, shown
 
 if TYPE_CHECKING:
     from neuler.plan.planned import Planned
-    from neuler.plan.problem import Planning
+    from neuler.plan.problem import PlanTask
 
-SUFFIX = ".toml"
-JOINTS = 40
-"""Forces that are listed."""
 HELP = """\
 A problem file (TOML) has the tables [robot], [plan], [objective], [start], [goal], [[limit]], [[via]], [[phase]],
 [[obstacle]], [[ball]], [output]: see docs/planning.md. --set changes or adds a value of any of them.
@@ -43,110 +40,64 @@ def add(commands: Any) -> None:
     command.add_argument("--solver", metavar="NAME", help="auto (default), ipopt, ...")
     command.add_argument("--starts", type=positive, metavar="N", help="solves from so many starts, the best is kept")
     command.add_argument("--seed", metavar="N", help="of the starts, a whole number")
-    command.add_argument(
-        "--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="a value of the problem file"
-    )
-    command.add_argument("-o", "--output", metavar="FOLDER", help="write tables, figures and a page there")
-    command.add_argument("--tables", nargs="+", metavar="KIND", help="csv, npz, json (all three by default), parquet")
+    add_task_flags(command, "csv, npz, json (all three by default), parquet")
     command.add_argument("--step", type=float, metavar="S", help="between rows of tables, seconds; default: 201 rows")
-    command.add_argument("--no-figures", action="store_true", help="draw nothing")
-    command.add_argument("--no-page", action="store_true", help="write no page that plays the motion")
     command.add_argument("--replay", action="store_true", help="simulate the plan's forces, and tell where they lead")
-    command.add_argument("--json", action="store_true", help="print a summary as JSON, and nothing else")
     command.set_defaults(run=run)
 
 
 def run(chosen: Any) -> int:
     """Read, solve, write, tell."""
-    from neuler.files.problems import Problem
     from neuler.plan.problem import read_plan
 
     if not chosen.problem.endswith(SUFFIX):
         raise InputError(f"expected a problem file that ends in {SUFFIX}, got {chosen.problem!r}; see docs/planning.md")
-    problem = Problem.read(chosen.problem)
-    for keys, value in _flags(chosen):
-        set_value(problem.table, keys, value)
-    task = read_plan(problem)
-    if chosen.output is not None:
-        task.output.folder = Path(chosen.output).absolute()
+    task = read_plan(read_problem(chosen.problem, "plan", lambda: _values(chosen)))
     for told in task.notes:
         note(told)
-    found = task.solve(progress=sys.stderr.isatty())
+    found = task.run(progress=sys.stderr.isatty())
     replayed = _replayed(found) if chosen.replay else {}
-    files = _write(found, task, chosen.step)
-    if chosen.json:
-        listed = {"title": shown(task.title), **found.summary(), **replayed}
-        print_json({**listed, "files": [os.fspath(path) for path in files]})
-    else:
-        print(f"{task.title}\n{found}\n{_table(found)}")
-        if replayed:
-            print(_told(replayed["replay"]))
-        for path in files:
-            print(f"wrote {shown(os.fspath(path))}")
+    tell(
+        chosen, task, found, "plan", lambda: _told(found, task, replayed), more=replayed, figures=found.figures,
+        save=lambda path: _saved(found, path, chosen.step),
+    )  # fmt: skip
     if found.status == "interrupted":
         note("interrupted: the best so far is kept")
         return 130
     return 0 if found.valid else 1
 
 
-def _flags(chosen: Any) -> list[tuple[list[str], Any]]:
+def _values(chosen: Any) -> Values:
     """Keys and values of all flags that are given."""
-    found: list[tuple[list[str], Any]] = []
-    for key in ("solver", "starts", "seed"):
-        value = getattr(chosen, key)
-        if value is not None:
-            found.append((["plan", key], toml_value(value) if key == "seed" else value))
-    for text in chosen.set:
-        key, equals, value = text.partition("=")
-        keys = [part.strip() for part in key.split(".")]
-        if not equals or not all(keys):
-            raise InputError(f"--set expects TABLE.KEY=VALUE, as plan.control_points=40, got {text!r}")
-        found.append((keys, toml_value(value)))
-    if chosen.tables is not None:
-        found.append((["output", "tables"], chosen.tables))
-    found += [(["output", key], False) for key in ("figures", "page") if getattr(chosen, f"no_{key}")]
-    return found
+    given = [(key, getattr(chosen, key)) for key in ("solver", "starts", "seed")]
+    found: Values = [
+        (["plan", key], toml_value(value) if key == "seed" else value) for key, value in given if value is not None
+    ]
+    return found + task_values(chosen, "plan.control_points=40")
 
 
-def _write(found: Planned, task: Planning, step: float | None) -> list[Path]:
-    """Tables, figures and the page, where a folder is named."""
-    from neuler.view.space import plotting, png
+def _saved(found: Planned, path: Path, step: float | None) -> bool:
+    """Write a table; False where the robot has no place in it."""
+    try:
+        found.save(path, step)
+    except InputError as error:  # a robot that JointTrajectory has no place for
+        if path.suffix != ".json":
+            raise
+        note(str(error))
+        return False
+    return True
 
-    folder = task.output.folder
-    if folder is None:
-        return []
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for kind in task.output.tables:
-        path = folder / f"plan.{kind}"
-        try:
-            found.save(path, step)
-        except InputError as error:  # a robot that JointTrajectory has no place for
-            if kind != "json":
-                raise
-            note(str(error))
-            continue
-        written.append(path)
-    if task.output.figures:
-        try:
-            figures = {"plan": found.plot(figure=plotting()()), **found.figures()}
-        except NeulerError as error:
-            note(f"no figures: {error}")
-            figures = {}
-        for name, figure in figures.items():
-            written.append(folder / f"{name}.png")
-            written[-1].write_bytes(png(figure))
-    if task.output.page:
-        written.append(folder / "plan.html")
-        found.page(written[-1], title=task.title)
-    return [nearby(path) for path in written]
+
+def _told(found: Planned, task: PlanTask, replayed: dict[str, Any]) -> str:
+    lines = [task.title, str(found), _table(found)]
+    return "\n".join([*lines, *(_replay_told(facts) for facts in replayed.values())])
 
 
 def _table(found: Planned) -> str:
     """Of every force the largest, its rate and its limits."""
     import numpy as np
 
-    from neuler.plan.pictures import limits
+    from neuler.motions.pictures import limits
 
     samples = found.sample(count=2001)
     names = [name.removeprefix("tau_") for name in samples.names["tau"]]
@@ -174,7 +125,7 @@ def _replayed(found: Planned) -> dict[str, Any]:
     return {"replay": facts | {"events": [shown(str(event)) for event in run.events]}}
 
 
-def _told(facts: dict[str, Any]) -> str:
+def _replay_told(facts: dict[str, Any]) -> str:
     if not facts["ended"]:
         return f"replay of the forces: {'; '.join(facts['events'])}"
     return (

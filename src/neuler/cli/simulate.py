@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuler.cli.common import (
-    load_robot,
-    nearby,
-    note,
-    print_json,
-    progress_bar,
-    robot_command,
-    set_value,
+from neuler.cli.common import load_robot, note, robot_command
+from neuler.cli.tasks import (
+    JOINTS,
+    SUFFIX,
+    Values,
+    add_task_flags,
+    assigned,
+    change,
+    read_problem,
+    task_values,
+    tell,
     toml_value,
 )  # fmt: skip
-from neuler.errors import InputError, NeulerError
+from neuler.errors import InputError
 from neuler.plain import columns, number, safe, shown
 
 if TYPE_CHECKING:
     from neuler.files.problems import Problem
-    from neuler.simulation.problem import Simulation
+    from neuler.simulation.problem import SimulationTask
     from neuler.simulation.run import Run
 
-SUFFIX = ".toml"
-JOINTS = 40
-"""Velocities that are listed."""
 HELP = """\
 A problem file (TOML) has the tables [robot], [controller], [reference], [simulate], [[load]], [output]: see
 docs/simulation.md. --set changes or adds a value of any of them; all other flags do the same for one value each.
@@ -58,15 +57,8 @@ def add(commands: Any) -> None:
     command.add_argument("--effort", help="ignore (default), or clip: forces are cut off at joints' limits of effort")
     command.add_argument("--q0", metavar="Q,...", help="positions to start from; default: neutral")
     command.add_argument("--qd0", metavar="V,...", help="velocities to start with; default: rest")
-    command.add_argument(
-        "--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="a value of a problem file"
-    )
-    command.add_argument("-o", "--output", metavar="FOLDER", help="write tables, figures and a page there")
-    command.add_argument("--tables", nargs="+", metavar="KIND", help="csv (default), npz, parquet")
-    command.add_argument("--no-figures", action="store_true", help="draw no curves")
-    command.add_argument("--no-page", action="store_true", help="write no page that plays the motion")
+    add_task_flags(command, "csv (default), npz, parquet")
     command.add_argument("--strict", action="store_true", help="exit with 1 where a run ends before its time")
-    command.add_argument("--json", action="store_true", help="print a summary as JSON, and nothing else")
 
 
 def run(chosen: Any) -> int:
@@ -76,44 +68,32 @@ def run(chosen: Any) -> int:
 
     problem = _problem(chosen)
     task = read_simulation(problem, None if chosen.robot.endswith(SUFFIX) else load_robot(chosen))
-    if chosen.output is not None:
-        task.output.folder = Path(chosen.output).absolute()
     for told in task.notes:
         note(told)
     stopped = False
-    with progress_bar(round(task.duration, 6), task.title, "s") as step, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # what is worth saying is in the run's notes
         try:
-            found = task.run(step)
+            found = task.run(progress=True)
         except Interrupted as error:
             found, stopped = error.run, True
     for told in found.notes:
         note(told)
-    files = _write(found, task)
-    if chosen.json:
-        print_json({"title": shown(task.title), **found.summary(), "files": [os.fspath(path) for path in files]})
-    else:
-        print(_told(found, task))
-        for path in files:
-            print(f"wrote {shown(os.fspath(path))}")
+    tell(chosen, task, found, "run", lambda: _told(found, task))
     if stopped:
         note(f"interrupted at {number(float(found.t[-1]))} s: what was computed is kept")
         return 130
     return int(chosen.strict and bool(found.events))
 
 
-# ---- what is asked for ---------------------------------------------------------------------------
-
-
 def _problem(chosen: Any) -> Problem:
     """The problem file, or an empty one, with what the flags say."""
     from neuler.files.problems import Problem
 
-    from_file = chosen.robot.endswith(SUFFIX)
-    problem = Problem.read(chosen.robot) if from_file else Problem("command line", Path.cwd(), {})
-    for key, value in _flags(chosen):
-        set_value(problem.table, key, value)
-    if from_file and (lost := [flag for flag in _ROBOT_FLAGS if getattr(chosen, flag)]):
+    if not chosen.robot.endswith(SUFFIX):
+        return change(Problem("command line", Path.cwd(), {}), _values(chosen))
+    problem = read_problem(chosen.robot, "simulate", lambda: _values(chosen))
+    if lost := [flag for flag in _ROBOT_FLAGS if getattr(chosen, flag)]:
         raise InputError(f"--{lost[0]} is for robot files; a problem file has it in its table [robot]")
     return problem
 
@@ -121,9 +101,9 @@ def _problem(chosen: Any) -> Problem:
 _ROBOT_FLAGS = ("mimic", "floating", "value", "values", "missing", "independent")
 
 
-def _flags(chosen: Any) -> list[tuple[list[str], Any]]:
+def _values(chosen: Any) -> Values:
     """Keys and values of all flags that are given."""
-    found: list[tuple[list[str], Any]] = []
+    found: Values = []
     if chosen.controller is not None:
         found.append((["controller", "kind"], chosen.controller))
     for key in ("duration", "step", "method", "every", "limits", "effort", "q0", "qd0"):
@@ -131,50 +111,11 @@ def _flags(chosen: Any) -> list[tuple[list[str], Any]]:
             found.append((["simulate", key], toml_value(getattr(chosen, key), key in ("q0", "qd0"))))
     if chosen.goal is not None:
         found += [(["reference", "kind"], "constant"), (["reference", "q"], toml_value(chosen.goal, True))]
-    for flag, given, table in (("--gain", chosen.gain, ["controller"]), ("--set", chosen.set, [])):
-        for text in given:
-            key, equals, value = text.partition("=")
-            keys = [*table, *(part.strip() for part in key.split("."))]
-            if not equals or not all(keys) or len(keys) < 2:
-                example = "kp=100" if table else "simulate.step=1e-3"
-                raise InputError(f"{flag} expects {'K=V' if table else 'TABLE.KEY=VALUE'}, as {example}, got {text!r}")
-            found.append((keys, toml_value(value)))
-    if chosen.tables is not None:
-        found.append((["output", "tables"], chosen.tables))
-    found += [(["output", key], False) for key in ("figures", "page") if getattr(chosen, f"no_{key}")]
-    return found
+    found += assigned("--gain", chosen.gain, "K=V", "kp=100", "controller")
+    return found + task_values(chosen, "simulate.step=1e-3")
 
 
-# ---- what comes out ------------------------------------------------------------------------------
-
-
-def _write(found: Run, task: Simulation) -> list[Path]:
-    """Tables, figures and the page, where a folder is named."""
-    from neuler.view.space import plotting, png
-
-    folder = task.output.folder
-    if folder is None:
-        return []
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for kind in task.output.tables:
-        written.append(folder / f"run.{kind}")
-        found.save(written[-1])
-    if task.output.figures:
-        try:
-            figure = found.plot(figure=plotting()())
-        except NeulerError as error:
-            note(f"no figures: {error}")
-        else:
-            written.append(folder / "run.png")
-            written[-1].write_bytes(png(figure))
-    if task.output.page:
-        written.append(folder / "run.html")
-        found.page(written[-1], title=task.title)
-    return [nearby(path) for path in written]
-
-
-def _told(found: Run, task: Simulation) -> str:
+def _told(found: Run, task: SimulationTask) -> str:
     """A compact table, and what there is to say."""
     import numpy as np
 

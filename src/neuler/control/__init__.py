@@ -13,6 +13,12 @@ from neuler.control.passivity import AdaptiveSlotineLi, SlotineLi
 from neuler.control.references import Reference, constant, quintic, sines, table
 
 __all__ = [
-    "LQR", "AdaptiveSlotineLi", "Command", "ComputedTorque", "Controller", "ElasticInverseDynamics", "ElasticPD",
-    "GravityPD", "Reference", "SlotineLi", "Wanted", "constant", "quintic", "sines", "table",
+    "CONTROLLERS", "LQR", "AdaptiveSlotineLi", "Command", "ComputedTorque", "Controller", "ElasticInverseDynamics",
+    "ElasticPD", "GravityPD", "Reference", "SlotineLi", "Wanted", "constant", "quintic", "sines", "table",
 ]  # fmt: skip
+
+CONTROLLERS: dict[str, type[Controller]] = {
+    kind.name: kind
+    for kind in (ComputedTorque, GravityPD, SlotineLi, AdaptiveSlotineLi, LQR, ElasticPD, ElasticInverseDynamics)
+}
+"""All controllers by the names that problem files and commands have for them."""

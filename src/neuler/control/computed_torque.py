@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from neuler.control.controller import Controller, Wanted
-from neuler.control.coordinates import gains, refuse_springs, refuse_undriven, undriven
+from neuler.control.coordinates import gains, refuse_springs, refuse_undriven
 from neuler.robot import Robot
+from neuler.robot.coordinates import undriven
 
 
 class ComputedTorque(Controller):
@@ -48,9 +49,9 @@ class ComputedTorque(Controller):
     def law(self, t: Any, q: Any, qd: Any, memory: Any, wanted: Wanted) -> Any:
         """See above."""
         robot, own = self.robot, self.coordinates
-        error = own.way(q[own.places], wanted.q)
+        error = own.difference(q[own.places], wanted.q)
         told = wanted.qdd + self.kd * (wanted.qd - qd) + self.kp * error
         if not self.loose:
             return robot.inverse_dynamics(q, qd, told)
-        moved = np.array([float(j.name not in self.loose) for j in robot.moving_joints for _ in range(j.nv)])
+        moved = np.array([float(entry.name not in self.loose) for entry in robot.coordinates.owners("qd")])
         return moved * robot.hybrid_dynamics(q, qd, moved * told)

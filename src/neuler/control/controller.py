@@ -6,20 +6,25 @@ operations become part of the function that calls it: a rollout, a cost, another
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuler.control.coordinates import Coordinates, split
+from neuler.compiled import Compiled
+from neuler.control.coordinates import split
 from neuler.control.references import Reference
 from neuler.errors import InputError
 from neuler.functions.function import Function, function
 from neuler.inputs import number
 from neuler.robot import Robot
 from neuler.robot.columns import entry_names
+from neuler.robot.coordinates import Selection
 from neuler.tables import take_columns
+from neuler.trace.listing import Listing
 from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]
@@ -60,22 +65,39 @@ class Controller:
             raise InputError(f"{self.name}: a robot is needed, got {type(robot).__name__}")
         self._refuse(robot)
         self.robot = robot
-        self.coordinates = self._coordinates(robot)
+        self.coordinates = self.coordinates_of(robot)
         self.period = self._checked_period(period)
         self.memory0: Array = np.zeros(0)
         self.reference: Callable[[Any], Any] | None = reference
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """A change of the law: what was compiled of the old one is forgotten. A change in place it would not see."""
+        """Change the law. What was traced of the old one is forgotten; arrays are stored as copies that are read-only.
+
+        Other values that can change in place, such as lists and tables of gains, are compared before each use.
+        """
         if isinstance(value, np.ndarray):
             value = value.copy()
             value.setflags(write=False)
-        object.__setattr__(self, name, self._checked_reference(value) if name == "reference" else value)
-        self.__dict__["_compiled"] = {}
+        value = self._checked_reference(value) if name == "reference" else value
+        object.__setattr__(self, name, value)
+        held = self.__dict__
+        held["_compiled"] = {}
+        held["_changeable"] = held.get("_changeable", frozenset()) - {name} | ({name} if changeable(value) else set())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for value in state.values():
+            if isinstance(value, np.ndarray):  # a pickle does not remember that an array is read-only
+                value.setflags(write=False)
+        self.__dict__.update(state)
 
     def _kept(self, key: object, make: Callable[[], Function]) -> Function:
         """A function of the law, made once until the law changes."""
-        compiled: dict[object, Function] = self.__dict__["_compiled"]
+        held = self.__dict__
+        if held["_changeable"]:
+            now = _contents([held[name] for name in sorted(held["_changeable"])])
+            if now is None or now != held.get("_contents"):
+                held["_compiled"], held["_contents"] = {}, now
+        compiled: dict[object, Function] = held["_compiled"]
         if key not in compiled:
             compiled[key] = make()
         return compiled[key]
@@ -89,9 +111,10 @@ class Controller:
     def _refuse(self, robot: Robot) -> None:
         """Robots that it is not for, by name."""
 
-    def _coordinates(self, robot: Robot) -> Coordinates:
-        """Those that its references are of."""
-        return Coordinates.of(robot)
+    @classmethod
+    def coordinates_of(cls, robot: Robot) -> Selection:
+        """The coordinates that references of the controller of a robot are of."""
+        return robot.coordinates.own
 
     # ---- what it is asked ------------------------------------------------------------------------------
 
@@ -130,6 +153,16 @@ class Controller:
         ``reference`` is an input where the controller has none of its own.
         """
         return self._function(self.reference is None and bool(self.reference_sizes))
+
+    def control_listing(self, memory: int, reference: int) -> Listing | None:
+        """The law's operations for a rollout with so many numbers of memory and reference, traced once.
+
+        None where the law takes other numbers than these, or where a subclass has a ``__call__`` of its own.
+        """
+        own = self.reference is not None or not self.reference_sizes
+        if type(self).__call__ is not Controller.__call__ or memory != self.memory or own == bool(reference):
+            return None
+        return self._function(bool(reference))._listing
 
     def _function(self, given: bool) -> Function:
         return self._kept(given, lambda: self._traced(given))
@@ -209,6 +242,35 @@ class Controller:
     def __repr__(self) -> str:
         sampled = "at every step" if self.period is None else f"every {self.period:g} s"
         return f"<{self.name} of {self.robot.name!r}, {sampled}>"
+
+
+_CONSTANT = (
+    type(None), bool, int, float, complex, str, bytes, np.generic, Robot, Compiled, Reference, type, FunctionType,
+    MethodType, BuiltinFunctionType,
+)  # fmt: skip
+"""Types of attributes that do not change in place. What a function's closure holds is not looked at."""
+
+
+def changeable(value: Any) -> bool:
+    """Whether an attribute of a controller may change without being set.
+
+    >>> changeable((1.0, "joint1")), changeable([1.0, 2.0]), changeable({"joint1": 3.0})
+    (False, True, True)
+    """
+    if isinstance(value, np.ndarray):
+        return bool(value.flags.writeable)
+    if isinstance(value, tuple | frozenset):
+        return any(map(changeable, value))
+    frozen = getattr(getattr(value, "__dataclass_params__", None), "frozen", False)
+    return not (frozen or isinstance(value, _CONSTANT))
+
+
+def _contents(values: list[Any]) -> bytes | None:
+    """What can be compared of values that change in place; None for those that cannot be pickled."""
+    try:
+        return pickle.dumps(values)
+    except Exception:  # whatever an object of a user raises
+        return None
 
 
 def _flat(values: Any) -> Any:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from neuler.control.coordinates import Coordinates, refuse_undriven, springs
+from neuler.control.coordinates import refuse_undriven
 from neuler.errors import RobotError
 from neuler.robot import Robot
+from neuler.robot.coordinates import springs
 
 
 @dataclass(frozen=True)
@@ -39,20 +40,22 @@ class Sides:
                 f"{what}: robot {robot.name!r} has no elastic drive; ComputedTorque, GravityPD and SlotineLi of "
                 "neuler.control are for rigid ones"
             )
-        if not Coordinates.of(robot).plain or any(joint.nv != 1 for joint in robot.moving_joints):
-            name = next(joint.name for joint in robot.moving_joints if joint.nv != 1)
-            raise RobotError(f"{what}: joint {name!r} of robot {robot.name!r} has not one coordinate; all must have")
+        several = [entry.name for entry in robot.coordinates if not entry.one]
+        if several:
+            raise RobotError(
+                f"{what}: joint {several[0]!r} of robot {robot.name!r} has not one coordinate; all must have"
+            )
         refuse_undriven(robot, what, "Drive it (role 'driven').", besides=tuple(behind))
-        names = list(robot.joint_names)
-        joints = [joint.name for joint in robot.moving_joints if joint.series is None]
-        motors = [joint for joint in robot.moving_joints if joint.series is not None]
+        table = robot.coordinates
+        joints = [entry.name for entry in table if not entry.elastic]
+        motors = [entry for entry in table if entry.elastic]
         return cls(
-            len(names),
-            [names.index(name) for name in joints],
-            [names.index(joint.name) for joint in motors],
-            [joints.index(joint.series[0]) for joint in motors if joint.series],
-            [names.index(behind[name].name if name in behind else name) for name in joints],
-            np.array([joint.series[1] for joint in motors if joint.series]),
+            table.nq,
+            [table[name].q.start for name in joints],
+            [entry.q.start for entry in motors],
+            [joints.index(entry.drives) for entry in motors if entry.drives is not None],
+            [table[behind[name].name if name in behind else name].q.start for name in joints],
+            np.array([entry.joint.series[1] for entry in motors if entry.joint.series is not None]),
         )
 
     def whole(self, links: Any, motors: Any) -> Any:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from neuler.control.controller import Controller, Wanted
-from neuler.control.coordinates import Coordinates, gains
+from neuler.control.coordinates import gains
 from neuler.control.elastic import Sides
 from neuler.functions.function import Function, function
 from neuler.quantities.catalogue import find
 from neuler.recursions.factor import Factor
 from neuler.robot import Robot
+from neuler.robot.coordinates import Selection
 from neuler.trace.differentiate import tangents
 
 
@@ -88,8 +89,10 @@ class ElasticInverseDynamics(Controller):
         Sides.of(robot, self.name)
         find("elastic_inverse_dynamics").recipe(robot)  # what theta must not depend on is the same there, and so named
 
-    def _coordinates(self, robot: Robot) -> Coordinates:
-        return Coordinates.of_links(robot)
+    @classmethod
+    def coordinates_of(cls, robot: Robot) -> Selection:
+        """The coordinates that references of the controller of a robot are of."""
+        return robot.coordinates.links
 
     def law(self, t: Any, q: Any, qd: Any, memory: Any, wanted: Wanted) -> Any:
         """See above."""

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from neuler.control.controller import Controller, Wanted
-from neuler.control.coordinates import Coordinates, gains
+from neuler.control.coordinates import gains
 from neuler.control.elastic import Sides
 from neuler.functions.function import function
 from neuler.robot import Robot
+from neuler.robot.coordinates import Selection
 
 
 class ElasticPD(Controller):
@@ -46,8 +47,10 @@ class ElasticPD(Controller):
     def _refuse(self, robot: Robot) -> None:
         Sides.of(robot, self.name)
 
-    def _coordinates(self, robot: Robot) -> Coordinates:
-        return Coordinates.of_links(robot)
+    @classmethod
+    def coordinates_of(cls, robot: Robot) -> Selection:
+        """The coordinates that references of the controller of a robot are of."""
+        return robot.coordinates.links
 
     def _holding(self, q: Any) -> Any:
         """theta_d and g(q_d)."""

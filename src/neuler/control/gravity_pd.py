@@ -39,5 +39,5 @@ class GravityPD(Controller):
     def law(self, t: Any, q: Any, qd: Any, memory: Any, wanted: Wanted) -> Any:
         """See above."""
         own = self.coordinates
-        error = own.way(q[own.places], wanted.q)
+        error = own.difference(q[own.places], wanted.q)
         return own.tau(q, self.robot.gravity_force(q) + self.kp * error + self.kd * (wanted.qd - qd))

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.control.controller import Array, Controller, Wanted
-from neuler.control.coordinates import undriven
 from neuler.errors import InputError, NeulerError, RobotError
 from neuler.extras import install
 from neuler.inputs import real, told, vector
 from neuler.robot import Robot
+from neuler.robot.coordinates import undriven
 from neuler.solve.equilibrium import settling
 
 _BALANCED = 1e-6
@@ -86,7 +86,7 @@ class LQR(Controller):
     def law(self, t: Any, q: Any, qd: Any, memory: Any, wanted: Wanted) -> Any:
         """See above."""
         own = self.coordinates
-        state = np.concatenate([own.way(self.q0[own.places], q[own.places]), qd])
+        state = np.concatenate([own.difference(self.q0[own.places], q[own.places]), qd])
         tau = np.array(self.tau0, dtype=object)
         tau[self.motors] = self.tau0[self.motors] - self.K @ state
         return tau
@@ -94,15 +94,12 @@ class LQR(Controller):
 
 def _of_tau(robot: Robot) -> list[str]:
     """The joint of every number of tau."""
-    if robot.loops:
-        return list(robot.mobility.active)
-    return [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
+    return [entry.name for entry in robot.coordinates.owners("tau")]
 
 
 def _states(robot: Robot) -> list[str]:
     """The joint of every velocity."""
-    every = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
-    return [every[k] for k in robot.mobility.choice.independent] if robot.loops else every
+    return [entry.name for entry in robot.coordinates.owners("qd")]
 
 
 def _matrix(what: str, name: str, value: Any, size: int) -> Array:

@@ -63,7 +63,7 @@ class SlotineLi(Controller):
     def sliding(self, q: Any, qd: Any, wanted: Wanted) -> tuple[Any, Any, Any]:
         """v, a = dv/dt and s."""
         own = self.coordinates
-        v = wanted.qd + self.lam * own.way(q[own.places], wanted.q)
+        v = wanted.qd + self.lam * own.difference(q[own.places], wanted.q)
         return v, wanted.qdd + self.lam * (wanted.qd - qd), v - qd
 
     def model(self, q: Any, v: Any, a: Any, s: Any, *parameters: Any) -> Any:

@@ -229,8 +229,7 @@ def _samples(robot: Robot) -> Samples | None:
         return None
     if not robot.loops and not robot.couplings:
         return sampled(robot)
-    every = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
-    return own_inertias(robot, [every[k] for k in robot.mobility.choice.independent])
+    return own_inertias(robot, [entry.name for entry in robot.coordinates.owners("qd")])
 
 
 def _tips(robot: Robot) -> Iterator[Finding]:

@@ -198,5 +198,5 @@ def _weights(robot: Robot) -> dict[str, float]:
     made = recipe(bare, "gravity_force")
     states = [bare.neutral(), *bare.random_configuration(rng, 4)]
     forces = [np.abs(evaluate(made, {"q": q})[0]) for q in states]
-    names = [joint.name for joint in bare.moving_joints for _ in range(joint.nv)]
+    names = [entry.name for entry in bare.coordinates.owners("qd")]
     return dict(zip(names, np.max(forces, axis=0).tolist(), strict=True))

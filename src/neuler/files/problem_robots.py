@@ -17,15 +17,14 @@ _FILE_OPTIONS = {"mimic": ("refuse", "couple", "independent"), "floating": ("fre
 """Options of robot files, and what they may be; ``values`` is a table beside them."""
 
 
-def read_robot(section: Section, known_only: bool = False) -> Robot:
+def read_robot(section: Section) -> Robot:
     """The robot of a table: ``file`` or ``name``, then changes.
 
     ``mimic``, ``floating``, ``missing``, ``values``: of the file's format. ``strict = true`` refuses a robot in which
     ``robot.check()`` finds errors. ``free_base``, ``gravity``, ``friction =
     false``, ``passive``, ``independent``; tables [[robot.payload]] (frame, mass, com, inertia), [[robot.spring]]
     (joint, stiffness, rest, role), [[robot.frame]] (name, link, at), [[robot.motor]] (the fields of ``Motor``),
-    [[robot.friction_law]] (joint, law, its numbers). A
-    payload that a controller does not know of is ``known = false``; ``known_only`` leaves it out.
+    [[robot.friction_law]] (joint, law, its numbers).
 
     >>> from neuler.files.problems import Problem
     >>> problem = Problem.of_text('[robot]\\nname = "two_link"\\ngravity = [0.0, 0.0, 0.0]\\nfree_base = true')
@@ -33,11 +32,30 @@ def read_robot(section: Section, known_only: bool = False) -> Robot:
     >>> robot.name, robot.nv, robot.gravity
     ('two_link', 8, (0.0, 0.0, 0.0))
     """
+    return read_robots(section)[0]
+
+
+def read_robots(section: Section) -> tuple[Robot, Robot]:
+    """The robot of a table, and as its controller knows it: without the payloads that are marked ``known = false``.
+
+    Without such payloads both are the same object, and share their compiled code.
+
+    >>> from neuler.files.problems import Problem
+    >>> text = '[robot]\\nname = "two_link"\\n[[robot.payload]]\\nframe = "link2"\\nmass = 0.5\\nknown = false'
+    >>> robot, model = read_robots(Problem.of_text(text).root.section("robot"))
+    >>> robot.links[2].mass - model.links[2].mass
+    0.5
+    """
     try:
-        found = changed(section, _loaded(section), known_only)
+        loaded = _loaded(section)
+        robot = changed(section, loaded)
+        payloads = section.table.get("payload", [])  # checked above
+        hidden = any(each.get("known") is False for each in (payloads if isinstance(payloads, list) else [payloads]))
+        model = changed(section, loaded, known_only=True) if hidden else robot
         if section.flag("strict"):
-            refuse_errors(found)
-        return found
+            refuse_errors(robot)
+            refuse_errors(model)
+        return robot, model
     except NeulerError as error:
         if isinstance(error, FormatError):
             raise

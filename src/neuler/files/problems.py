@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from neuler.errors import FormatError
 from neuler.formats.source import clip, file_chunks, label_of
 from neuler.naming import hint, listed
+from neuler.robot.value import kept
 
 Array = NDArray[np.float64]
 Default = TypeVar("Default")
@@ -85,13 +86,10 @@ class Problem:
         return cls(label, folder, table, _lines(text))
 
     @property
+    @kept
     def root(self) -> Section:
         """The table that holds all others; always the same, so that it knows what was asked."""
-        held = self.__dict__
-        if "_root" not in held:
-            held["_root"] = Section(self, (), self.table)
-        found: Section = held["_root"]
-        return found
+        return Section(self, (), self.table)
 
     def done(self) -> None:
         """Refuse what nobody asked for."""

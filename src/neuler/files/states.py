@@ -18,7 +18,6 @@ from neuler.kernels import Kernel
 from neuler.robot import Robot
 from neuler.robot.configuration import length_instead_of_one, no_rotation, quaternions
 from neuler.robot.parallel import PLATFORM
-from neuler.robot.velocities import held, named_velocities
 from neuler.tolerances import OPEN
 
 Array = NDArray[np.float64]
@@ -56,7 +55,7 @@ class Closing:
 
     def _active(self, q: Array) -> Array:
         """What is independent, of positions q: a part of a ball is not turned from there."""
-        parts = [held(self.robot.moving_joints, name) for name in self.joints]
+        parts = [self.robot.coordinates.position(name) for name in self.joints]
         return np.concatenate(
             [q[..., one.places] if one.places else np.zeros((*q.shape[:-1], 1)) for one in parts], axis=-1
         )
@@ -79,11 +78,11 @@ def closings(kernel: Kernel) -> list[Closing]:
 
 def _sorted(robot: Robot, names: Sequence[str]) -> tuple[str, ...]:
     """In the order of the joints."""
-    return tuple(sorted(names, key=lambda name: named_velocities(robot.moving_joints, name)))
+    return tuple(sorted(names, key=lambda name: robot.coordinates.numbers(name)))
 
 
 def _places(robot: Robot, names: Sequence[str]) -> tuple[int, ...]:
-    return tuple(place for name in names for place in held(robot.moving_joints, name).places)
+    return tuple(place for name in names for place in robot.coordinates.position(name).places)
 
 
 def ready(kernel: Kernel, arrays: Sequence[Array], where: Where, closing: Closing | None = None) -> list[Array]:

@@ -1,20 +1,21 @@
-"""A traced function at many points, each a linear map of the variables: values, and derivatives as sparse operators.
+"""Blocks: compiled functions at many points, their inputs linear in the variables; programmes are made of them.
 
-z_i = L_i x + l_i are the numbers that the function takes at point i: derivatives of splines, durations, slacks. With
-z linear in x the chain rule, Barman (4.15), is a constant matrix from the function's own derivatives at all points to
-the entries of the programme's:
+z_i = L_i x + l_i are the numbers that a function takes at point i: derivatives of splines, durations. With z
+linear in x the chain rule, Barman (4.15), is a constant matrix from the function's own derivatives at all points to the
+entries of the programme's:
 
 dg/dx = (dg/dz) L,    d2(w g)/dx2 = L^T (d2(w g)/dz2) L
 
-Each evaluation is one call of a compiled kernel for all points and one product with a sparse matrix.
+Each evaluation is one call of a compiled kernel for all points and one product with a sparse matrix. A point is what
+the inputs say: one time of a motion, two of them (periodicity, joined phases), or all. A row over all points is a
+:class:`Total` of a block's values.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,182 +24,214 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuler.errors import InputError
-from neuler.functions.derivatives import Bends, Slopes
+from neuler.functions.derivatives import Derivatives, derivatives
 from neuler.functions.function import Function
-from neuler.optimize.programme import Array
+from neuler.optimize.elimination import Elimination
+from neuler.optimize.programme import Array, Places
 
 Integers = NDArray[np.intp]
+MOST_PLACES = 20_000_000
+"""Places of a matrix up to which a table of all of them is made: quicker than sorting."""
 
 
-LARGE = 20_000
-"""Operations times inputs up to which derivatives are written out as matrices, which run faster and compile longer."""
+@dataclass(frozen=True, eq=False)
+class Total:
+    """A row over all points: lower <= sum of ``weights`` (points, rows) times values + coefficients . x <= upper."""
+
+    weights: Array
+    lower: float
+    upper: float
+    coefficients: Mapping[int, float] = field(default_factory=dict)
+    """By variable."""
+    name: str = ""
 
 
-class Derived:
-    """A function with one flat output, and the entries of its derivatives with respect to some inputs."""
-
-    def __init__(self, function: Function, wrt: Sequence[str]) -> None:
-        self.function, self.wrt = function, tuple(wrt)
-        self.rows = function.outputs[0].size
-        sizes = {operand.name: operand.size for operand in function.inputs}
-        self.widths = [sizes[name] for name in wrt]
-        self.width = sum(self.widths)
-        self.known = [operand.name for operand in function.inputs if operand.name not in wrt]
-        cost = function.operations
-        self.large = (cost.mul + cost.add + cost.div + cost.trig) * self.width > LARGE
-
-    @cached_property
-    def slope(self) -> Callable[..., Array]:
-        """Entries of the Jacobian, (points, entries)."""
-        return Slopes(self.function, self.wrt) if self.large else self.function.jacobian(list(self.wrt), sparse=True)
-
-    @cached_property
-    def slope_at(self) -> tuple[Integers, Integers]:
-        """Rows and columns of these."""
-        return _structure(self.slope)
-
-    @cached_property
-    def bend(self) -> Callable[..., Array] | None:
-        """Entries of the lower triangle of second derivatives, summed with weights; none of a linear function."""
-        if self.large:
-            found = Bends(self.function, self.wrt)
-            return found if len(found.rows) else None
-        try:
-            return self.function.hessian(list(self.wrt), sparse="lower")
-        except InputError:  # linear
-            return None
-
-    @cached_property
-    def bend_at(self) -> tuple[Integers, Integers]:
-        """Rows and columns of these."""
-        return _structure(self.bend)
-
-    def compiled(self) -> None:
-        """Make the machine code of all of them now, at a point that does not matter."""
-        inputs = {operand.name: np.ones((1, *operand.shape)) for operand in self.function.inputs}
-        with np.errstate(all="ignore"):
-            self.function(**inputs)
-            self.slope(**inputs)
-            if self.bend is not None:
-                self.bend(**inputs, weights=np.ones((1, self.rows)))
-
-    def inputs(self, z: Array, known: Mapping[str, Array]) -> dict[str, Array]:
-        """Arrays by name, of z (points, width)."""
-        shapes = {operand.name: operand.shape for operand in self.function.inputs}
-        found = dict(known)
-        at = 0
-        for name, size in zip(self.wrt, self.widths, strict=True):
-            part = z[:, at : at + size]
-            found[name] = part if len(shapes[name]) == 1 else part[:, 0]
-            at += size
-        return found
-
-
-KEPT = 32
-"""Functions of plans that are kept, with their derivatives: plans that differ in numbers alone share them."""
-_kept: OrderedDict[tuple[str, tuple[str, ...]], Derived] = OrderedDict()
-_lock = threading.Lock()
-
-
-def derived(function: Function, wrt: Sequence[str]) -> Derived:
-    """The function and its derivatives; of one with the same operations, those that are there."""
-    key = function._listing.digest, tuple(wrt)
-    with _lock:
-        found = _kept.setdefault(key, Derived(function, wrt))
-        _kept.move_to_end(key)
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
-    return found
-
-
-def _structure(entries: Any) -> tuple[Integers, Integers]:
-    if entries is None:
-        return (np.zeros(0, dtype=np.intp),) * 2
-    if isinstance(entries, Function):
-        (axes,) = entries.structure.values()
-        rows, columns = (np.asarray(axis, dtype=np.intp) for axis in axes)
-        return rows, columns
-    return entries.rows, entries.columns
-
-
-@dataclass(eq=False)
-class Pointwise:
-    """A derived function at points; its rows bounded, its values weighted in the objective, or both.
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A function at points; its rows bounded, its values weighted in the objective, or both.
 
     ``lower`` and ``upper`` are (points, rows), infinite where there is no bound; ``weights`` alike, zero where a value
-    is not part of the objective. ``scale`` (rows) divides rows and their bounds.
+    is not part of the objective. ``scale`` (rows) divides rows and their bounds. ``totals`` are rows over all points.
+    :meth:`of` makes one from a function and a matrix for each of its inputs.
     """
 
-    derived: Derived
-    L: Any
-    l: Array
-    known: Mapping[str, Array]
+    derivatives: Derivatives
+    map: Any
+    """L: sparse, (points times width, n), point by point the inputs one behind the other."""
+    offset: Array
+    """l, (points times width)."""
+    constants: Mapping[str, Array]
+    """Inputs that do not depend on the variables, (points, ...)."""
     lower: Array
     upper: Array
     weights: Array
     scale: Array
-    tag: Any = None
-    """What it is for."""
+    totals: tuple[Total, ...] = ()
+    name: str = ""
+    label: Any = None
+    """Whatever its maker wants to find it by."""
+
+    @classmethod
+    def of(
+        cls,
+        function: Function,
+        maps: Mapping[str, Any],
+        points: int,
+        *,
+        lower: Any = -np.inf,
+        upper: Any = np.inf,
+        weights: Any = 0.0,
+        scale: Any = 1.0,
+        offsets: Mapping[str, Array] | None = None,
+        constants: Mapping[str, Array] | None = None,
+        totals: Sequence[Total] = (),
+        name: str = "",
+    ) -> Block:
+        """A function of one flat output at ``points``.
+
+        ``maps``: by input, a sparse matrix (points times its size, n) that gives its numbers at all points by the
+        variables; ``offsets``: what is added, (points, size). ``constants``: inputs that do not depend on variables,
+        (points, ...). Bounds, weights and scales broadcast to (points, rows), or (rows).
+
+        >>> import neuler
+        >>> f = neuler.function(lambda x: [x[0] * x[1]], {"x": 2})
+        >>> block = Block.of(f, {"x": sparse.eye(4)}, 2, upper=1.0)
+        >>> block.values(block.inputs(np.array([1.0, 2.0, 3.0, 4.0]))).tolist()
+        [[2.0], [12.0]]
+        """
+        _check(function, maps, points, constants or {})
+        wrt = [operand.name for operand in function.inputs if operand.name in maps]
+        found = derivatives(function, wrt, points)
+        order = np.concatenate(
+            [
+                first + np.arange(points)[:, None] * size + np.arange(size)
+                for first, size in zip(np.cumsum([0, *(points * k for k in found.widths)]), found.widths, strict=False)
+            ],
+            axis=1,
+        ).ravel()  # from input by input to point by point
+        L = sparse.vstack([sparse.csr_matrix(maps[each]) for each in wrt]).tocsr()[order]
+        more = [(offsets or {}).get(each, 0.0) for each in wrt]
+        l = [np.broadcast_to(x, (points, k)) for x, k in zip(more, found.widths, strict=True)]
+        shape = (points, found.rows)
+        low, high, weight = (np.broadcast_to(np.asarray(x, float), shape).copy() for x in (lower, upper, weights))
+        size = np.broadcast_to(np.asarray(scale, float), (found.rows,)).copy()
+        offset = np.concatenate(l, axis=1).ravel().astype(float)
+        return cls(
+            found, L, offset, dict(constants or {}), low, high, weight, size, tuple(totals), name or function.name
+        )
 
     def __post_init__(self) -> None:
-        self.points = len(self.lower)
-        self.kept = np.isfinite(self.lower) | np.isfinite(self.upper)
-        self.row_scale = np.broadcast_to(1.0 / self.scale, self.lower.shape)[self.kept]
-        self.weighted = bool(np.any(self.weights))
+        for what, value in (("lower", self.lower), ("upper", self.upper), ("weights", self.weights)):
+            if value.shape != self.lower.shape or np.isnan(value).any():
+                raise InputError(
+                    f"block {self.name!r}: {what} must be numbers of shape {self.lower.shape} (points, rows), got "
+                    f"shape {value.shape}{' with NaN' if np.isnan(value).any() else ''}"
+                )
 
     @property
+    def points(self) -> int:
+        """At how many points the function is evaluated."""
+        return len(self.lower)
+
+    @cached_property
+    def bounded(self) -> NDArray[np.bool_]:
+        """Which values are rows of the programme, (points, rows)."""
+        return np.isfinite(self.lower) | np.isfinite(self.upper)
+
+    @cached_property
+    def row_scale(self) -> Array:
+        """What its rows are multiplied by."""
+        return np.broadcast_to(1.0 / self.scale, self.lower.shape)[self.bounded]
+
+    @cached_property
+    def weighted(self) -> bool:
+        """Whether it has a part in the objective."""
+        return bool(np.any(self.weights))
+
+    @cached_property
     def count(self) -> int:
-        """Rows of the programme."""
-        return int(self.kept.sum())
+        """Rows of the programme at points, without totals."""
+        return int(self.bounded.sum())
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        """Of its rows, scaled."""
-        return self.lower[self.kept] * self.row_scale, self.upper[self.kept] * self.row_scale
+        """Of its rows, scaled, then of its totals."""
+        sides = [side[self.bounded] * self.row_scale for side in (self.lower, self.upper)]
+        low, high = [total.lower for total in self.totals], [total.upper for total in self.totals]
+        return np.concatenate([sides[0], low]), np.concatenate([sides[1], high])
+
+    def eliminated(self, elimination: Elimination) -> Block:
+        """The same block of the variables y that are left, x = Z y + c."""
+        Z, c = elimination.Z, elimination.c
+        totals = []
+        for total in self.totals:
+            row = sparse.csr_matrix(
+                (list(total.coefficients.values()), ([0] * len(total.coefficients), list(total.coefficients))),
+                shape=(1, len(c)),
+            )
+            left = (row @ Z).tocoo()
+            shift = float((row @ c)[0])
+            kept = dict(zip(map(int, left.col), map(float, left.data), strict=True))
+            totals.append(replace(total, coefficients=kept, lower=total.lower - shift, upper=total.upper - shift))
+        offset = np.asarray(self.map @ c) + self.offset
+        return replace(self, map=(self.map @ Z).tocsr(), offset=offset, totals=tuple(totals))
 
     def inputs(self, x: Array) -> dict[str, Array]:
         """What the function takes at every point."""
-        z = (self.L @ x + self.l).reshape(self.points, self.derived.width)
-        return self.derived.inputs(z, self.known)
+        z = (self.map @ x + self.offset).reshape(self.points, self.derivatives.width)
+        return self.derivatives.inputs(z, self.constants)
 
     def values(self, inputs: Mapping[str, Array]) -> Array:
         """Of the function, (points, rows)."""
-        return np.asarray(self.derived.function(**inputs))
+        return np.asarray(self.derivatives.function(**inputs))
 
-    # ---- operators --------------------------------------------------------------------------------------------
+    # ---- constant matrices from the function's derivatives to the programme's -----------------------------------
 
-    def slopes(self) -> tuple[Integers, Integers, Integers, Array]:
-        """Of the rows: row, column, entry among all the function's slopes, and coefficient."""
-        rows, columns = self.derived.slope_at
-        numbers = np.full(self.kept.shape, -1, dtype=np.intp)
-        numbers[self.kept] = np.arange(self.count)
+    def jacobian_terms(self) -> tuple[Integers, Integers, Integers, Array]:
+        """Of its rows and totals: row, column, number among all entries of the function's Jacobian, and coefficient."""
+        rows, columns = self.derivatives.jacobian.places
+        numbers = np.full(self.bounded.shape, -1, dtype=np.intp)
+        numbers[self.bounded] = np.arange(self.count)
         row = numbers[:, rows].ravel()
         chosen = np.flatnonzero(row >= 0)
-        entry, column, value = _pulled(self.L, self._local(columns)[chosen])
+        entry, column, value = _pulled(self.map, self._local(columns)[chosen])
         row = row[chosen][entry]
-        return row, column, chosen[entry], value * self.row_scale[row]
+        parts = [(row, column, chosen[entry], value * self.row_scale[row])]
+        for k, total in enumerate(self.totals):
+            source, column, value = self._weighted(total.weights)
+            parts.append((np.full(len(source), self.count + k, dtype=np.intp), column, source, value))
+        found = [np.concatenate(each) for each in zip(*parts, strict=True)]
+        return found[0], found[1], found[2], found[3]
 
     def gradient_operator(self, n: int) -> Any:
-        """From all slopes to the gradient of the weighted sum."""
-        rows, columns = self.derived.slope_at
-        weight = self.weights[:, rows].ravel()
-        chosen = np.flatnonzero(weight)
-        entry, column, value = _pulled(self.L, self._local(columns)[chosen])
-        source = chosen[entry]
-        return sparse.csr_matrix((value * weight[source], (column, source)), shape=(n, self.points * len(rows)))
+        """From all entries of the function's Jacobian to the gradient of the weighted sum."""
+        source, column, value = self._weighted(self.weights)
+        entries = self.points * len(self.derivatives.jacobian.places[0])
+        return sparse.csr_matrix((value, (column, source)), shape=(n, entries))
 
-    def bends(self) -> tuple[Integers, Integers, Integers, Array]:
-        """Of the Hessian's lower triangle: row, column, entry among all the function's second derivatives, and factor.
+    def _weighted(self, weights: Array) -> tuple[Integers, Integers, Array]:
+        """Of the gradient of a weighted sum: entries, columns, coefficients."""
+        rows, columns = self.derivatives.jacobian.places
+        weight = weights[:, rows].ravel()
+        chosen = np.flatnonzero(weight)
+        entry, column, value = _pulled(self.map, self._local(columns)[chosen])
+        source = chosen[entry]
+        return source, column, value * weight[source]
+
+    def hessian_terms(self) -> tuple[Integers, Integers, Integers, Array]:
+        """Of the lower triangle: row, column, number among all entries of the function's Hessian, and coefficient.
 
         An entry h of z_j, z_k stands for h (u v^T + v u^T), u and v being rows j and k of L, or h u u^T where j = k.
         """
-        j, k = self.derived.bend_at
-        felt = (self.kept | (self.weights != 0.0)).any(axis=1)
-        every = np.repeat(felt, len(j))
-        chosen = np.flatnonzero(every)
-        entry, first, value = _pulled(self.L, self._local(j)[chosen])
+        assert self.derivatives.hessian is not None
+        j, k = self.derivatives.hessian.places
+        used = (self.bounded | (self.weights != 0.0)).any(axis=1)
+        for total in self.totals:
+            used = used | (total.weights != 0.0).any(axis=1)
+        chosen = np.flatnonzero(np.repeat(used, len(j)))
+        entry, first, value = _pulled(self.map, self._local(j)[chosen])
         source = chosen[entry]
-        entry, second, more = _pulled(self.L, self._local(k)[source])
+        entry, second, more = _pulled(self.map, self._local(k)[source])
         source, first, value = source[entry], first[entry], value[entry] * more
         diagonal = np.tile(j == k, self.points)[source]
         inside = ~diagonal | (first >= second)  # h u u^T is symmetric by itself: its upper triangle is left away
@@ -209,8 +242,31 @@ class Pointwise:
 
     def _local(self, columns: Integers) -> Integers:
         """Rows of L for entries in these columns of z, at all points."""
-        points = np.arange(self.points, dtype=np.intp)[:, None] * self.derived.width
+        points = np.arange(self.points, dtype=np.intp)[:, None] * self.derivatives.width
         return (points + columns).ravel()
+
+
+def _check(function: Function, maps: Mapping[str, Any], points: int, constants: Mapping[str, Array]) -> None:
+    """Refuse maps that do not fit the function."""
+    called = f"block of {function.name!r}"
+    if len(function.outputs) != 1 or len(function.outputs[0].shape) != 1:
+        raise InputError(f"{called}: the function must give one flat array of rows, a list of numbers")
+    known = {operand.name: operand.size for operand in function.inputs}
+    for name in (*maps, *constants):
+        if name not in known:
+            raise InputError(f"{called}: there is no input {name!r}; its inputs are {', '.join(known)}")
+    if not maps:
+        raise InputError(f"{called}: maps are needed: by input, a matrix from the variables to its numbers")
+    widths = {each.shape[1] for each in maps.values()}
+    if len(widths) > 1:
+        raise InputError(f"{called}: all maps must have as many columns as there are variables, got {sorted(widths)}")
+    for name, size in known.items():
+        if name in maps and maps[name].shape[0] != points * size:
+            raise InputError(
+                f"{called}: the map of {name!r} must have {points} x {size} rows, got {maps[name].shape[0]}"
+            )
+        if name not in maps and name not in constants:
+            raise InputError(f"{called}: input {name!r} has neither a map nor a constant")
 
 
 def _pulled(L: Any, rows: Integers) -> tuple[Integers, Integers, Array]:
@@ -221,3 +277,205 @@ def _pulled(L: Any, rows: Integers) -> tuple[Integers, Integers, Array]:
     within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
     at = np.repeat(starts, counts) + within
     return place, L.indices[at].astype(np.intp), L.data[at]
+
+
+class BlockProgramme:
+    """min cost . x + weighted values of blocks, subject to their rows and to linear rows; a ``Programme``.
+
+    Rows are those of the blocks, each with its totals, one after the other, then A x. ``seconds`` counts the time spent
+    in functions; ``offset`` is a constant part of the objective.
+    """
+
+    def __init__(
+        self,
+        cost: Array,
+        blocks: Sequence[Block],
+        bounds: tuple[Array, Array],
+        linear: tuple[Any, Array, Array] | None = None,
+        start: Array | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        self.n = len(cost)
+        self.cost, self.blocks, self.offset = cost, tuple(blocks), offset
+        self.lower, self.upper = bounds
+        none = sparse.csr_matrix((0, self.n)), np.zeros(0), np.zeros(0)
+        self.A, low, high = none if linear is None else linear
+        self.start = np.zeros(self.n) if start is None else start
+        sides = [block.bounds for block in blocks]
+        self.row_lower = np.concatenate([*(side[0] for side in sides), low])
+        self.row_upper = np.concatenate([*(side[1] for side in sides), high])
+        self.m = len(self.row_lower)
+        self.seconds = 0.0
+        self._jacobian_operators()
+        self._hessian_operators()
+        self._x: Array | None = None
+
+    def _jacobian_operators(self) -> None:
+        """Constant matrices from the functions' Jacobians to the entries of the programme's and to the gradient."""
+        rows, columns, constants = [], [], []
+        parts = []
+        first = 0
+        for block in self.blocks:
+            row, column, source, value = block.jacobian_terms()
+            rows.append(row + first)
+            columns.append(column)
+            parts.append((source, value, block.points * len(block.derivatives.jacobian.places[0])))
+            first += block.count
+            for total in block.totals:
+                constants += [(first, k, x) for k, x in total.coefficients.items()]
+                first += 1
+        last = self.A.tocoo()
+        rows.append(
+            np.concatenate([last.row.astype(np.intp) + first, [int(k) for k, _, _ in constants]]).astype(np.intp)
+        )
+        columns.append(np.concatenate([last.col.astype(np.intp), [int(k) for _, k, _ in constants]]).astype(np.intp))
+        data = np.concatenate([last.data, [x for _, _, x in constants]])
+        self.jacobian_at, targets = _places(rows, columns, self.n)
+        size = len(self.jacobian_at[0])
+        self._to_jacobian = [
+            sparse.csr_matrix((value, (target, source)), shape=(size, width))
+            for target, (source, value, width) in zip(targets, parts, strict=False)
+        ]
+        self._constant = np.bincount(targets[-1], weights=data, minlength=size).astype(float)
+        self._to_gradient = [block.gradient_operator(self.n) if block.weighted else None for block in self.blocks]
+        self._totals = [
+            [np.bincount(list(t.coefficients), list(t.coefficients.values()), self.n) for t in block.totals]
+            for block in self.blocks
+        ]
+
+    def _hessian_operators(self) -> None:
+        """Constant matrices from the functions' Hessians to the entries of the programme's."""
+        bent = [block for block in self.blocks if block.derivatives.hessian is not None]
+        found = [block.hessian_terms() for block in bent]
+        self.hessian_at, targets = _places([x[0] for x in found], [x[1] for x in found], self.n)
+        size = len(self.hessian_at[0])
+        made = {}
+        for block, target, (_, _, source, value) in zip(bent, targets, found, strict=True):
+            assert block.derivatives.hessian is not None
+            width = block.points * len(block.derivatives.hessian.places[0])
+            made[id(block)] = sparse.csr_matrix((value, (target, source)), shape=(size, width))
+        self._to_hessian = [made.get(id(block)) for block in self.blocks]
+
+    # ---- functions --------------------------------------------------------------------------------------------
+
+    def _at(self, x: Array) -> None:
+        """Inputs and values of all blocks, kept until x changes."""
+        if self._x is not None and np.array_equal(self._x, x):
+            return
+        self._inputs = [block.inputs(x) for block in self.blocks]
+        self._values = [block.values(inputs) for block, inputs in zip(self.blocks, self._inputs, strict=True)]
+        self._entries: list[Array] | None = None
+        self._x = np.array(x)
+
+    def _entries_at(self, x: Array) -> list[Array]:
+        """Entries of the functions' Jacobians, flat."""
+        self._at(x)
+        if self._entries is None:
+            self._entries = [
+                np.asarray(block.derivatives.jacobian(**inputs)).reshape(-1)
+                for block, inputs in zip(self.blocks, self._inputs, strict=True)
+            ]
+        return self._entries
+
+    def objective(self, x: Array) -> float:
+        """f(x)."""
+        begin = time.perf_counter()
+        self._at(x)
+        total = float(self.cost @ x) + self.offset
+        for block, values in zip(self.blocks, self._values, strict=True):
+            if block.weighted:
+                total += float(np.vdot(block.weights, values))
+        self.seconds += time.perf_counter() - begin
+        return total
+
+    def gradient(self, x: Array) -> Array:
+        """df/dx, (n)."""
+        begin = time.perf_counter()
+        found = self.cost.copy()
+        for operator, entries in zip(self._to_gradient, self._entries_at(x), strict=True):
+            if operator is not None:
+                found += operator @ entries
+        self.seconds += time.perf_counter() - begin
+        return found
+
+    def rows(self, x: Array) -> Array:
+        """g(x), (m)."""
+        begin = time.perf_counter()
+        self._at(x)
+        parts: list[Array] = []
+        for block, values, linear in zip(self.blocks, self._values, self._totals, strict=True):
+            parts.append(values[block.bounded] * block.row_scale)
+            if block.totals:
+                sums = [
+                    np.vdot(total.weights, values) + row @ x for total, row in zip(block.totals, linear, strict=True)
+                ]
+                parts.append(np.array(sums))
+        found = np.concatenate([*parts, self.A @ x])
+        self.seconds += time.perf_counter() - begin
+        return found
+
+    def jacobian(self, x: Array) -> Array:
+        """Entries of dg/dx at ``jacobian_at``."""
+        begin = time.perf_counter()
+        found = self._constant.copy()
+        for operator, entries in zip(self._to_jacobian, self._entries_at(x), strict=True):
+            found += operator @ entries
+        self.seconds += time.perf_counter() - begin
+        return found
+
+    def hessian(self, x: Array, weight: float, multipliers: Array) -> Array:
+        """Entries of the second derivatives of weight f + multipliers . g at ``hessian_at``."""
+        begin = time.perf_counter()
+        self._at(x)
+        found = np.zeros(len(self.hessian_at[0]))
+        first = 0
+        for block, operator, inputs in zip(self.blocks, self._to_hessian, self._inputs, strict=True):
+            last = first + block.count
+            if operator is not None and block.derivatives.hessian is not None:
+                weights = weight * block.weights
+                weights[block.bounded] += multipliers[first:last] * block.row_scale
+                for k, total in enumerate(block.totals):
+                    weights += multipliers[last + k] * total.weights
+                entries = np.asarray(block.derivatives.hessian(**inputs, weights=weights))
+                found += operator @ entries.reshape(-1)
+            first = last + len(block.totals)
+        self.seconds += time.perf_counter() - begin
+        return found
+
+    def multipliers_of(self, multipliers: Array) -> tuple[list[Array], Array]:
+        """Of the rows of every block, (points, rows), zero where there is none; and those of totals and linear rows."""
+        found, rest, first = [], [], 0
+        for block in self.blocks:
+            part = np.zeros(block.bounded.shape)
+            part[block.bounded] = multipliers[first : first + block.count]
+            first += block.count
+            rest.append(multipliers[first : first + len(block.totals)])
+            first += len(block.totals)
+            found.append(part)
+        return found, np.concatenate([*rest, multipliers[first:]])
+
+    def with_multipliers(self, parts: Sequence[Array], rest: Array) -> Array:
+        """Multipliers of all rows from those of blocks, (points, rows), and the rest: :meth:`multipliers_of` undone."""
+        found, first = [], 0
+        for block, part in zip(self.blocks, parts, strict=True):
+            found += [part[block.bounded], rest[first : first + len(block.totals)]]
+            first += len(block.totals)
+        return np.concatenate([*found, rest[first:]])
+
+
+def _places(rows: Sequence[Integers], columns: Sequence[Integers], n: int) -> tuple[Places, list[Integers]]:
+    """All places once, row by row, and for every part the numbers of its places."""
+    if not rows:
+        none = np.zeros(0, dtype=np.intp)
+        return (none, none), []
+    keys = [row * n + column for row, column in zip(rows, columns, strict=True)]
+    size = 1 + max((int(key.max()) for key in keys if key.size), default=-1)
+    if size > MOST_PLACES:
+        every, number = np.unique(np.concatenate(keys), return_inverse=True)
+        edges = np.cumsum([len(key) for key in keys])[:-1]
+        return (every // n, every % n), [part.astype(np.intp) for part in np.split(number, edges)]
+    taken = np.zeros(size, dtype=bool)  # a table of all places is quicker than sorting
+    for key in keys:
+        taken[key] = True
+    every, place = np.flatnonzero(taken), np.cumsum(taken) - 1
+    return (every // n, every % n), [place[key] for key in keys]

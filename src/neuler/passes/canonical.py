@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from neuler.algebra.turns import Angle
 from neuler.passes.tree import Body, Drive, Series, Tree
 from neuler.robot import Joint, Robot, Transform
+from neuler.robot.coordinates import slices
 
 Array = NDArray[np.float64]
 
@@ -68,13 +69,10 @@ class _Chooser:
     def tree(self) -> Tree:
         robot = self.robot
         bodies = [self._base()]
-        velocities = positions = 0
-        for number in range(1, len(robot.links)):
-            joint = self.joint(number)
+        for number, (joint, q, v) in enumerate(slices(robot.joints), start=1):
             body = self._body(number) if joint.type.has_axis or not joint.moves else self._seated(number)
             if joint.moves:
-                body = dataclasses.replace(body, coordinate=velocities, position=positions, drive=Drive.of(joint))
-            velocities, positions = velocities + joint.nv, positions + joint.nq
+                body = dataclasses.replace(body, coordinate=v.start, position=q.start, drive=Drive.of(joint))
             bodies.append(body)
         bodies = _in_series(bodies)
         frames: dict[str, tuple[int, Transform]] = {}

@@ -92,7 +92,7 @@ def _pinocchio_reads(pin: Any, robot: Robot, urdf: str) -> Any | None:
             continue
         model.gravity.linear = np.array(robot.gravity)
         armature = np.zeros(model.nv)
-        armature[layout.order] = [joint.rotor_inertia for joint in robot.moving_joints for _ in range(joint.nv)]
+        armature[layout.order] = [entry.joint.rotor_inertia for entry in robot.coordinates.owners("qd")]
         model.armature = armature
         return model
     return None

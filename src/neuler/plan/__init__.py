@@ -11,13 +11,14 @@ True
 
 from neuler import optimize as _optimize  # noqa: F401  (says what to install where SciPy is missing)
 from neuler.plan.clearance import Ball, Box, Capsule, HalfSpace, Sphere
-from neuler.plan.conditions import Boundary, Phase, Via
+from neuler.plan.conditions import Boundary, Via
 from neuler.plan.measures import (
     Limit,
     Measure,
     acceleration,
     clear_of,
     frame_position,
+    frame_velocity,
     jerk,
     joint_force,
     joint_moment,
@@ -32,7 +33,6 @@ from neuler.plan.measures import (
     velocity,
     within,
 )
-from neuler.plan.model import Payload
 from neuler.plan.objectives import (
     Objective,
     acceleration_effort,
@@ -43,20 +43,24 @@ from neuler.plan.objectives import (
     force_effort,
     integral,
     jerk_effort,
+    overall,
     peak,
     peak_joint_force,
     torque_rate_effort,
+    total,
 )
-from neuler.plan.planned import Planned
-from neuler.plan.planning import Plan
-from neuler.plan.relations import Mirror, Relation, exchanges, mirrors, repeats
+from neuler.plan.phase_robot import Payload
+from neuler.plan.phases import Phase
+from neuler.plan.plan import Plan
+from neuler.plan.planned import Planned, Violation
+from neuler.plan.relations import Relation, exchanges, mirrors, relate, repeats
 from neuler.timing import Path, TimedPath, scale_time, time_path
 
 __all__ = [
-    "Ball", "Boundary", "Box", "Capsule", "HalfSpace", "Limit", "Measure", "Mirror", "Objective", "Path", "Payload",
-    "Phase", "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "acceleration", "acceleration_effort",
-    "at_end", "clear_of", "duration", "effort", "energy", "exchanges", "force_effort", "frame_position", "integral",
-    "jerk", "jerk_effort", "joint_force", "joint_moment", "limit", "loop_position", "loop_velocity", "measure",
-    "mirrors", "peak", "peak_joint_force", "position", "power", "repeats", "scale_time", "time_path", "torque",
-    "torque_rate", "torque_rate_effort", "velocity", "within",
+    "Ball", "Boundary", "Box", "Capsule", "HalfSpace", "Limit", "Measure", "Objective", "Path", "Payload", "Phase",
+    "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation", "acceleration", "acceleration_effort", "at_end",
+    "clear_of", "duration", "effort", "energy", "exchanges", "force_effort", "frame_position", "frame_velocity",
+    "integral", "jerk", "jerk_effort", "joint_force", "joint_moment", "limit", "loop_position", "loop_velocity",
+    "measure", "mirrors", "overall", "peak", "peak_joint_force", "position", "power", "relate", "repeats", "scale_time",
+    "time_path", "torque", "torque_rate", "torque_rate_effort", "total", "velocity", "within",
 ]  # fmt: skip

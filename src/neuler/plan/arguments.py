@@ -1,4 +1,4 @@
-"""What a plan is given, looked at: each argument by itself, and limits against each other."""
+"""Arguments of a plan, checked one by one."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError, NeulerError
 from neuler.inputs import number, real, several, whole
 from neuler.optimize.programme import Array
-from neuler.plan.conditions import Boundary, Phase, Via
-from neuler.plan.measures import Limit, Measure, velocity
-from neuler.plan.model import Model, Payload
-from neuler.plan.relations import Mirror, Relation
-from neuler.plan.stage import Stage
+from neuler.plan.conditions import Boundary
+from neuler.plan.phase_robot import Payload, PhaseRobot
+from neuler.plan.relations import Relation
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
 
@@ -45,19 +42,19 @@ def payloads_of(payload: Any, robot: Robot) -> tuple[Payload, ...]:
     return found
 
 
-def knots_of(knots: Any) -> Any:
-    """ "uniform", "free", or breaks from 0 to 1."""
-    if isinstance(knots, str):
-        if knots not in ("uniform", "free"):
-            raise InputError(f"plan: knots must be 'uniform', 'free' or breaks from 0 to 1, got {knots!r}")
-        return knots
-    try:
-        breaks = np.asarray(knots, dtype=float)
-    except (TypeError, ValueError):
-        breaks = np.zeros(0)
-    good = breaks.ndim == 1 and len(breaks) > 1 and np.isfinite(breaks).all() and (np.diff(breaks) > 0.0).all()
-    if not good or breaks[0] != 0.0 or breaks[-1] != 1.0:
-        raise InputError(f"plan: knots must be 'uniform', 'free' or increasing breaks from 0 to 1, got {knots!r:.80}")
+def breaks_of(knots: Any) -> Array | None:
+    """Breaks from 0 to 1 between which profiles are polynomials; None where they are uniform."""
+    if isinstance(knots, str) and knots == "uniform":
+        return None
+    if isinstance(knots, str) and knots == "free":
+        raise InputError(
+            "plan: knots='free' is gone: it ended later than uniform knots. Take more control_points, or give breaks "
+            "where the torques jump"
+        )
+    breaks = real(knots)
+    good = breaks is not None and breaks.ndim == 1 and len(breaks) > 1 and bool((np.diff(breaks) > 0.0).all())
+    if breaks is None or not good or breaks[0] != 0.0 or breaks[-1] != 1.0:
+        raise InputError(f"plan: knots must be 'uniform' or increasing breaks from 0 to 1, got {knots!r:.80}")
     return breaks
 
 
@@ -70,18 +67,30 @@ def robot_of(robot: Any) -> Robot:
     return robot
 
 
-def smoothed(robot: Robot, width: Any, notes: list[str]) -> Robot:
-    """With friction that has derivatives."""
-    rough = any(
-        joint.coulomb or (joint.friction is not None and not joint.friction.width) for joint in robot.joints
-    ) or any(getattr(motor, "coulomb", 0.0) for motor in robot.motors)
+def phase_robot(
+    robot: Robot, reference: Array, payloads: tuple[Payload, ...], width: Any, notes: list[str]
+) -> PhaseRobot:
+    """A robot with friction that has derivatives; where it had none, a note says so."""
     size = number("plan: friction_width, a speed (rad/s, m/s),", width)
     if size <= 0.0:
         raise InputError(f"plan: friction_width must be above zero (rad/s, m/s), got {width!r}")
-    if not rough:
-        return robot
-    notes.append(f"Coulomb friction is rounded off below about {3 * size:g} rad/s (m/s): tanh(v / {size:g})")
-    return robot.with_smooth_friction(size)
+    if robot.is_smooth:
+        return PhaseRobot(robot, robot, reference, 0.0, payloads)
+    note = f"Coulomb friction is rounded off below about {3 * size:g} rad/s (m/s): tanh(v / {size:g})"
+    if note not in notes:
+        notes.append(note)
+    return PhaseRobot(robot.with_smooth_friction(size), robot, reference, size, payloads)
+
+
+def check_same_coordinates(robot: Robot, other: Robot, what: str) -> None:
+    """Refuse a robot of a phase whose coordinates are not those of the plan's."""
+    for name in ("q", "qd"):
+        mine, its = robot.coordinates.names(name), other.coordinates.names(name)
+        if mine != its:
+            raise InputError(
+                f"plan: {what}robot {other.name!r} must have the same coordinates as {robot.name!r}: {name} is "
+                f"{', '.join(mine[:8])}, its {name} is {', '.join(its[:8])}"
+            )
 
 
 def reference_of(robot: Robot, begin: Boundary, end: Boundary) -> Array:
@@ -95,15 +104,11 @@ def reference_of(robot: Robot, begin: Boundary, end: Boundary) -> Array:
     if len(known) == 1 or robot.loops or robot.nq == robot.nv:
         return known[0]
     found = known[0].copy()
-    at = 0
-    for joint in robot.moving_joints:
-        first = joint.type.quaternion
-        if first is not None:
-            places = slice(at + first, at + first + 4)
-            a, b = known[0][places], known[1][places]
+    for entry in robot.coordinates:
+        if entry.quaternion is not None:
+            a, b = known[0][entry.quaternion], known[1][entry.quaternion]
             middle = a + (b if a @ b >= 0.0 else -b)
-            found[places] = middle / np.linalg.norm(middle)
-        at += joint.nq
+            found[entry.quaternion] = middle / np.linalg.norm(middle)
     return found
 
 
@@ -114,7 +119,7 @@ def _position(robot: Robot, boundary: Boundary, what: str) -> Array | None:
     if array is None or array.ndim != 1 or not np.isfinite(array).all():
         return None
     neutral = np.asarray(robot.neutral(), dtype=float)
-    coordinates = Coordinates.of_links(robot)
+    coordinates = robot.coordinates.links
     if array.shape == neutral.shape:
         if robot.loops:
             gap = float(np.abs(np.asarray(robot.closure.ufunc(array)[0])).max())
@@ -142,18 +147,19 @@ def _position(robot: Robot, boundary: Boundary, what: str) -> Array | None:
     return found
 
 
-def degree_of(model: Model, degree: Any) -> int:
-    """Of the profiles."""
+def degree_of(robots: Sequence[PhaseRobot], degree: Any) -> int:
+    """The degree of the profiles: as asked for, or high enough for the robots of all phases."""
+    least = max(robot.degree for robot in robots)
     if degree is None:
-        return model.usual_degree
-    if isinstance(degree, bool) or not isinstance(degree, int | np.integer) or not model.degree <= degree <= 9:
-        why = ", as torques of elastic drives need the snap" if model.elastic else ""
-        raise InputError(f"plan: degree must be a whole number from {model.degree} to 9{why}, got {degree!r}")
+        return max(robot.usual_degree for robot in robots)
+    if isinstance(degree, bool) or not isinstance(degree, int | np.integer) or not least <= degree <= 9:
+        why = ", as torques of elastic drives need the snap" if any(robot.elastic for robot in robots) else ""
+        raise InputError(f"plan: degree must be a whole number from {least} to 9{why}, got {degree!r}")
     return int(degree)
 
 
 def grid_of(grid: Any, degree: int) -> int:
-    """Points in every span."""
+    """Grid points in every span between knots."""
     if grid is None:
         return 3 if degree <= 3 else 4
     if isinstance(grid, bool) or grid not in (2, 3, 4, 5):
@@ -162,113 +168,27 @@ def grid_of(grid: Any, degree: int) -> int:
 
 
 def count_of(count: Any, degree: int) -> int:
-    """Control points of a profile."""
+    """A number of control points that a profile can have."""
     return whole(f"plan: control_points (degree {degree})", count, degree + 1, MOST_POINTS)
 
 
-def points_of(count: Any, degree: int, knots: Any) -> int:
+def points_of(count: Any, degree: int, breaks: Array | None) -> int:
     """Control points of a profile: as many as asked for, as given breaks make, or 20."""
-    if isinstance(knots, str):
+    if breaks is None:
         return max(USUAL, degree + 1) if count is None else count_of(count, degree)
-    made = len(knots) - 1 + degree
+    made = len(breaks) - 1 + degree
     if count is not None and count_of(count, degree) != made:
         raise InputError(
-            f"plan: {len(knots)} breaks make {made} control points of degree {degree}, control_points={count!r} "
+            f"plan: {len(breaks)} breaks make {made} control points of degree {degree}, control_points={count!r} "
             "differs; leave it away"
         )
     return made
 
 
-def limits_of(limits: Any) -> list[Limit]:
-    """A list of limits."""
-    return several("plan: limits", limits, Limit, "plan.limit(measure, lower, upper)")
-
-
-def relations_of(relations: Any, model: Model, degree: int, phases: int) -> list[Relation | Mirror]:
+def relations_of(relations: Any, robot: PhaseRobot, degree: int, phases: int) -> list[Relation]:
     """Relations of profiles that are there."""
-    found = several("plan: relations", relations, (Relation, Mirror), "plan.repeats, plan.exchanges and plan.mirrors")
+    made_by = "plan.repeats, plan.exchanges, plan.mirrors and plan.relate"
+    found: list[Relation] = several("plan: relations", relations, Relation, made_by)
     for relation in found:
-        relation.check(model, degree, phases)
+        relation.check(robot, degree, phases)
     return found
-
-
-def own_limit(model: Model, measure: Measure, given: Sequence[Limit]) -> Limit | None:
-    """Limits of a robot's joints; where a side of a row is given for all times, that one holds instead."""
-    assert measure.of_robot is not None
-    assert measure.labels is not None
-    low, high = (side.copy() for side in measure.of_robot(model))
-    for limit in given:
-        if limit.measure is measure and limit.when == (0.0, 1.0):
-            below, above = limit.covers(measure.labels(model))
-            low[below], high[above] = -np.inf, np.inf
-    return Limit(measure, low, high) if np.isfinite(low).any() or np.isfinite(high).any() else None
-
-
-def check_limits(model: Model, limits: Sequence[Limit], what: str) -> None:
-    """Refuse bounds of one row that contradict each other."""
-    for measure in {limit.measure for limit in limits if limit.measure.labels is not None}:
-        assert measure.labels is not None
-        labels = measure.labels(model)
-        sides = [(limit, *limit.bounds(labels)) for limit in limits if limit.measure is measure]
-        for one, low, _ in sides:
-            for other, _, high in sides:
-                overlap = one.when[0] <= other.when[1] and other.when[0] <= one.when[1]
-                for row in map(int, np.flatnonzero(low > high)) if overlap else ():
-                    who = f" of {labels[row]}" if labels[row] else ""
-                    raise InputError(
-                        f"{what}limit of {measure.name}{who}: one limit asks for at least {low[row]:g}, another for at "
-                        f"most {high[row]:g}"
-                    )
-
-
-def phases_of(phases: Any, duration: Any, via: Sequence[Via], goal: Any, end: Boundary) -> list[Phase]:
-    """Phases as given; of one, split where a via point has no time."""
-    if phases is not None:
-        found = several("plan: phases", phases, Phase, "plan.Phase(...)")
-        if not found:
-            raise InputError("plan: phases are none; leave them away, or give one at least")
-        if duration is not None:
-            raise InputError("plan: with phases each has a duration of its own; leave the plan's away")
-        if via:
-            raise InputError("plan: with phases each has via points of its own; leave the plan's away")
-        if goal is not None and found[-1].end is not None:
-            raise InputError("plan: both goal and the end of the last phase are given; leave one away")
-        for number, phase in enumerate(found, start=1):
-            if any(isinstance(each, Via) and each.at is None for each in phase.via):
-                raise InputError(
-                    f"plan: phase {phase.name or number}: a via point within a phase needs its share, at=...; one "
-                    "without a time is the end of a phase of its own: Phase(end=...)"
-                )
-        if goal is not None:
-            found[-1] = Phase(**{**found[-1].__dict__, "end": end})
-        return found
-    via = several("plan: via points", via, Via, "plan.Via(...)")
-    timed = [each for each in via if each.at is not None]
-    free = [each for each in via if each.at is None]
-    if not free:
-        return [Phase(duration=duration, end=end, via=timed)]
-    if timed or duration is not None:
-        raise InputError(
-            "plan: via points without a time split the plan into phases: then all have none, and durations are "
-            "those of phases (plan.Phase)"
-        )
-    spans = [
-        Phase(end=Boundary(each.q, each.qd, None, each.poses), name=f"to via {k + 1}") for k, each in enumerate(free)
-    ]
-    return [*spans, Phase(end=end, name="to goal")]
-
-
-def check_speeds(model: Model, stage: Stage) -> None:
-    """Refuse velocities at ends and via points that limits do not allow."""
-    for limit in stage.limits:
-        if limit.measure is not velocity:
-            continue
-        low, high = limit.bounds(model.names)
-        for spot in stage.spots:
-            inside = limit.when[0] <= spot.share <= limit.when[1]
-            for order, values in spot.linear if inside else ():
-                for k in np.flatnonzero((values < low) | (values > high)) if order == 1 else ():
-                    raise InputError(
-                        f"{spot.what}: velocity {values[k]:g} of {model.names[k]} is outside its limits, {low[k]:g} to "
-                        f"{high[k]:g}; change it or widen the limit"
-                    )

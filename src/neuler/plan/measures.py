@@ -16,16 +16,18 @@ import numpy as np
 from neuler import math as nm
 from neuler.errors import InputError
 from neuler.inputs import names, number, real
+from neuler.motions.motion import MEASURES as BY_NAME
+from neuler.motions.motion import moving_links
 from neuler.naming import hint
 from neuler.optimize.programme import Array
-from neuler.plan.charts import WIDEST, turn_rows
 from neuler.plan.clearance import Ball, Clearance, Obstacle, clearance
-from neuler.plan.model import Model
 from neuler.plan.moment import Moment
+from neuler.plan.phase_robot import PhaseRobot
+from neuler.plan.rotations import WIDEST, turn_rows
 
-Rows = Callable[[Moment], Any]
-Labels = Callable[[Model], Sequence[str]]
-Bounds = Callable[[Model], tuple[Array, Array]]
+OfOneMoment = Callable[[Moment], Any]
+Labels = Callable[[PhaseRobot], Sequence[str]]
+RobotBounds = Callable[[PhaseRobot], tuple[Array, Array]]
 SMOOTH = 1e-4
 """Forces (N, N m) below which norms are rounded off, that they have derivatives at zero."""
 
@@ -35,9 +37,9 @@ class Measure:
     """A named vector that depends on one moment of a motion; ``unit`` is for figures."""
 
     name: str
-    rows: Rows = field(repr=False)
+    rows: OfOneMoment = field(repr=False)
     labels: Labels | None = field(default=None, repr=False)
-    of_robot: Bounds | None = field(default=None, repr=False)
+    of_robot: RobotBounds | None = field(default=None, repr=False)
     """Limits that the robot's own joints have."""
     unit: str = ""
     positive: bool = False
@@ -48,14 +50,20 @@ class Measure:
             return _built_in, (self.name,)
         return Measure, (self.name, self.rows, self.labels, self.of_robot, self.unit, self.positive)
 
-    def row_names(self, model: Model, count: int) -> list[str]:
-        """Of its rows."""
+    def along(self, motion: Any, t: Array) -> Array:
+        """The measure along a motion at times t (N,), (N, rows)."""
+        from neuler.plan.spline_motion import measured
+
+        return measured(self, motion, t)
+
+    def row_names(self, robot: PhaseRobot, count: int) -> list[str]:
+        """A label for each of its rows."""
         if self.labels is not None:
-            return list(self.labels(model))
+            return list(self.labels(robot))
         return [""] if count == 1 else [str(k) for k in range(count)]
 
 
-def measure(f: Rows, name: str, *, labels: Sequence[str] | None = None, unit: str = "") -> Measure:
+def measure(f: OfOneMoment, name: str, *, labels: Sequence[str] | None = None, unit: str = "") -> Measure:
     """A measure of your own: ``f(moment)`` gives an array of traced values, made as in ``neuler.function``.
 
     >>> lift = measure(lambda moment: moment.tau @ moment.speeds, "power in all", unit="W")
@@ -66,22 +74,24 @@ def measure(f: Rows, name: str, *, labels: Sequence[str] | None = None, unit: st
         raise InputError(f"measure {name!r}: a function of a moment is needed, got {type(f).__name__}")
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"measure: a name is needed, got {name!r}")
-    return Measure(name, f, None if labels is None else Fixed(names(f"measure {name!r}: labels", labels)), None, unit)
+    return Measure(
+        name, f, None if labels is None else ConstantLabels(names(f"measure {name!r}: labels", labels)), None, unit
+    )
 
 
 @dataclass(frozen=True)
-class Fixed:
+class ConstantLabels:
     """Labels that are the same for every robot."""
 
     labels: tuple[str, ...]
 
-    def __call__(self, model: Model) -> Sequence[str]:
+    def __call__(self, robot: PhaseRobot) -> Sequence[str]:
         """The labels."""
         return self.labels
 
 
 @dataclass(frozen=True)
-class Asked:
+class OfMoment:
     """Rows that a moment has under a name."""
 
     name: str
@@ -92,14 +102,14 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Norms:
+class ReactionNorms:
     """Sizes of the forces (or, from column 3 on, moments) inside all joints that move."""
 
     first: int
 
     def __call__(self, moment: Moment) -> Any:
         """One for each joint."""
-        parts = [moment.reactions[k][self.first : self.first + 3] for _, k in moving_links(moment.model)]
+        parts = [moment.reactions[k][self.first : self.first + 3] for _, k in moving_links(moment.robot)]
         return [nm.sqrt(part @ part + SMOOTH**2) for part in parts]
 
 
@@ -110,7 +120,7 @@ class Origin:
     frame: str
 
     def __call__(self, moment: Moment) -> Any:
-        """(3)."""
+        """Its position in the base frame, (3)."""
         return moment.pose(self.frame)[:3, 3]
 
 
@@ -127,51 +137,41 @@ class Distances:
         return self.clearance.rows(moment)
 
 
-def _profiles(model: Model) -> list[str]:
-    return model.names
+def _profiles(robot: PhaseRobot) -> list[str]:
+    return robot.names
 
 
-def _of_joints(model: Model, *names: str) -> Array:
+def _of_joints(robot: PhaseRobot, *names: str) -> Array:
     """Limits of plain joints, one row for each name."""
-    found = np.full((len(names), model.nc), np.inf)
-    for k, joint in enumerate(model.joints):
-        if joint is not None and joint.type.quaternion is None and joint.nv == 1:
-            found[:, k] = [getattr(joint.limits, name) for name in names]
+    found = np.full((len(names), robot.profile_count), np.inf)
+    for k, entry in enumerate(robot.entries):
+        if entry is not None and entry.quaternion is None and entry.nv == 1:
+            found[:, k] = [getattr(entry.joint.limits, name) for name in names]
         else:
             found[:, k] = [-np.inf if name == "lower" else np.inf for name in names]
     return found
 
 
-def _positions(model: Model) -> tuple[Array, Array]:
-    low, high = _of_joints(model, "lower", "upper")
+def _positions(robot: PhaseRobot) -> tuple[Array, Array]:
+    low, high = _of_joints(robot, "lower", "upper")
     return low, high
 
 
-def _speeds(model: Model) -> tuple[Array, Array]:
-    (most,) = _of_joints(model, "velocity")
+def _speeds(robot: PhaseRobot) -> tuple[Array, Array]:
+    (most,) = _of_joints(robot, "velocity")
     return -most, most
 
 
-def _efforts(model: Model) -> tuple[Array, Array]:
-    return -model.efforts, model.efforts
+def _efforts(robot: PhaseRobot) -> tuple[Array, Array]:
+    return -robot.efforts, robot.efforts
 
 
-def _pushed(model: Model) -> list[str]:
-    return [model.tau_names[k] for k in model.pushed]
+def _driven(robot: PhaseRobot) -> list[str]:
+    return [robot.tau_names[k] for k in robot.driven]
 
 
-def moving_links(model: Model) -> list[tuple[str, int]]:
-    """Joints with a coordinate, and the rows of their links among reactions."""
-    shown = model.robot.shown_names
-    return [
-        (joint.name, shown.index(joint.child))
-        for joint in model.robot.joints
-        if joint.moves and joint.series is None and joint.child in shown
-    ]
-
-
-def _links(model: Model) -> list[str]:
-    return [name for name, _ in moving_links(model)]
+def _links(robot: PhaseRobot) -> list[str]:
+    return [name for name, _ in moving_links(robot.robot)]
 
 
 def _powers(moment: Moment) -> Any:
@@ -179,57 +179,84 @@ def _powers(moment: Moment) -> Any:
 
 
 def _turns(moment: Moment) -> Any:
-    c = moment.chart
+    c = moment.positions
     return [sum(c[k] * c[k] for k in places) for _, places in turn_rows(moment.model.coordinates)]
 
 
-def _turning(model: Model) -> list[str]:
-    return [name for name, _ in turn_rows(model.coordinates)]
+def _turning(robot: PhaseRobot) -> list[str]:
+    return [name for name, _ in turn_rows(robot.coordinates)]
 
 
-def _loop_names(model: Model) -> list[str]:
-    return [joint.name for joint, _, _ in model.loop_joints]
+def _loop_names(robot: PhaseRobot) -> list[str]:
+    return [entry.name for entry, _ in robot.loop_joints]
 
 
-def _loop_ranges(model: Model) -> tuple[Array, Array]:
-    sides = np.array([(j.limits.lower, j.limits.upper) for j, _, _ in model.loop_joints]).reshape(-1, 2)
+def _loop_ranges(robot: PhaseRobot) -> tuple[Array, Array]:
+    sides = np.array([(entry.joint.limits.lower, entry.joint.limits.upper) for entry, _ in robot.loop_joints]).reshape(
+        -1, 2
+    )
     return sides[:, 0], sides[:, 1]
 
 
-def _loop_speeds(model: Model) -> tuple[Array, Array]:
-    most = np.array([joint.limits.velocity for joint, _, _ in model.loop_joints])
+def _loop_speeds(robot: PhaseRobot) -> tuple[Array, Array]:
+    most = np.array([entry.joint.limits.velocity for entry, _ in robot.loop_joints])
     return -most, most
 
 
-position = Measure("position", Asked("chart"), _profiles, _positions, "rad, m")
-velocity = Measure("velocity", Asked("qd"), _profiles, _speeds, "rad/s, m/s")
-acceleration = Measure("acceleration", Asked("qdd"), _profiles, None, "rad/s^2, m/s^2")
-jerk = Measure("jerk", Asked("qddd"), _profiles, None, "rad/s^3, m/s^3")
-torque = Measure("torque", Asked("tau"), _pushed, _efforts, "N m, N")
-torque_rate = Measure("torque_rate", Asked("tau_rate"), _pushed, None, "N m/s, N/s")
-power = Measure("power", _powers, _pushed, None, "W")
-joint_force = Measure("joint_force", Norms(0), _links, None, "N", True)
-joint_moment = Measure("joint_moment", Norms(3), _links, None, "N m", True)
-loop_position = Measure("loop_position", Asked("loop_positions"), _loop_names, _loop_ranges, "rad, m")
-"""Of joints that loops move, which have no profiles."""
-loop_velocity = Measure("loop_velocity", Asked("loop_velocities"), _loop_names, _loop_speeds, "rad/s, m/s")
-turned = Measure("squared turn from the reference", _turns, _turning, None, "rad^2", True)
-"""Of rotation vectors: they must stay below half a turn."""
+position = Measure("position", OfMoment("positions"), _profiles, _positions, "rad, m")
+velocity = Measure("velocity", OfMoment("qd"), _profiles, _speeds, "rad/s, m/s")
+acceleration = Measure("acceleration", OfMoment("qdd"), _profiles, None, "rad/s^2, m/s^2")
+jerk = Measure("jerk", OfMoment("qddd"), _profiles, None, "rad/s^3, m/s^3")
+torque = Measure("torque", OfMoment("tau"), _driven, _efforts, "N m, N")
+torque_rate = Measure("torque_rate", OfMoment("tau_rate"), _driven, None, "N m/s, N/s")
+power = Measure("power", _powers, _driven, None, "W")
+joint_force = Measure("joint_force", ReactionNorms(0), _links, None, "N", True)
+joint_moment = Measure("joint_moment", ReactionNorms(3), _links, None, "N m", True)
+loop_position = Measure("loop_position", OfMoment("loop_positions"), _loop_names, _loop_ranges, "rad, m")
+"""Positions of the joints that loops move, which have no profiles."""
+loop_velocity = Measure("loop_velocity", OfMoment("loop_velocities"), _loop_names, _loop_speeds, "rad/s, m/s")
+squared_rotation = Measure("squared turn from the reference", _turns, _turning, None, "rad^2", True)
+"""The squares of rotation vectors' lengths: they must stay below half a turn."""
 MEASURES: dict[str, Measure] = {
     each.name: each
     for each in (
         position, velocity, acceleration, jerk, torque, torque_rate, power, joint_force, joint_moment
     )
 }  # fmt: skip
-"""Those that have no arguments, by name."""
+"""Measures without arguments, by name."""
+BY_NAME.update(MEASURES)
 
 
 def _built_in(name: str) -> Measure | None:
-    return MEASURES.get(name) or next((x for x in (turned, loop_position, loop_velocity) if x.name == name), None)
+    return MEASURES.get(name) or next(
+        (x for x in (squared_rotation, loop_position, loop_velocity) if x.name == name), None
+    )
 
 
 OF_ROBOT = (position, velocity, torque, loop_position, loop_velocity)
 """Those for which a robot's joints have limits."""
+
+
+@dataclass(frozen=True)
+class FrameVelocity:
+    """The velocity of a frame: of its origin, then angular."""
+
+    frame: str
+
+    def __call__(self, moment: Moment) -> Any:
+        """In the axes of the base frame, (6)."""
+        return moment.frame_velocity(self.frame)
+
+
+def frame_velocity(frame: str) -> Measure:
+    """Velocity of a link or frame in the axes of the base frame, (6): of its origin (m/s), then angular (rad/s).
+
+    >>> frame_velocity("tool").labels(None)[:2]
+    ('tool.vx', 'tool.vy')
+    """
+    (frame,) = names("frame_velocity: frame", [frame])
+    labels = tuple(f"{frame}.{kind}{axis}" for kind in "vw" for axis in "xyz")
+    return Measure(f"velocity of {frame}", FrameVelocity(frame), ConstantLabels(labels), None, "m/s, rad/s")
 
 
 def frame_position(frame: str) -> Measure:
@@ -240,7 +267,7 @@ def frame_position(frame: str) -> Measure:
     """
     (frame,) = names("frame_position: frame", [frame])
     labels = tuple(f"{frame}.{axis}" for axis in "xyz")
-    return Measure(f"position of {frame}", Origin(frame), Fixed(labels), None, "m")
+    return Measure(f"position of {frame}", Origin(frame), ConstantLabels(labels), None, "m")
 
 
 def clear_of(balls: Sequence[Ball], obstacles: Sequence[Obstacle] = (), margin: float = 0.0, own: Any = ()) -> Limit:
@@ -254,7 +281,7 @@ def clear_of(balls: Sequence[Ball], obstacles: Sequence[Obstacle] = (), margin: 
     0.01
     """
     found = clearance(balls, obstacles, margin, own)
-    return limit(Measure("clearance", Distances(found), Fixed(tuple(found.labels)), None, "m"), found.margin)
+    return limit(Measure("clearance", Distances(found), ConstantLabels(tuple(found.labels)), None, "m"), found.margin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,18 +298,18 @@ class Limit:
     own: bool = False
     """Bounds are those of the robot's joints, which :meth:`of` looks up."""
 
-    def of(self, model: Model) -> Limit:
+    def of(self, robot: PhaseRobot) -> Limit:
         """The limit with its bounds as numbers."""
         if not self.own:
             return self
         assert self.measure.of_robot is not None
-        low, high = self.measure.of_robot(model)
+        low, high = self.measure.of_robot(robot)
         found = replace(self, lower=low, upper=high, own=False)
-        chosen = np.array(found.bounds(self.measure.labels(model) if self.measure.labels else ()))
+        chosen = np.array(found.bounds(self.measure.labels(robot) if self.measure.labels else ()))
         if not np.isfinite(chosen).any():
             of = f" of {', '.join(self.joints)}" if self.joints else ""
             raise InputError(
-                f"within: robot {model.robot.name!r} has no limits of {self.measure.name}{of}; give a bound: "
+                f"within: robot {robot.robot.name!r} has no limits of {self.measure.name}{of}; give a bound: "
                 f"within({self.measure.name}, 10.0)"
             )
         return found
@@ -393,7 +420,7 @@ def limit(
 
 def below_half_a_turn() -> Limit:
     """Rotation vectors stay where they are unique."""
-    return Limit(turned, None, WIDEST**2)
+    return Limit(squared_rotation, None, WIDEST**2)
 
 
 def within(measure: Measure, bound: Any = None, **options: Any) -> Limit:

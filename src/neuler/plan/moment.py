@@ -2,56 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from neuler.errors import InputError
-from neuler.plan.model import HIGHEST, Model
+from neuler.plan.phase_robot import HIGHEST, PhaseRobot
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node
 
 
-@dataclass(frozen=True)
-class Clock:
-    """Times of a moment: since its phase began (s), as a share of it, how long it is, and dt by d(share).
-
-    Profiles are derived by the share; ``per_second`` by the time.
-    """
-
-    t: Any
-    share: Any
-    duration: Any
-    pace: Any
-    per_second: bool = False
-
-
 class Moment:
-    """Motion and forces of a robot at one time of a plan; arrays of traced values.
+    """Motion and forces of a robot at one time of a phase; arrays of traced values.
 
     ``q``, ``qd``, ``qdd``, ``qddd`` of the links (with loops q of all joints), ``tau`` of the joints that motors drive,
-    ``tau_rate``, ``reactions`` (links, 6), ``pose(frame)`` (4, 4), ``speeds`` of the motors; ``t`` since the phase
-    began (s), ``share`` of the phase from 0 to 1, ``duration`` of the phase (s), ``robot``.
+    ``tau_rate``, ``reactions`` (links, 6), ``pose(frame)`` (4, 4), ``frame_velocity(frame)`` (6), ``speeds`` of the
+    motors; ``t`` since the phase began (s), ``share`` of the phase from 0 to 1, its ``duration`` (s), ``robot``.
     """
 
     def __init__(
-        self, model: Model, profiles: list[Any], clock: Clock, followers: Any = None, slacks: Any = None,
-        given: Any = None, load: Any = None, soft: Any = 0.0,
-    ) -> None:  # fmt: skip
-        self.model, self.robot = model, model.robot
-        self.profiles, self.clock = profiles, clock
-        self.t, self.share, self.duration = clock.t, clock.share, clock.duration
-        self.followers, self.slacks, self.given = followers, slacks, given
-        self.load, self.soft = load, soft
+        self,
+        robot: PhaseRobot,
+        profiles: list[Any],
+        share: Any,
+        duration: Any,
+        *,
+        dependent: Any = None,
+        slacks: Any = None,
+        given: Any = None,
+        payload: Any = None,
+        smoothing: Any = 0.0,
+    ) -> None:
+        """From profiles and their derivatives by the share of the phase.
+
+        ``dependent`` positions of joints in loops; ``slacks`` of peaks by name; ``given`` numbers of conditions;
+        ``payload`` numbers; ``smoothing``: the size below which corners are rounded off.
+        """
+        self.model, self.robot = robot, robot.robot
+        self.profiles = profiles
+        self.t, self.share, self.duration = share * duration, share, duration
+        self.dependent, self.slacks, self.given = dependent, slacks, given
+        self.payload, self.smoothing = payload, smoothing
 
     def rates(self, order: int) -> list[Any]:
         """Profiles and their rates per second, up to an order."""
         if order >= len(self.profiles):
             raise InputError(f"a measure needs derivative {order} of the profiles; the highest at hand is {HIGHEST}")
-        if self.clock.per_second:
-            return self.profiles[: order + 1]
         found, scale = [self.profiles[0]], 1.0
         for k in range(1, order + 1):
             scale = scale / self.duration
@@ -66,14 +63,14 @@ class Moment:
         return found
 
     @cached_property
-    def chart(self) -> Any:
-        """Profiles themselves: positions, rotation vectors."""
-        return self.rates(0)[0]
+    def positions(self) -> Any:
+        """The profiles: positions, with rotation vectors in the place of quaternions."""
+        return self.profiles[0]
 
     @cached_property
     def q(self) -> Any:
         """Positions of the links; in loops of all joints."""
-        return self.model.whole(self._lifted(0)[0], self.followers)
+        return self.model.whole(self._lifted(0)[0], self.dependent)
 
     @cached_property
     def qd(self) -> Any:
@@ -82,17 +79,17 @@ class Moment:
 
     @cached_property
     def qdd(self) -> Any:
-        """Accelerations."""
+        """Accelerations of the profiles' joints."""
         return self._lifted(2)[2]
 
     @cached_property
     def qddd(self) -> Any:
-        """Jerks."""
+        """Jerks of the profiles' joints."""
         return self._lifted(3)[3]
 
     @cached_property
     def qdddd(self) -> Any:
-        """Snaps."""
+        """Snaps of the profiles' joints."""
         return self._lifted(4)[4]
 
     @cached_property
@@ -111,48 +108,48 @@ class Moment:
 
     @cached_property
     def all_tau(self) -> Any:
-        """Every number of tau, those that no motor gives too."""
+        """All of tau, forces that no motor gives included."""
         if self.model.elastic:
             return self._springs.tau
         return self._found("inverse_dynamics", self.q, self.qd, self.qdd)
 
     @cached_property
     def tau(self) -> Any:
-        """Of the motors."""
-        return self.all_tau[self.model.pushed]
+        """Forces of the motors."""
+        return self.all_tau[self.model.driven]
 
     @cached_property
     def tau_rate(self) -> Any:
-        """Its time derivative, Guarino (3)-(21); with springs along the graph."""
+        """Their time derivative, Guarino (3)-(21); with springs along the graph."""
         if self.model.elastic:
             return self.rate(self.tau)
         found = self._found("inverse_dynamics_rate", self.q, self.qd, self.qdd, self.qddd)
         self.__dict__.setdefault("all_tau", found.tau)
-        return found.tau_rate[self.model.pushed]
+        return found.tau_rate[self.model.driven]
 
     @cached_property
     def speeds(self) -> Any:
-        """Velocities of the joints (or motors) that tau pushes."""
+        """Velocities of the joints (or motors) that motors drive."""
         _, qd, _ = self.state
         if self.robot.loops:
             qd = self.robot.actuation_matrix(self.q) @ qd
-        return qd[self.model.pushed]
+        return qd[self.model.driven]
 
     @cached_property
     def reactions(self) -> Any:
-        """Of the antecedent on every link, (links, 6)."""
+        """Wrench of the parent link on every link, (links, 6)."""
         return self._found("reaction_wrenches", *self.state)
 
     @cached_property
     def loop_positions(self) -> Any:
-        """Of the plain joints that loops move."""
-        return [self.followers[k] for _, k, _ in self.model.loop_joints]
+        """Positions of the joints that loops move."""
+        return [self.dependent[k] for _, k in self.model.loop_joints]
 
     @cached_property
     def loop_velocities(self) -> Any:
         """Their velocities, by G of Khalil (56)."""
         every = self.robot.coupling_matrix(self.q) @ self.qd
-        return [every[k] for _, _, k in self.model.loop_joints]
+        return [every[entry.v.start] for entry, _ in self.model.loop_joints]
 
     @cached_property
     def closure(self) -> Any:
@@ -160,20 +157,33 @@ class Moment:
         gaps = self.robot.closure(self.q).open_by
         rows = [gaps[k] for k in self.model.closing]
         for places in self.model.quaternions:
-            rows.append(sum(self.followers[k] * self.followers[k] for k in places) - 1.0)
+            rows.append(sum(self.dependent[k] * self.dependent[k] for k in places) - 1.0)
         return np.array(rows, dtype=object)
 
     def _found(self, verb: str, *values: Any) -> Any:
         """A quantity that payloads change."""
-        return self.model.verb(verb)(*values) if self.load is None else self.model.verb(verb)(*values, self.load)
+        more = () if self.payload is None else (self.payload,)
+        return self.model.verb(verb)(*values, *more)
 
     def pose(self, frame: str) -> Any:
         """Homogeneous matrix of a link or frame in the base frame."""
         held = self.__dict__.setdefault("_poses", {})
         if frame not in held:
-            position, _, _ = self.state if self.model.elastic else (self.q, None, None)
-            held[frame] = self.robot.compile("link_poses", frame=frame)(position)
+            held[frame] = self.robot.compile("link_poses", frame=frame)(self._whole_q)
         return held[frame]
+
+    def frame_velocity(self, frame: str) -> Any:
+        """Velocity of a link or frame, (6): of its origin, then angular, in the axes of the base frame."""
+        held = self.__dict__.setdefault("_velocities", {})
+        if frame not in held:
+            jacobian = self.robot.compile("jacobian", frame=frame, reference="world")(self._whole_q)
+            held[frame] = jacobian @ (self.state[1] if self.model.elastic else self.qd)
+        return held[frame]
+
+    @property
+    def _whole_q(self) -> Any:
+        """q of the whole robot, with theta of its motors behind springs."""
+        return self.state[0] if self.model.elastic else self.q
 
     def rate(self, values: Any) -> Any:
         """Time derivative of any value that was made of profiles, times and shares."""
@@ -189,9 +199,9 @@ class Moment:
         for now, then in zip(self.profiles, self.profiles[1:], strict=False):
             for x, rate in zip(now, then, strict=True):
                 if isinstance(x, Node):
-                    seeds[x] = rate if self.clock.per_second else rate / self.duration
+                    seeds[x] = rate / self.duration
         if isinstance(self.t, Node):
             seeds[self.t] = 1.0
         if isinstance(self.share, Node):
-            seeds[self.share] = 1.0 / self.clock.pace  # of knots that move: each span as one
+            seeds[self.share] = 1.0 / self.duration
         return np.array(tangents(list(flat.ravel()), seeds), dtype=object).reshape(flat.shape)

@@ -14,25 +14,29 @@ from typing import Any
 
 from neuler import math as nm
 from neuler.errors import InputError
+from neuler.inputs import number
 from neuler.plan.measures import Measure, acceleration, jerk, joint_force, power, torque, torque_rate
 from neuler.plan.moment import Moment
 
-DURATION, INTEGRAL, PEAK, END = "duration", "integral", "peak", "end"
+DURATION, INTEGRAL, PEAK, END, OVERALL = "duration", "integral", "peak", "end", "overall"
+"""Kinds of terms."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """weight times the duration, the time integral of a measure's rows, their largest size, or their sum at the end."""
+    """weight times the duration, the time integral of a measure's rows, their largest size, their sum at the end, or a
+    ``function`` of the integrals of all rows."""
 
     weight: float
     kind: str
     name: str
     measure: Measure | None = None
+    function: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What a plan makes least: a sum of terms. Objectives add up and take weights."""
+    """What a plan minimises: a sum of terms. Objectives add up and take weights."""
 
     terms: tuple[Term, ...]
 
@@ -62,7 +66,7 @@ class Objective:
 
 
 def duration() -> Objective:
-    """Of all phases together (s), Barman (4.16)."""
+    """The duration of all phases together (s), Barman (4.16)."""
     return Objective((Term(1.0, DURATION, "duration"),))
 
 
@@ -84,6 +88,55 @@ def at_end(measure: Measure, name: str | None = None) -> Objective:
     return Objective((Term(1.0, END, name or f"{measure.name} at the end", measure),))
 
 
+def overall(function: Callable[[Any], Any], measure: Measure, name: str | None = None) -> Objective:
+    """A function of the whole motion: of the time integrals of a measure's rows, an array of as many traced values.
+
+    The information in an experiment is one, log det of the integral of Y^T Y, and so is the length of a path squared.
+
+    >>> from neuler.plan import measures
+    >>> overall(lambda total: total[0] ** 2, measures.velocity, "net turn").terms[0].name
+    'net turn'
+    """
+    _checked("overall", measure)
+    if not callable(function):
+        raise InputError(f"overall: a function of integrals is needed, got {type(function).__name__}")
+    return Objective((Term(1.0, OVERALL, name or f"function of the integral of {measure.name}", measure, function),))
+
+
+@dataclass(frozen=True)
+class TotalLimit:
+    """lower <= a sum of durations and integrals over the whole motion <= upper."""
+
+    objective: Objective
+    lower: float
+    upper: float
+
+    @property
+    def name(self) -> str:
+        """What is limited, in words."""
+        return str(self.objective)
+
+
+def total(objective: Objective, lower: float | None = None, upper: float | None = None) -> TotalLimit:
+    """A limit of the whole motion: lower <= durations and integrals, as ``plan.energy()`` <= upper.
+
+    >>> total(energy(), upper=100.0).name
+    '1 energy'
+    """
+    if not isinstance(objective, Objective):
+        raise InputError(f"total: durations and integrals are needed, as plan.energy(), got {objective!r:.60}")
+    for term in objective.terms:
+        if term.kind not in (DURATION, INTEGRAL):
+            raise InputError(f"total: {term.name!r} is neither a duration nor an integral; limit its measure instead")
+    if lower is None and upper is None:
+        raise InputError(f"total of {objective}: give a lower bound, an upper bound or both")
+    low = -math.inf if lower is None else number(f"total of {objective}: lower bound", lower, finite=False)
+    high = math.inf if upper is None else number(f"total of {objective}: upper bound", upper, finite=False)
+    if low > high:
+        raise InputError(f"total of {objective}: the lower bound {low:g} is above the upper bound {high:g}")
+    return TotalLimit(objective, low, high)
+
+
 def _checked(what: str, measure: object) -> None:
     if not isinstance(measure, Measure):
         raise InputError(f"{what}: a measure is needed, plan.torque or plan.measure(f, name), got {measure!r:.60}")
@@ -96,7 +149,7 @@ class Squares:
     measure: Measure
 
     def __call__(self, moment: Moment) -> Any:
-        """A number."""
+        """The sum at a moment."""
         return sum(x * x for x in self.measure.rows(moment))
 
 
@@ -106,7 +159,7 @@ def _squares(name: str, measure: Measure) -> Objective:
 
 def _spent(moment: Moment) -> Any:
     """The size of all motors' power, its corner at zero rounded off."""
-    return sum(nm.sqrt(x * x + moment.soft * moment.soft) - moment.soft for x in power.rows(moment))
+    return sum(nm.sqrt(x * x + moment.smoothing * moment.smoothing) - moment.smoothing for x in power.rows(moment))
 
 
 def effort() -> Objective:

@@ -7,8 +7,8 @@ carries is [[payload]], profiles that repeat or mirror each other are [[relation
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,48 +18,48 @@ from neuler.errors import FormatError, NeulerError
 from neuler.files.problem_robots import read_robot
 from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
+from neuler.files.tasks import Output, Progress
 from neuler.optimize.solvers.choice import SOLVERS
 from neuler.plan.clearance import Ball, Box, Capsule, HalfSpace, Obstacle, Sphere
-from neuler.plan.conditions import Boundary, Phase, Via
+from neuler.plan.conditions import Boundary, Via
 from neuler.plan.measures import MEASURES, Limit, Measure, clear_of, frame_position, limit, within
-from neuler.plan.model import Payload
 from neuler.plan.objectives import OBJECTIVES, Objective
+from neuler.plan.phase_robot import Payload
+from neuler.plan.phases import Phase
+from neuler.plan.plan import FRICTION, Plan
 from neuler.plan.planned import Planned
-from neuler.plan.planning import FRICTION, Plan
 from neuler.plan.relations import Relation
-from neuler.plan.starting import MOST_STARTS
+from neuler.plan.starts import MOST_STARTS
 from neuler.robot import Robot, Transform
-from neuler.simulation.problem import Output
 
 Array = NDArray[np.float64]
 TABLES = ("csv", "npz", "json")
 """That are written unless others are asked for."""
-KNOTS = ("uniform", "free")
 OBSTACLES = ("sphere", "capsule", "box", "half_space")
 PLACES = "frame_position"
 """The measure of limits that needs a frame."""
 
 
-@dataclass
-class Planning:
-    """A plan as a problem file asks for it."""
+@dataclass(frozen=True)
+class PlanTask:
+    """A plan as a problem file asks for it: a :class:`neuler.files.tasks.Task`."""
 
     title: str
     robot: Robot
     plan: Plan
     options: dict[str, Any]
-    """Of its solve."""
+    """Arguments of its solve."""
     output: Output
     obstacles: tuple[Obstacle, ...] = ()
     """To be drawn."""
     notes: list[str] = field(default_factory=list)
 
-    def solve(self, progress: Any = None) -> Planned:
-        """Solve it."""
-        return replace(self.plan.solve(progress=progress, **self.options), scenery=self.obstacles)
+    def run(self, progress: Progress = None) -> Planned:
+        """Solve it; a function ``progress`` is called with the state of the solver after each iteration."""
+        return self.plan.solve(progress=progress, **self.options)
 
 
-def read_plan(problem: Problem, robot: Robot | None = None) -> Planning:
+def read_plan(problem: Problem, robot: Robot | None = None) -> PlanTask:
     """What a problem file asks for, with everything looked at; ``robot`` stands for the table [robot].
 
     >>> problem = Problem.of_text('''
@@ -74,7 +74,7 @@ def read_plan(problem: Problem, robot: Robot | None = None) -> Planning:
     ... [plan]
     ... control_points = 8
     ... ''')
-    >>> read_plan(problem).solve().valid
+    >>> read_plan(problem).run().valid
     True
     """
     root = problem.root
@@ -89,7 +89,7 @@ def read_plan(problem: Problem, robot: Robot | None = None) -> Planning:
     about |= {"payload": _payloads(root, robot), "relations": _relations(root)}
     about["phases"] = [_phase(part, robot) for part in root.sections("phase")] or None
     goal = _objective(root.section("objective"))
-    output = _output(root)
+    output = Output.read(root, TABLES, (*KINDS, "json"))
     problem.done()
     try:
         plan = Plan(robot, goal, **about)
@@ -97,7 +97,7 @@ def read_plan(problem: Problem, robot: Robot | None = None) -> Planning:
         if isinstance(error, FormatError):
             raise
         raise FormatError(f"{problem.label}: {error}") from None
-    return Planning(title, robot, plan, options, output, tuple(obstacles), problem.notes)
+    return PlanTask(title, robot, plan, options, output, tuple(obstacles), problem.notes)
 
 
 def _told(section: Section, make: Callable[[], Any]) -> Any:
@@ -126,7 +126,7 @@ def _plan_options(section: Section) -> dict[str, Any]:
     if isinstance(knots, list):
         found["knots"] = section.vector("knots", len(knots))
     else:
-        found["knots"] = section.text("knots", "uniform", among=KNOTS)
+        found["knots"] = section.text("knots", "uniform", among=("uniform",))
     return found
 
 
@@ -373,10 +373,3 @@ def _relations(root: Section) -> list[Relation]:
                  part.number("shift", 0.0))
         for part in root.sections("relation")
     ]  # fmt: skip
-
-
-def _output(root: Section) -> Output:
-    section = root.section("output")
-    folder = section.path("folder") if "folder" in section else None
-    tables: Sequence[str] = section.names("tables", list(TABLES), among=(*KINDS, "json"))
-    return Output(folder, tuple(tables), section.flag("figures", True), section.flag("page", True))

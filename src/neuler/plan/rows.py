@@ -1,4 +1,4 @@
-"""Traced rows: what one compiled function gives at a moment, and what each of its rows is for."""
+"""Traced rows: one compiled function of a moment, and what each of its rows is for."""
 
 from __future__ import annotations
 
@@ -7,42 +7,47 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuler.errors import InputError, NeulerError
+from neuler.functions.derivatives import Derivatives, derivatives
 from neuler.functions.function import Function
 from neuler.functions.tracing import listing_of
 from neuler.functions.trimming import trimmed
-from neuler.optimize.blocks import Derived, derived
 from neuler.optimize.programme import Array
-from neuler.plan import free_knots
 from neuler.plan.measures import Limit, Measure
-from neuler.plan.model import HIGHEST, Model
-from neuler.plan.moment import Clock, Moment
+from neuler.plan.moment import Moment
 from neuler.plan.objectives import INTEGRAL, PEAK, Term
-from neuler.plan.segment import PAYLOAD, SOFT
+from neuler.plan.phase_robot import HIGHEST, PhaseRobot
+from neuler.plan.profiles import PAYLOAD, SMOOTHING, is_profile
 
-LIMIT, OBJECTIVE, SLACK, EQUAL = "limit", "objective", "slack", "equal"
-KNOWN = ("share", "given", free_knots.WITHIN, PAYLOAD, SOFT)
-"""Inputs that are no variables."""
+LIMIT, OBJECTIVE, SLACK, EQUAL, TOTAL = "limit", "objective", "slack", "equal", "total"
+"""Kinds of families: bounded, integrated in the objective, below a peak's slack, zero, integrated row by row."""
+CONSTANTS = ("share", "given", PAYLOAD, SMOOTHING)
+"""Inputs that are not variables."""
 
 
 @dataclass(eq=False)
-class Part:
-    """Some rows of a function: limits of a measure, a summand of the objective, a peak's bound, an equality."""
+class Family:
+    """Rows of a function that belong together: a limit, a term of the objective, a peak's bound, an equality."""
 
     kind: str
     name: str
     make: Callable[[Moment], Any]
     labels: Callable[[int], Sequence[str]]
     limit: Limit | None = None
-    weight: float = 0.0
+    term: Term | None = None
+    """Of the objective."""
+    slack: str = ""
+    """The variable that a peak stays below."""
     rows: slice = field(default_factory=lambda: slice(0, 0))
     lower: Array = field(default_factory=lambda: np.zeros(0))
     upper: Array = field(default_factory=lambda: np.zeros(0))
     names: list[str] = field(default_factory=list)
+    """A label for every row."""
 
-    def placed(self, first: int, count: int) -> None:
-        """Its rows among all, with labels and bounds."""
+    def place(self, first: int, count: int) -> None:
+        """Give it its rows among all, with labels and bounds."""
         self.rows = slice(first, first + count)
         self.names = list(self.labels(count))
         if len(self.names) != count:
@@ -59,19 +64,28 @@ class Part:
 
 @dataclass(eq=False)
 class Rows:
-    """A compiled function of a moment, and its parts."""
+    """A compiled function of a moment with its derivatives, and the families of its rows."""
 
-    derived: Derived
-    parts: list[Part]
+    derivatives: Derivatives
+    families: list[Family]
 
     @property
     def count(self) -> int:
-        """All rows."""
-        return self.derived.rows
+        """How many rows there are."""
+        return self.derivatives.rows
+
+    @property
+    def function(self) -> Function:
+        """The function alone."""
+        return self.derivatives.function
+
+    def of_kind(self, *kinds: str) -> list[Family]:
+        """The families of some kinds, in order."""
+        return [family for family in self.families if family.kind in kinds]
 
     def bounds(self) -> tuple[Array, Array]:
         """Of all rows; infinite where there is none."""
-        return np.concatenate([p.lower for p in self.parts]), np.concatenate([p.upper for p in self.parts])
+        return np.concatenate([f.lower for f in self.families]), np.concatenate([f.upper for f in self.families])
 
     def scales(self) -> Array:
         """What to divide rows by: the size of their bounds."""
@@ -79,30 +93,52 @@ class Rows:
         size = np.maximum(np.where(np.isfinite(low), np.abs(low), 0.0), np.where(np.isfinite(high), np.abs(high), 0.0))
         return np.where(size > 0.0, size, 1.0)
 
-    def find(self, row: int) -> tuple[Part, str]:
-        """The part and the label of a row."""
-        part = next(part for part in self.parts if part.rows.start <= row < part.rows.stop)
-        return part, part.names[row - part.rows.start]
+    def find(self, row: int) -> tuple[Family, str]:
+        """The family and the label of a row."""
+        family = next(each for each in self.families if each.rows.start <= row < each.rows.stop)
+        return family, family.names[row - family.rows.start]
+
+    def jumps_at_knots(self, degree: int) -> NDArray[np.bool_]:
+        """Which rows depend on a derivative of the profiles that jumps at knots."""
+        found = np.zeros(self.count, dtype=bool)
+        rows, columns = self.derivatives.jacobian.places
+        at = 0
+        for name, size in zip(self.derivatives.wrt, self.derivatives.widths, strict=True):
+            if is_profile(name) and int(name[1:]) >= degree:
+                found[rows[(columns >= at) & (columns < at + size)]] = True
+            at += size
+        return found
 
 
-def limit_part(model: Model, limit: Limit) -> Part:
+def limit_family(robot: PhaseRobot, limit: Limit) -> Family:
     """lower <= measure <= upper."""
-    return Part(LIMIT, limit.measure.name, limit.measure.rows, lambda n: limit.measure.row_names(model, n), limit)
+    return Family(LIMIT, limit.measure.name, limit.measure.rows, lambda n: limit.measure.row_names(robot, n), limit)
 
 
-def objective_part(term: Term) -> Part:
-    """A summand of the objective; of an integral, times the duration: weights of the grid add it up over the share."""
+def objective_family(term: Term) -> Family:
+    """A term of the objective; of an integral, times the duration: weights of the grid add it up over the share."""
     measure = term.measure
     assert isinstance(measure, Measure)
 
     def rows(moment: Moment) -> Any:
         total = sum(np.asarray(measure.rows(moment), dtype=object).ravel())
-        return moment.clock.pace * total if term.kind == INTEGRAL else total
+        return moment.duration * total if term.kind == INTEGRAL else total
 
-    return Part(OBJECTIVE, term.name, rows, lambda n: [""] * n, weight=term.weight)
+    return Family(OBJECTIVE, term.name, rows, lambda n: [""] * n, term=term)
 
 
-def peak_part(model: Model, term: Term, slack: str) -> Part:
+def total_family(term: Term) -> Family:
+    """The rows of a measure times the duration, each to be integrated by itself."""
+    measure = term.measure
+    assert isinstance(measure, Measure)
+
+    def rows(moment: Moment) -> Any:
+        return [moment.duration * x for x in np.asarray(measure.rows(moment), dtype=object).ravel()]
+
+    return Family(TOTAL, term.name, rows, lambda n: [str(k) for k in range(n)], term=term)
+
+
+def peak_family(robot: PhaseRobot, term: Term, slack: str) -> Family:
     """measure <= slack, and -measure <= slack where it has signs."""
     measure = term.measure
     assert term.kind == PEAK
@@ -114,77 +150,96 @@ def peak_part(model: Model, term: Term, slack: str) -> Part:
         return both - moment.slacks[slack]
 
     def labels(count: int) -> list[str]:
-        names = measure.row_names(model, count if measure.positive else count // 2)
+        names = measure.row_names(robot, count if measure.positive else count // 2)
         return names if measure.positive else names * 2
 
-    return Part(SLACK, term.name, rows, labels)
+    return Family(SLACK, term.name, rows, labels, term=term, slack=slack)
 
 
-def equal_part(name: str, rows: Callable[[Moment], Any], labels: Sequence[str]) -> Part:
+def equal_family(name: str, rows: Callable[[Moment], Any], labels: Sequence[str]) -> Family:
     """rows = 0."""
-    return Part(EQUAL, name, rows, lambda n: list(labels)[:n] if labels else [str(k) for k in range(n)])
+    return Family(EQUAL, name, rows, lambda n: list(labels)[:n] if labels else [str(k) for k in range(n)])
 
 
-def _made(part: Part, moment: Moment) -> Any:
-    """Rows of a part; what a user's function does wrong is told with its name."""
+def made(name: str, make: Callable[..., Any], *moments: Moment) -> Any:
+    """What a function of moments gives, flat; what a user's function does wrong is told with its name."""
     try:
         with np.errstate(all="ignore"):
-            found = part.make(moment)
+            found = make(*moments)
     except NeulerError:
         raise
     except Exception as error:
-        raise InputError(f"measure {part.name!r}: its function raised {type(error).__name__}: {error}") from error
-    for x in np.asarray(found, dtype=object).ravel():
+        raise InputError(f"measure {name!r}: its function raised {type(error).__name__}: {error}") from error
+    flat = np.asarray(found, dtype=object).ravel()
+    for x in flat:
         if x is None or isinstance(x, str | complex) or (isinstance(x, float) and x != x):
-            raise InputError(f"measure {part.name!r}: its rows must be real numbers or traced values, got {x!r}")
-    return found
+            raise InputError(f"measure {name!r}: its rows must be real numbers or traced values, got {x!r}")
+    if not flat.size:
+        raise InputError(f"measure {name!r} gave no rows")
+    return flat
 
 
-def traced_rows(model: Model, parts: Sequence[Part], name: str, slacks: Sequence[str] = (), given: int = 0) -> Rows:
-    """One function for all parts, of the inputs that it needs; ``given`` numbers are known at every point."""
-    inputs: dict[str, Any] = {f"c{k}": model.nc for k in range(HIGHEST + 1)}
-    if model.free:
-        inputs = free_knots.inputs(model.nc, model.free)
-    inputs |= {"T": (), "share": (), SOFT: ()}
-    if model.followers:
-        inputs["followers"] = len(model.followers)
+def moment_inputs(robot: PhaseRobot, slacks: Sequence[str] = (), given: int = 0) -> dict[str, Any]:
+    """Names and shapes of all that a moment is made of."""
+    inputs: dict[str, Any] = {f"c{k}": robot.profile_count for k in range(HIGHEST + 1)}
+    inputs |= {"T": (), "share": (), SMOOTHING: ()}
+    if robot.dependent:
+        inputs["dependent"] = len(robot.dependent)
     inputs |= dict.fromkeys(slacks, ())
     if given:
         inputs["given"] = given
-    if model.payloads:
-        inputs[PAYLOAD] = len(model.carried)
+    if robot.payloads:
+        inputs[PAYLOAD] = len(robot.payload_numbers)
+    return inputs
+
+
+def moment_of(robot: PhaseRobot, values: dict[str, Any], slacks: Sequence[str] = ()) -> Moment:
+    """A moment from traced values by the names of :func:`moment_inputs`."""
+    return Moment(
+        robot,
+        [values[f"c{k}"] for k in range(HIGHEST + 1)],
+        values["share"],
+        values["T"],
+        dependent=values.get("dependent"),
+        slacks={slack: values[slack] for slack in slacks},
+        given=values.get("given"),
+        payload=values.get(PAYLOAD),
+        smoothing=values[SMOOTHING],
+    )
+
+
+def trace_rows(
+    robot: PhaseRobot, families: Sequence[Family], name: str, slacks: Sequence[str] = (), given: int = 0
+) -> Rows:
+    """One function for all families, of the inputs that it needs; ``given`` numbers are known at every point."""
+    inputs = moment_inputs(robot, slacks, given)
 
     def rows(*values: Any) -> Any:
-        by_name = dict(zip(inputs, values, strict=True))
-        duration, share = by_name["T"], by_name["share"]
-        if model.free:
-            profiles, t, length = free_knots.profiles(by_name, model.nc, model.free, HIGHEST)
-            clock = Clock(t, share, duration, length, per_second=True)
-        else:
-            profiles = [by_name[f"c{k}"] for k in range(HIGHEST + 1)]
-            clock = Clock(share * duration, share, duration, duration)
-        slack_values = {slack: by_name[slack] for slack in slacks}
-        fixed = by_name.get("given"), by_name.get(PAYLOAD), by_name[SOFT]
-        moment = Moment(model, profiles, clock, by_name.get("followers"), slack_values, *fixed)
+        moment = moment_of(robot, dict(zip(inputs, values, strict=True)), slacks)
         found: list[Any] = []
-        for part in parts:
-            values_of = np.asarray(_made(part, moment), dtype=object).ravel()
-            if not values_of.size:
-                raise InputError(f"measure {part.name!r} gave no rows")
-            part.placed(len(found), len(values_of))
-            found.extend(values_of)
+        for family in families:
+            mine = made(family.name, family.make, moment)
+            family.place(len(found), len(mine))
+            found.extend(mine)
         return found
 
-    whole = listing_of(name, rows, inputs, "rows")
-    nothing = (
-        f"{', '.join(part.name for part in parts)}: depends on nothing that a plan decides; has the robot no mass?"
-    )
-    try:
-        listing = trimmed(whole, marked=not model.robot.loops)
-    except InputError:
-        raise InputError(nothing) from None
-    function = Function(listing, name)
-    wrt = [operand.name for operand in listing.inputs if operand.name not in KNOWN]
+    function = traced(name, rows, inputs, [family.name for family in families], marked=not robot.robot.loops)
+    wrt = [operand.name for operand in function.inputs if operand.name not in CONSTANTS]
     if not wrt:
-        raise InputError(nothing)
-    return Rows(derived(function, wrt), list(parts))
+        raise InputError(_nothing([family.name for family in families]))
+    return Rows(derivatives(function, wrt), list(families))
+
+
+def traced(
+    name: str, rows: Callable[..., Any], inputs: dict[str, Any], called: Sequence[str], *, marked: bool
+) -> Function:
+    """A function of those inputs alone that its rows depend on."""
+    whole = listing_of(name, rows, inputs, "rows")
+    try:
+        return Function(trimmed(whole, marked=marked), name)
+    except InputError:
+        raise InputError(_nothing(called)) from None
+
+
+def _nothing(called: Sequence[str]) -> str:
+    return f"{', '.join(called)}: depends on nothing that a plan decides; has the robot no mass?"

@@ -29,11 +29,6 @@ _DEPENDENT = 1e-7
 """Margin of W A^-1 W^T below which constraints depend on each other."""
 
 
-def _joints(robot: Robot) -> int:
-    """Velocities of the joints with coordinates."""
-    return sum(joint.nv for joint in robot.moving_joints)
-
-
 @quantity("q -> open_by, jacobian", only="loops")
 def closure(robot: Robot) -> RobotRecipe:
     """One residual per constraint (m, rad), zero where the loops are closed, Khalil (3); and their Jacobian W, (4).
@@ -45,7 +40,7 @@ def closure(robot: Robot) -> RobotRecipe:
     >>> bool(abs(machine.closure(machine.neutral()).open_by).max() < 1e-12)
     True
     """
-    n = _joints(robot)
+    n = robot.coordinates.velocities
 
     def trace(values: Values) -> list[list[Scalar]]:
         constraints = Constraints(trees(robot, values).fused, robot)
@@ -206,10 +201,10 @@ def constrained_dynamics(robot: Robot) -> RobotRecipe:
     (3,)
     """
     facts = robot.mobility
-    n = _joints(robot)
+    n = robot.coordinates.velocities
     usual: dict[int, float] = {}
     if robot.couplings:  # of the joints with coordinates, not of those that follow them
-        names = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
+        names = [entry.name for entry in robot.coordinates.owners("qd", every=True)]
         usual = usual_own(robot.replace(loops=(), reference=None, independent=None), "constrained_dynamics", names)
         vanishing = tuple(dict.fromkeys(names)) if usual else ()
     else:

@@ -84,11 +84,7 @@ def _pattern(robot: Robot) -> list[tuple[int, int]]:
 def _traced_pattern(robot: Robot) -> list[tuple[int, int]]:
     """A rotor on another branch couples what no path does: what each force was traced to depend on."""
     inputs, outputs = traced(inverse_dynamics.make(robot))
-    owners: list[list[int]] = []  # of every input the velocities that it belongs to
-    first = 0
-    for joint in robot.moving_joints:
-        owners += [list(range(first, first + joint.nv))] * joint.nq
-        first += joint.nv
+    owners = [list(entry.velocities) for entry in robot.coordinates.owners("q")]  # velocities of every input
     owners += [[k] for _ in ("qd", "qdd") for k in range(robot.nv)]
     found = dependence(inputs, outputs)
     return sorted({(i, k) for i, reached in enumerate(found) for x in reached for k in owners[x]})

@@ -33,8 +33,7 @@ FORWARD_METHODS = ("articulated", "nasser", "walker_orin")
 
 def own_names(robot: Robot) -> list[str]:
     """The joint behind every one of the robot's own velocities."""
-    every = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
-    return [every[k] for k in robot.mobility.choice.independent] if robot.loops else every
+    return [entry.name for entry in robot.coordinates.owners("qd")]
 
 
 def direct(
@@ -196,7 +195,7 @@ def hybrid_dynamics(
     inputs = (*coordinates(robot, "q", "qd"), Operand("given", (robot.nu,)), *outside.inputs())
     if robot.loops or robot.couplings:
         return _reduced_hybrid(robot, chosen, outside, inputs, outputs)
-    told = [joint.name in chosen for joint in robot.moving_joints for _ in range(joint.nv)]
+    told = [entry.name in chosen for entry in robot.coordinates.owners("qd")]
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = trees(robot, values).whole if reactions else trees(robot, values).grouped
@@ -223,10 +222,10 @@ def _reduced_hybrid(
         raise InputError("hybrid_dynamics: with loops or couplings it has no reactions; inverse_dynamics has them")
     told = [k for k, _ in velocity_numbers(robot, chosen)]
     choice = completed(robot, chosen) if robot.loops else None
-    active = robot.mobility.active_numbers if robot.loops else range(robot.nv)
-    own = list(choice.independent) if choice else list(range(robot.nv))
+    active = robot.coordinates.active
+    own = list(choice.independent if choice else robot.coordinates.independent)
     free = [k for k in own if k not in told]
-    every = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
+    every = [entry.name for entry in robot.coordinates.owners("qd", every=True)]
     spots = [own.index(k) for k in free]
     usual = usual_free(robot, "hybrid_dynamics", own, [every[k] for k in own], spots)
 

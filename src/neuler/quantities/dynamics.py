@@ -65,7 +65,7 @@ def reactions_of(
     }
     every = [True] * tree.dof
     needed = Lift(robot, positions).project(hybrid(tree, *motion, every, pushed).coordinates)
-    for k, x in zip(robot.mobility.active_numbers, tau, strict=True):
+    for k, x in zip(robot.coordinates.active, tau, strict=True):
         needed[k] = needed[k] - x
     forces = solution.forces(needed)
     cuts: list[Scalar] = []
@@ -83,7 +83,7 @@ def reactions_of(
 def _own(robot: Robot) -> list[bool]:
     """Of every position of the tree, whether it is one of the robot's own."""
     followers = {coupling.joint for coupling in robot.couplings}
-    return [joint.name not in followers for joint in robot.tree.moving_joints for _ in range(joint.nq)]
+    return [entry.name not in followers for entry in robot.tree.coordinates.owners("q")]
 
 
 def by_link(tree: Tree, reactions: Sequence[Wrench]) -> list[Scalar]:

@@ -50,15 +50,15 @@ def elastic_inverse_dynamics(robot: Robot, *, external: Names = (), loads: Names
     _refuse(robot, shafts)
     refuse_rough(robot, "elastic_inverse_dynamics", 4)
     outside = External.of(robot, external, loads)
-    spots = _spots(joints)
-    nq, nv = sum(joint.nq for joint in joints), sum(joint.nv for joint in joints)
-    sizes = (nq, nv, nv, nv, nv)
+    table, links = robot.coordinates, robot.coordinates.links
+    sizes = (links.size, *[links.speeds] * 4)
 
     def trace(values: Values) -> list[list[Scalar]]:
         motion = [list(values[name]) for name in LINKS]
         seeds = _along(joints, motion, values, outside)
         pushed = {name: x for name, x in values.items() if name not in LINKS}
-        leaders = [spots[shaft.series[0]] for shaft in shafts if shaft.series]
+        behind = [table[shaft.series[0]] for shaft in shafts if shaft.series]
+        leaders = [(entry.q.start, entry.v.start) for entry in behind]
         q = [*motion[0], *(motion[0][p] for p, _ in leaders)]
         qd = [*motion[1], *(motion[1][v] for _, v in leaders)]
         chart = Chart(robot, q)
@@ -82,15 +82,6 @@ def elastic_inverse_dynamics(robot: Robot, *, external: Names = (), loads: Names
         inputs += outside.inputs(suffix)
     outputs = tuple(Operand(name, (len(shafts),)) for name in ("theta", "thetad", "thetadd"))
     return RobotRecipe(inputs, (*outputs, Operand("tau", (robot.nu,))), trace)
-
-
-def _spots(joints: list[Joint]) -> dict[str, tuple[int, int]]:
-    """By joint: number of its first position and velocity."""
-    found, at, first = {}, 0, 0
-    for joint in joints:
-        found[joint.name] = (at, first)
-        at, first = at + joint.nq, first + joint.nv
-    return found
 
 
 def _along(joints: list[Joint], motion: list[list[Scalar]], values: Values, outside: External) -> dict[Node, Scalar]:
@@ -154,11 +145,10 @@ def needed_derivatives(robot: Robot) -> dict[str, int]:
     inputs, outputs = traced(recipe)
     reached = set().union(*dependence(inputs, outputs))
     found: dict[str, int] = {}
-    joints = [joint for joint in robot.moving_joints if joint.series is None]
-    nq = sum(joint.nq for joint in joints)
-    nv = sum(joint.nv for joint in joints)
-    for name, (_, first) in _spots(joints).items():
-        joint = next(each for each in joints if each.name == name)
-        orders = [k for k in range(1, 5) for i in range(joint.nv) if nq + (k - 1) * nv + first + i in reached]
-        found[name] = max(orders, default=0)
+    links = robot.coordinates.links
+    for entry in robot.coordinates:
+        if not entry.elastic:  # theta stands behind all joints
+            begin = {k: links.size + (k - 1) * links.speeds for k in range(1, 5)}
+            orders = [k for k, at in begin.items() if any(at + i in reached for i in entry.velocities)]
+            found[entry.name] = max(orders, default=0)
     return found

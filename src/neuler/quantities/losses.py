@@ -24,8 +24,8 @@ class Losses:
 
     def __init__(self, robot: Robot, tree: Tree, rates: Sequence[Scalar], *, every: bool = False) -> None:
         found = {body.joint_name: body.drive for body in tree.bodies if body.columns}
-        own = [found.get(joint.name, Drive()) for joint in robot.moving_joints for _ in range(joint.nv)]
-        numbers = robot.mobility.active_numbers if robot.loops and not every else range(len(own))
+        own = [found.get(entry.name, Drive()) for entry in robot.coordinates.owners("qd", every=True)]
+        numbers = range(len(own)) if every else robot.coordinates.active
         self._drives = [(own[k], rates[k]) for k in numbers]
         self.numbers = list(numbers)
         """Of the velocity behind every force."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from neuler.robot import Joint
+from neuler.robot.coordinates import sizes, slices
 from neuler.trace.graph import Scalar
 
 Part = Sequence[Scalar]
@@ -19,10 +20,8 @@ Part = Sequence[Scalar]
 
 def _each(joints: Sequence[Joint], q: Part, qd: Part) -> Iterator[tuple[Joint, Part, Part]]:
     """Every joint with its own positions and velocities."""
-    at = first = 0
-    for joint in joints:
-        yield joint, q[at : at + joint.nq], qd[first : first + joint.nv]
-        at, first = at + joint.nq, first + joint.nv
+    for joint, place, rates in slices(joints):
+        yield joint, q[place], qd[rates]
 
 
 def position_rates(joints: Sequence[Joint], q: Part, qd: Part) -> list[Scalar]:
@@ -32,18 +31,13 @@ def position_rates(joints: Sequence[Joint], q: Part, qd: Part) -> list[Scalar]:
 
 def velocities_of(joints: Sequence[Joint], q: Part, rates: Part) -> list[Scalar]:
     """Velocities of the joints, from dq/dt: ``position_rates`` the other way."""
-    found: list[Scalar] = []
-    at = 0
-    for joint in joints:
-        found += joint.type.velocities(q[at : at + joint.nq], rates[at : at + joint.nq])
-        at += joint.nq
-    return found
+    return [x for joint, at, _ in slices(joints) for x in joint.type.velocities(q[at], rates[at])]
 
 
 def tangent_columns(joints: Sequence[Joint], q: Part) -> list[dict[int, Scalar]]:
     """For every velocity the nonzero entries of dq/d(qd), by their number in q."""
     columns: list[dict[int, Scalar]] = []
-    n = sum(joint.nv for joint in joints)
+    _, n = sizes(joints)
     for k in range(n):
         rates = position_rates(joints, q, [float(i == k) for i in range(n)])
         columns.append({i: x for i, x in enumerate(rates) if not (isinstance(x, float) and x == 0.0)})
@@ -71,9 +65,4 @@ def integrate(joints: Sequence[Joint], q: Part, qd: Part, dt: Scalar) -> list[Sc
 
 def way_rates(joints: Sequence[Joint], way: Part, qd: Part) -> list[Scalar]:
     """d(way)/dt at the velocity qd, where ``integrate(joints, q, way, 1)`` is the position."""
-    found: list[Scalar] = []
-    first = 0
-    for joint in joints:
-        found += joint.type.way_rates(way[first : first + joint.nv], qd[first : first + joint.nv])
-        first += joint.nv
-    return found
+    return [x for joint, _, at in slices(joints) for x in joint.type.way_rates(way[at], qd[at])]

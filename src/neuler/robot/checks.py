@@ -12,7 +12,6 @@ from neuler.robot.coupling import Coupling, in_order
 from neuler.robot.joint import Joint
 from neuler.robot.link import Link
 from neuler.robot.loop import Loop
-from neuler.robot.velocities import named_velocities
 
 if TYPE_CHECKING:
     from neuler.robot.model import Robot
@@ -159,7 +158,7 @@ def check_independent(owner: str, robot: Robot) -> None:
         return
     numbers: list[int] = []
     for name in robot.independent:
-        found = named_velocities(robot.moving_joints, name)
+        found = robot.coordinates.numbers(name)
         if not found:
             raise RobotError(f"{owner}: has no moving joint {name!r}; it has {listed(name, robot.joint_names)}")
         numbers += found

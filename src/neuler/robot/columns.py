@@ -13,6 +13,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from neuler.robot.coordinates import names
 from neuler.robot.joint import Joint
 from neuler.tables import is_table, take_columns
 from neuler.trace.recipe import Operand
@@ -27,61 +28,6 @@ _FORCES = frozenset({"tau", "tau_rate", "tau_rate2", "bias", "gravity", "force"}
 _SHAFTS = frozenset({"theta", "thetad", "thetadd"})
 _LINK = "_link"
 """Ends the names of motions without those of motors."""
-
-
-def slots(robot: Robot) -> list[tuple[Joint, int, int]]:
-    """Of every moving joint, in order: the joint, the numbers of its first position and of its first velocity.
-
-    >>> import neuler
-    >>> [(joint.name, q, qd) for joint, q, qd in slots(neuler.robots.two_link().with_free_base())]
-    [('root_joint', 0, 0), ('joint1', 7, 6), ('joint2', 8, 7)]
-    """
-    found, q, v = [], 0, 0
-    for joint in robot.moving_joints:
-        found.append((joint, q, v))
-        q, v = q + joint.nq, v + joint.nv
-    return found
-
-
-def turns(robot: Robot, joint: Joint) -> tuple[bool, ...]:
-    """By velocity of a moving joint: whether it turns (rad, N m), else slides (m, N).
-
-    A motor behind a spring counts on the output side of its gear, in the units of the joint that it drives.
-
-    >>> import neuler
-    >>> robot = neuler.robots.stanford()
-    >>> robot = robot.replace(motors=[neuler.Motor("m", "joint3", 200.0, inertia=1e-4, stiffness=1e4)])
-    >>> [(joint.name, turns(robot, joint)) for joint in robot.moving_joints if joint.series]
-    [('joint3.motor', (False,))]
-    """
-    if joint.series is None:
-        return joint.type.turns
-    return next(each for each in robot.joints if each.name == joint.series[0]).type.turns
-
-
-def position_parts(joint: Joint) -> Sequence[str]:
-    """What its positions are called; nothing where there is one."""
-    return joint.type.parts
-
-
-def velocity_parts(joint: Joint) -> Sequence[str]:
-    """What its velocities are called."""
-    return joint.type.velocity_parts
-
-
-def force_parts(joint: Joint) -> Sequence[str]:
-    """What its forces are called: f and m with the axes of a screw, else as the velocities."""
-    named = {"v": "f", "w": "m"}
-    return [named[part[0]] + part[1:] if part[0] in named else part for part in joint.type.velocity_parts]
-
-
-def entries(joints: Sequence[Joint], parts: Callable[[Joint], Sequence[str]], between: str = "_") -> list[str]:
-    """A name for every number of a vector over the joints."""
-    found: list[str] = []
-    for joint in joints:
-        names = parts(joint)
-        found += [f"{joint.name}{between}{part}" for part in names] if names else [joint.name]
-    return found
 
 
 def by_columns(robot: Robot, called: str, what: str, given: Any, name: str) -> Any:
@@ -127,47 +73,24 @@ def entry_names(robot: Robot, operand: Operand) -> list[str] | None:
 
 
 def _entries(robot: Robot, operand: Operand) -> list[str] | None:
-    joints = robot.moving_joints
+    table = robot.coordinates
     if operand.name in _SHAFTS:
-        return [joint.name for joint in joints if joint.series]
+        return [entry.name for entry in table if entry.elastic]
     if operand.name.endswith(_LINK):
-        alone = [joint for joint in joints if not joint.series]
-        return entries(alone, position_parts if operand.name.removesuffix(_LINK) in _POSITIONS else velocity_parts)
+        what = "q" if operand.name.removesuffix(_LINK) in _POSITIONS else "qd"
+        return [name for entry in table if not entry.elastic for name in names(entry.joint, what)]
     if operand.name in _POSITIONS:
-        return entries(joints, position_parts)
+        return table.names("q")
     if operand.name not in _VELOCITIES | _FORCES | _EITHER:
         return None
-    parts = force_parts if operand.name in _FORCES else velocity_parts
+    what = "tau" if operand.name in _FORCES else "qd"
     if operand.name.endswith("_tree"):
-        return entries(robot.tree.moving_joints, parts)
-    every = entries(joints, parts)
-    if operand.size == len(every) or not robot.loops:
+        return robot.tree.coordinates.names(what)
+    every = table.names(what, every=True)
+    if operand.size == len(every):
         return every
-    facts = robot.mobility
     forces = operand.name in _EITHER or operand.name.startswith("tau") or operand.name == "weights"
-    return [every[k] for k in (facts.active_numbers if forces else facts.choice.independent)]
-
-
-def units(robot: Robot, name: str) -> list[str]:
-    """Units of the numbers of q, qd or tau, in order; none of a quaternion.
-
-    >>> import neuler
-    >>> units(neuler.robots.stanford(), "tau")[1:4]
-    ['N m', 'N', 'N m']
-    """
-    joints = robot.moving_joints
-    if name == "q":
-        found = []
-        for joint in joints:
-            plain = joint.nq if joint.type.quaternion is None else joint.type.quaternion
-            found += ["rad" if joint.type.turns[k] else "m" for k in range(plain)] + [""] * (joint.nq - plain)
-        return found
-    turning, sliding = {"qd": ("rad/s", "m/s"), "tau": ("N m", "N")}[name]
-    every = [turning if turns else sliding for joint in joints for turns in joint.type.turns]
-    if not robot.loops:
-        return every
-    facts = robot.mobility
-    return [every[k] for k in (facts.choice.independent if name == "qd" else facts.active_numbers)]
+    return [every[k] for k in (table.active if forces else table.independent)]
 
 
 def spellings(robot: Robot, inputs: Sequence[Operand], options: Mapping[str, Any]) -> dict[str, int]:
@@ -180,3 +103,41 @@ def spellings(robot: Robot, inputs: Sequence[Operand], options: Mapping[str, Any
                 places.setdefault(spelling, set()).add(start + k)
         start += operand.size
     return {name: next(iter(found)) for name, found in places.items() if len(found) == 1}
+
+
+# ---- other ways to say it: robot.coordinates has all of this ---------------------------------------------------
+
+
+def slots(robot: Robot) -> list[tuple[Joint, int, int]]:
+    """Of every moving joint: the joint, the numbers of its first position and of its first velocity.
+
+    >>> import neuler
+    >>> [(joint.name, q, qd) for joint, q, qd in slots(neuler.robots.two_link().with_free_base())]
+    [('root_joint', 0, 0), ('joint1', 7, 6), ('joint2', 8, 7)]
+    """
+    return [(entry.joint, entry.q.start, entry.v.start) for entry in robot.coordinates]
+
+
+def turns(robot: Robot, joint: Joint) -> tuple[bool, ...]:
+    """By velocity of a moving joint: whether it turns (rad, N m), else slides (m, N)."""
+    return robot.coordinates[joint.name].turns
+
+
+def units(robot: Robot, name: str) -> list[str]:
+    """Units of the numbers of q, qd or tau, in order; none of a quaternion."""
+    return robot.coordinates.units(name)
+
+
+def position_parts(joint: Joint) -> Sequence[str]:
+    """What the positions of a joint are called; nothing where there is one."""
+    return joint.type.parts
+
+
+def velocity_parts(joint: Joint) -> Sequence[str]:
+    """What the velocities of a joint are called; nothing where there is one."""
+    return joint.type.velocity_parts
+
+
+def entries(joints: Sequence[Joint], parts: Callable[[Joint], Sequence[str]], between: str = "_") -> list[str]:
+    """A name for every number of a vector over the joints."""
+    return [name for joint in joints for name in [f"{joint.name}{between}{x}" for x in parts(joint)] or [joint.name]]

@@ -25,18 +25,12 @@ Array = NDArray[np.float64]
 @kept
 def quaternions(robot: Robot) -> tuple[tuple[str, int], ...]:
     """Of every joint that turns by a quaternion its name, and the number of the quaternion's first position."""
-    found, position = [], 0
-    for joint in robot.moving_joints:
-        if joint.type.quaternion is not None:
-            found.append((joint.name, position + joint.type.quaternion))
-        position += joint.nq
-    return tuple(found)
+    return tuple((entry.name, entry.quaternion.start) for entry in robot.coordinates if entry.quaternion is not None)
 
 
 def ranges(robot: Robot) -> tuple[Array, Array]:
     """Lower and upper bounds for random positions: half a turn or 1 m either way, within the limits."""
-    each = zip(robot.moving_joints, robot.coordinate_limits, strict=True)
-    found = [span for joint, limits in each for span in joint.type.spans(limits)]
+    found = [span for entry in robot.coordinates for span in entry.kind.spans(entry.limits)]
     low, high = np.array(found).reshape(-1, 2).T
     return low, high
 
@@ -74,9 +68,8 @@ def listed(bad: NDArray[np.bool_]) -> str:
 def neutral_positions(robot: Robot) -> Array:
     """Every joint at zero, or at the limit next to it, no spring of a motor strained; loops may be open there."""
     found: dict[str, tuple[float, ...]] = {}
-    for joint, limits in zip(robot.moving_joints, robot.coordinate_limits, strict=True):
-        series = joint.series
-        found[joint.name] = found[series[0]] if series else joint.type.neutral(limits)
+    for entry in robot.coordinates:
+        found[entry.name] = entry.kind.neutral(entry.limits) if entry.drives is None else found[entry.drives]
     return np.array([x for part in found.values() for x in part])
 
 
@@ -179,30 +172,23 @@ class Configurations:
         found = ways(robot, whole[0], whole[1])
         if not robot.loops:
             return found
-        own = found[..., list(robot.mobility.choice.independent)]
+        own = found[..., list(robot.coordinates.independent)]
         return _led(robot, whole[0], whole[1], own) if turns_in_part(robot) else own
 
 
 def ways(robot: Robot, start: Array, end: Array) -> Array:
     """The velocities of all joints that lead from one position to another in a second, each joint by itself."""
-    found = np.empty((*start.shape[:-1], sum(joint.nv for joint in robot.moving_joints)))
-    position = velocity = 0
-    for joint in robot.moving_joints:
-        a, b = (q[..., position : position + joint.nq] for q in (start, end))
-        found[..., velocity : velocity + joint.nv] = joint.type.difference(a, b)
-        position, velocity = position + joint.nq, velocity + joint.nv
+    found = np.empty((*start.shape[:-1], robot.coordinates.velocities))
+    for entry in robot.coordinates:
+        found[..., entry.v] = entry.kind.difference(start[..., entry.q], end[..., entry.q])
     return found
 
 
 def turns_in_part(robot: Robot) -> bool:
     """Whether only some velocities of a joint that turns by a quaternion are independent: loops decide the others."""
-    chosen, at = set(robot.mobility.choice.independent), 0
-    for joint in robot.moving_joints:
-        own = chosen.intersection(range(at, at + joint.nv))
-        if joint.type.quaternion is not None and 0 < len(own) < joint.nv:
-            return True
-        at += joint.nv
-    return False
+    chosen = set(robot.coordinates.independent)
+    turning = [entry for entry in robot.coordinates if entry.quaternion is not None]
+    return any(0 < len(chosen.intersection(entry.velocities)) < entry.nv for entry in turning)
 
 
 def _led(robot: Robot, start: Array, end: Array, guess: Array) -> Array:
@@ -211,7 +197,7 @@ def _led(robot: Robot, start: Array, end: Array, guess: Array) -> Array:
     Turns do not commute: those of a ball that loops decide change what its others seem to have turned. What is missed
     is added until nothing is. Where a step is too long for ``integrate``, the guess is what is left, and that is told.
     """
-    own = list(robot.mobility.choice.independent)
+    own = list(robot.coordinates.independent)
     found, missed = guess.copy(), np.full(guess.shape[:-1], np.inf)
     with np.errstate(all="ignore"):
         for _ in range(_TRIES):

@@ -51,6 +51,18 @@ class Driven:
         """
         return self._with_joint(joint, friction=law)
 
+    @property
+    def is_smooth(self) -> bool:
+        """Whether no friction jumps at rest: no Coulomb level, and laws of friction with a width.
+
+        >>> import neuler
+        >>> neuler.robots.two_link().is_smooth, neuler.robots.puma560().is_smooth
+        (True, False)
+        """
+        robot = cast("Robot", self)
+        joints = any(j.coulomb or (j.friction is not None and not j.friction.width) for j in robot.joints)
+        return not joints and not any(getattr(motor, "coulomb", 0.0) for motor in robot.motors)
+
     def with_smooth_friction(self, width: float, load_width: float = 0.0) -> Robot:
         """The same robot with tanh(v / width) in the place of sign(v) in all friction, as optimisers need it.
 
@@ -116,12 +128,9 @@ class Driven:
         [[0.0, 0.0, 50.0]]
         """
         robot = cast("Robot", self)
-        places: dict[str, int] = {}
-        first = 0
-        for joint in robot.moving_joints:
-            places[joint.series[0] if joint.series else joint.name] = first  # theta stands after its joint
-            first += joint.nv
-        found = np.zeros((len(robot.motors), first))
+        table = robot.coordinates
+        places = {entry.drives or entry.name: entry.v.start for entry in table}  # theta stands after its joint
+        found = np.zeros((len(robot.motors), table.velocities))
         for row, motor in zip(found, robot.motors, strict=True):
             for name, ratio in motor.ratios.items():
                 row[places[name]] = ratio
@@ -161,5 +170,4 @@ class Driven:
         robot = cast("Robot", self)
         if not robot.motors:
             raise RobotError(f"robot {robot.name!r} has no motors; robot.replace(motors=[...]) gives it some")
-        matrix = robot.transmission_matrix
-        return matrix[:, list(robot.mobility.active_numbers)] if robot.loops else matrix
+        return robot.transmission_matrix[:, list(robot.coordinates.active)]

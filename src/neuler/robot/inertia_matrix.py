@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.robot.coordinates import slices
 from neuler.robot.displacement import displacement
 from neuler.robot.expand import expand
 from neuler.robot.value import kept
@@ -41,7 +42,7 @@ class Inertialess:
 
 def owners(robot: Robot) -> list[str]:
     """The joint behind every velocity."""
-    return [joint.name for joint in expand(robot).moving_joints for _ in range(joint.nv)]
+    return [entry.name for entry in expand(robot).coordinates.owners("qd", every=True)]
 
 
 @dataclass(frozen=True)
@@ -124,15 +125,12 @@ class _Pose:
         poses = [np.eye(4)]
         above: list[list[int]] = [[]]  # velocities between the base and each link
         index = {name: k for k, name in enumerate(robot.link_names)}
-        position = 0
-        for joint in robot.joints:
+        for joint, place, _ in slices(robot.joints):
             parent = index[joint.parent]
             first = len(self.screws)
-            here = q[position : position + joint.nq]
-            poses.append(self._moved(joint, poses[parent] @ joint.placement.matrix, here))
-            position += joint.nq
+            poses.append(self._moved(joint, poses[parent] @ joint.placement.matrix, q[place]))
             above.append([*above[parent], *range(first, len(self.screws))])
-        rotors = [joint.rotor_inertia for joint in robot.moving_joints for _ in range(joint.nv)]
+        rotors = [entry.joint.rotor_inertia for entry in robot.coordinates.owners("qd", every=True)]
         screws = np.array(self.screws).reshape(-1, 6)
         self.matrix, self.most = np.diag(rotors), np.abs(np.array(rotors, dtype=float))
         """The inertia matrix; and by velocity all that a joint carries, turned any way about its origin."""

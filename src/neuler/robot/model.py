@@ -17,6 +17,7 @@ from neuler.errors import RobotError, caller
 from neuler.naming import fresh, listed
 from neuler.robot.checks import check_couplings, check_independent, check_loops, outward, sequence, warn_of_negative
 from neuler.robot.configuration import Configurations
+from neuler.robot.coordinates import Coordinates
 from neuler.robot.coupling import Coupling, in_order
 from neuler.robot.driven import Driven
 from neuler.robot.joint import Frame, Joint, Limits
@@ -28,7 +29,6 @@ from neuler.robot.numbers import vector
 from neuler.robot.reduced import reduced
 from neuler.robot.transform import Transform, Vec3
 from neuler.robot.value import Value, kept
-from neuler.robot.velocities import named_velocities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,6 +185,18 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
 
     @property
     @kept
+    def coordinates(self) -> Coordinates:
+        """The table of q, qd and tau: whose every number is, its place, name, unit and limits.
+
+        >>> import neuler
+        >>> table = neuler.robots.two_link().with_free_base().coordinates
+        >>> table["joint1"].q, table["joint1"].v, table.names("qd")[-2:]
+        (slice(7, 8, None), slice(6, 7, None), ['joint1', 'joint2'])
+        """
+        return Coordinates(self)
+
+    @property
+    @kept
     def coordinate_limits(self) -> tuple[Limits, ...]:
         """Limits of ``moving_joints``, tightened by those of joints that follow one of them in proportion.
 
@@ -262,13 +274,13 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
     @kept
     def nq(self) -> int:
         """Length of q: the positions of all moving joints."""
-        return sum(joint.nq for joint in self.moving_joints)
+        return self.coordinates.nq
 
     @property
     @kept
     def nv(self) -> int:
         """Length of qd and qdd: the velocities of all moving joints, in loops of the independent ones."""
-        return self.mobility.freedoms if self.loops else sum(joint.nv for joint in self.moving_joints)
+        return self.mobility.freedoms if self.loops else self.coordinates.velocities
 
     @property
     @kept
@@ -334,7 +346,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
         more: dict[str, Any] = {"loops": changes.get("loops", self.loops)}
         more["reference"] = changes["reference"] if "reference" in changes else self._translated(bare)
         more["independent"] = changes.get("independent", self.independent)
-        kept = all(named_velocities(bare.moving_joints, name) for name in self.independent or ())
+        kept = all(bare.coordinates.numbers(name) for name in self.independent or ())
         if "independent" not in changes and not (more["loops"] and kept):
             more["independent"] = None
         if all(value is None or value == () for value in more.values()):
@@ -345,16 +357,13 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
         """The reference for another robot's joints; None where it does not have all of theirs."""
         if self.reference is None:
             return None
-        values, at = {}, 0
-        for joint in self.moving_joints:
-            values[joint.name, joint.nq] = self.reference[at : at + joint.nq]
-            at += joint.nq
-        keys = [(joint.name, joint.nq) for joint in other.moving_joints]
+        values = {(entry.name, entry.nq): self.reference[entry.q] for entry in self.coordinates}
+        keys = [(entry.name, entry.nq) for entry in other.coordinates]
         if [nq for _, nq in keys] == [nq for _, nq in values]:  # the same joints, by other names perhaps
             return self.reference
-        for joint in other.moving_joints:  # a motor stands where its spring is at rest
-            if joint.series is not None and (joint.series[0], 1) in values:
-                values.setdefault((joint.name, 1), values[joint.series[0], 1])
+        for entry in other.coordinates:  # a motor stands where its spring is at rest
+            if entry.drives is not None and (entry.drives, 1) in values:
+                values.setdefault((entry.name, 1), values[entry.drives, 1])
         return tuple(x for key in keys for x in values[key]) if all(key in values for key in keys) else None
 
     # ---- a changed robot is a new robot --------------------------------------------------

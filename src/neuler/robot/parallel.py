@@ -229,10 +229,8 @@ def stack(name: str, modules: Iterable[tuple[str, Robot]], mounts: Iterable[Tran
         ):  # fmt: skip
             parts[field_name].extend(items)
         independent += own.mobility.independent if own.loops else own.joint_names
-        reference, at = own.neutral().tolist(), 0
-        for joint in own.moving_joints:
-            values[joint.name] = reference[at : at + joint.nq]
-            at += joint.nq
+        reference = own.neutral().tolist()
+        values |= {entry.name: reference[entry.q] for entry in own.coordinates}
         carrier = f"{key}.{PLATFORM}"
     tree = Robot(name, parts["links"], parts["joints"], ground, parts["frames"])  # type: ignore[arg-type]
     followers = {coupling.joint for coupling in parts["couplings"]}  # type: ignore[attr-defined]

@@ -24,7 +24,6 @@ from neuler.robot.joint import Joint, Limits
 from neuler.robot.link import Link
 from neuler.robot.motor import Motor, seat
 from neuler.robot.transform import Transform
-from neuler.robot.velocities import named_velocities
 
 if TYPE_CHECKING:
     from neuler.robot.model import Robot
@@ -191,17 +190,14 @@ def _with_bodies(link: Link, bodies: Mapping[str, Iterable[Link]]) -> Link:
 def _closed(robot: Robot, changes: Mapping[str, Any], names: Sequence[str]) -> Robot:
     """With its loops closed again near where they were; joints that are independent stay so as far as they can."""
     bare = robot.replace(**changes, loops=(), reference=None, independent=None)
-    values, at, q = {}, 0, robot.neutral().tolist()
-    for joint in robot.moving_joints:
-        values[joint.name] = q[at : at + joint.nq]
-        at += joint.nq
-    guess = [x for joint in bare.moving_joints for x in values[joint.name]]
+    q = robot.neutral().tolist()
+    guess = [x for joint in bare.moving_joints for x in q[robot.coordinates[joint.name].q]]
     try:
         found = bare.replace(loops=robot.loops, reference=guess)
         closed = found.mobility.reference
     except RobotError as error:
         raise RobotError(f"with_fixed: with {', '.join(map(repr, names))} fixed: {error}") from None
-    left = [name for name in robot.independent or () if named_velocities(bare.moving_joints, name)]
+    left = [name for name in robot.independent or () if bare.coordinates.numbers(name)]
     if left:
         try:
             return found.replace(reference=closed, independent=left)

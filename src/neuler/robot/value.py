@@ -42,9 +42,10 @@ Result = TypeVar("Result")
 
 
 def kept(function: Callable[[Any], Result]) -> Callable[[Any], Result]:
-    """A function of one value whose result is kept with that value, and goes with it.
+    """A function of one value whose result is stored with that value, and goes with it.
 
-    A cache of the module's own would keep values, and the compiled kernels on them, alive.
+    A cache of the module's own would keep values, and the compiled kernels on them, alive. A function that returns an
+    empty dict is a cache for its caller to fill. Where two threads are first, both get the result of one.
     """
     name = f"{function.__module__}.{function.__qualname__}"
 
@@ -52,7 +53,7 @@ def kept(function: Callable[[Any], Result]) -> Callable[[Any], Result]:
     def look(value: Any) -> Result:
         held = value.__dict__
         if name not in held:
-            held[name] = function(value)
+            return held.setdefault(name, function(value))
         return held[name]
 
     return look

@@ -1,4 +1,4 @@
-"""Functions of users that become part of a rollout: controllers, and wrenches that depend on time and state."""
+"""Controllers as part of a rollout: their forms, and their operations, traced once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import inspect
 import math
 from collections.abc import Callable
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from neuler.compiled import Compiled
 from neuler.errors import InputError
+from neuler.functions.function import Function
 from neuler.functions.tracing import listing_of
 from neuler.robot import Robot
 from neuler.rollouts.model import Control
@@ -97,10 +98,27 @@ def refuse_own_state(called: str, controller: Any) -> None:
             )
 
 
+@runtime_checkable
+class Listed(Protocol):
+    """A controller that stores its own operations, and knows when they have changed: it need not be traced again."""
+
+    def control_listing(self, memory: int, reference: int) -> Listing | None:
+        """(t, q, qd[, memory][, reference]) -> (tau[, memory]) for so many numbers; None where it must be traced."""
+        ...
+
+
+def control_function(called: str, robot: Robot, controller: Callable[..., Any], memory: int) -> Compiled:
+    """The controller as a function (t, q, qd[, memory]) -> tau[, memory]: rollouts take it without tracing it again."""
+    if isinstance(controller, Compiled):
+        return controller
+    return Function(traced_control(called, robot, controller, memory, 0).listing, "controller")
+
+
 def traced_control(called: str, robot: Robot, controller: Callable[..., Any], memory: int, reference: int) -> Control:
     """The controller's operations. Where it has a function ``reference`` of the time, that is part of it.
 
-    A function made by ``neuler.function`` is taken as it is; others are traced.
+    A function made by ``neuler.function`` is taken as it is, a controller that is :class:`Listed` is asked for its
+    operations; others are traced.
     """
     if isinstance(controller, Compiled):
         return _ready(called, robot, controller._listing, memory, reference)
@@ -109,6 +127,10 @@ def traced_control(called: str, robot: Robot, controller: Callable[..., Any], me
         raise InputError(
             f"{called}: the controller has a reference of its own, a function of the time; leave reference= away"
         )
+    listing = controller.control_listing(memory, reference) if isinstance(controller, Listed) else None
+    if listing is not None:
+        refuse_own_state(called, controller)
+        return _ready(called, robot, listing, memory, reference)
     takes: dict[str, Any] = {"t": (), "q": robot.nq, "qd": robot.nv}
     if memory:
         takes["memory"] = memory
@@ -120,13 +142,13 @@ def traced_control(called: str, robot: Robot, controller: Callable[..., Any], me
         kept = rest.pop(0) if memory else _EMPTY
         goal = rest.pop(0) if reference else _EMPTY
         if callable(own):
-            goal = _flat(called, "the controller's reference(t)", own(t))
+            goal = flat_array(called, "the controller's reference(t)", own(t))
         found = controller(t, q, qd, kept, goal)
         if not isinstance(found, tuple | list) or len(found) != 2:
             raise InputError(f"{called}: {not_a_pair(found)}")
         one = isinstance(found[0], Node | Real)  # for all of them
-        tau = _flat(called, "the controller's tau", np.full(robot.nu, found[0], object) if one else found[0])
-        after = _flat(called, "the controller's memory", found[1])
+        tau = flat_array(called, "the controller's tau", np.full(robot.nu, found[0], object) if one else found[0])
+        after = flat_array(called, "the controller's memory", found[1])
         _check(called, "tau", tau, robot.nu, f"one number for each of {', '.join(robot.active_names[:6])}")
         _check(called, "memory", after, memory, "as many numbers as the memory it was given")
         return {"tau": tau, "after": after} if memory else {"tau": tau}
@@ -157,28 +179,8 @@ def _ready(called: str, robot: Robot, listing: Listing, memory: int, reference: 
     return Control(listing, memory, reference)
 
 
-def traced_wrench(called: str, robot: Robot, name: str, function: Callable[..., Any]) -> Listing:
-    """A wrench as a function of (t, q, qd): six numbers, (force; moment)."""
-    try:
-        inspect.signature(function).bind(0.0, (), ())
-    except TypeError:
-        raise InputError(
-            f"{called}: the wrench on {name!r} must be a function of (t, q, qd), this one is {function!r:.60} "
-            f"with {inspect.signature(function)}"
-        ) from None
-    except ValueError:  # Python cannot look into it
-        pass
-
-    def inside(t: Any, q: Any, qd: Any) -> Any:
-        found = _flat(called, f"the wrench on {name!r}", function(t, q, qd))
-        if len(found) != 6:
-            raise InputError(f"{called}: the wrench on {name!r} must be 6 numbers (force; moment), got {len(found)}")
-        return found
-
-    return listing_of(called, inside, {"t": (), "q": robot.nq, "qd": robot.nv}, "wrench")
-
-
-def _flat(called: str, what: str, found: Any) -> np.ndarray:
+def flat_array(called: str, what: str, found: Any) -> np.ndarray:
+    """What a user's function returned, as an array with one axis; other shapes and a constant NaN are refused."""
     try:
         array = np.asarray([] if found is None else found, dtype=object)
     except ValueError:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from neuler import math as nm
 from neuler.compiled import Compiled
 from neuler.robot import Robot
-from neuler.rollouts.events import joints_of
 
 Array = NDArray[np.float64]
 EFFORTS = ("ignore", "clip")
@@ -25,8 +24,7 @@ def efforts(robot: Robot) -> Array:
     >>> efforts(neuler.robots.two_link()).tolist()
     [10.0, 10.0]
     """
-    joints = robot.moving_joints
-    given = np.array([joints[k].limits.effort for k in joints_of(robot)["tau"]], dtype=float)
+    given = np.array([entry.joint.limits.effort for entry in robot.coordinates.owners("tau")], dtype=float)
     return np.where(given > 0, given, np.inf)
 
 

@@ -40,12 +40,8 @@ def _bounds(model: Model, values: Values) -> list[tuple[int, Scalar, Scalar]]:
 
 def limited(model: Model) -> list[tuple[int, int]]:
     """(number in q, number of the joint) of every position that has limits: those of joints without quaternions."""
-    found, at = [], 0
-    for number, joint in enumerate(model.robot.moving_joints):
-        if joint.type.quaternion is None:
-            found += [(at + k, number) for k in range(joint.nq)]
-        at += joint.nq
-    return found
+    table = model.robot.coordinates
+    return [(place, entry.number) for place, entry in enumerate(table.owners("q")) if entry.quaternion is None]
 
 
 def _finite(x: Scalar) -> Scalar:
@@ -64,15 +60,7 @@ def _first(values: Sequence[Scalar], joints: Sequence[int], otherwise: Scalar) -
 
 def joints_of(robot: Robot) -> dict[str, list[int]]:
     """The number of the joint, among ``robot.joint_names``, of every entry of q, qd and tau."""
-    positions = [k for k, joint in enumerate(robot.moving_joints) for _ in range(joint.nq)]
-    every = [k for k, joint in enumerate(robot.moving_joints) for _ in range(joint.nv)]
-    if not robot.loops:
-        return {"q": positions, "qd": every, "tau": every}
-    return {
-        "q": positions,
-        "qd": [every[k] for k in robot.mobility.choice.independent],
-        "tau": [every[k] for k in robot.mobility.active_numbers],
-    }
+    return {what: [entry.number for entry in robot.coordinates.owners(what)] for what in ("q", "qd", "tau")}
 
 
 def diagnosis(model: Model) -> Recipe:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from neuler.compiled import WORK_PER_THREAD, share, threads
 from neuler.compiler.program import COUNTS, EVENT, Program, counts
 from neuler.quantities.identity import identity
+from neuler.robot import Robot
 from neuler.robot.value import kept
 from neuler.rollouts.model import Model
 
@@ -77,6 +78,12 @@ class Pace:
         self.steps = max(1, min(self.most, fit, 8 * steps))
 
 
+@kept
+def stored_loops(robot: Robot) -> OrderedDict[Any, Any]:
+    """The loops of a robot that have code, those used last at the end; at most ``STORED``."""
+    return OrderedDict()
+
+
 class TimeLoop:
     """What rollouts and their derivatives share; who derives says what the program is, and all that decides it."""
 
@@ -103,10 +110,10 @@ class TimeLoop:
 
     def shared(self) -> Self:
         """The one of its kind: its code need not be looked for again while it is among the last that the robot used."""
-        held: OrderedDict[Any, Self] = self.model.robot.__dict__.setdefault("rollout kernels", OrderedDict())
+        held = stored_loops(self.model.robot)
         key = (type(self), *self.choices, *self.model.key)
         with _guard:
-            found = held.setdefault(key, self)
+            found: Self = held.setdefault(key, self)
             held.move_to_end(key)
             if len(held) > STORED:
                 held.popitem(last=False)

@@ -146,18 +146,15 @@ class Model:
     @property
     def bent(self) -> tuple[int, ...]:
         """The robot's own velocities along which positions do not just add up: of joints with quaternions."""
-        joints = self.machine.moving_joints
-        every = [joint for joint in joints for _ in range(joint.nv)]
-        own = self.robot.mobility.choice.independent if self.robot.loops else range(len(every))
-        return tuple(k for k, number in enumerate(own) if every[number].type.quaternion is not None)
+        owners = self.robot.coordinates.owners("qd")
+        return tuple(k for k, entry in enumerate(owners) if entry.quaternion is not None)
 
     def way_rates(self, way: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
         """d(way)/dt where ``moved(q, way)`` is the position."""
         joints = self.machine.moving_joints
         if not self.robot.loops:
             return way_rates(joints, way, qd)
-        own = self.robot.mobility.choice.independent
-        total = sum(joint.nv for joint in joints)
+        own, total = self.robot.coordinates.independent, self.robot.coordinates.velocities
         ways: list[Scalar] = [0.0] * total
         rates: list[Scalar] = [0.0] * total
         for k, number in enumerate(own):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.compiled import Compiled
 from neuler.errors import InputError
 from neuler.inputs import array, choice, named, whole
 from neuler.passes.parameters import stacked
@@ -16,7 +17,7 @@ from neuler.robot import Robot
 from neuler.robot.columns import by_columns
 from neuler.robot.configuration import no_rotation, quaternions
 from neuler.rollouts import arguments
-from neuler.rollouts.controllers import in_full, traced_control, traced_wrench
+from neuler.rollouts.controllers import in_full, traced_control
 from neuler.rollouts.efforts import EFFORTS, Clipped, efforts
 from neuler.rollouts.events import LIMIT, NOT_FINITE, limited
 from neuler.rollouts.kernel import METHODS, Kernel
@@ -24,13 +25,11 @@ from neuler.rollouts.loop import Piece, Steps
 from neuler.rollouts.model import Model
 from neuler.rollouts.slides import stops
 from neuler.rollouts.stability import warn_if_unstable
-from neuler.tables import take_columns
+from neuler.rollouts.wrenches import checked_wrenches
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 CALLED = "rollout"
-WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
-"""What the numbers of a wrench are called as columns of a table."""
 LIMITS = ("ignore", "stop", "hold")
 """What joints' limits do: nothing, end a row, or stop the joint."""
 
@@ -178,7 +177,7 @@ def _refuse_stops(called: str, model: Model) -> None:
         return
     served = {number for number, _, _ in stops(model)}
     refused = [joint for number, (_, joint) in enumerate(limited(model)) if number not in served]
-    refused += [k for k, joint in enumerate(model.robot.moving_joints) if joint.type.quaternion is not None]
+    refused += [entry.number for entry in model.robot.coordinates if entry.quaternion is not None]
     for k in refused:
         ends = model.robot.coordinate_limits[k]
         if np.isfinite([ends.lower, ends.upper]).any():
@@ -196,15 +195,12 @@ def _wrenches(
     frames: list[tuple[str, ...]] = []
     functions: dict[str, Any] = {}
     for option, prefix, given in (("external", "wrench", external), ("loads", "load", loads)):
-        found = named(f"{CALLED}: {option}", given)
-        for frame, value in found.items():
-            robot.locate(frame)
-            if callable(value):
-                functions[f"{prefix}_{frame}"] = traced_wrench(CALLED, robot, frame, value)
+        found = checked_wrenches(CALLED, robot, option, given)
+        for frame, wrench in found.items():
+            if isinstance(wrench, Compiled):
+                functions[f"{prefix}_{frame}"] = wrench._listing
             else:
-                what = f"{option}[{frame!r}]"
-                value = take_columns(CALLED, what, value, frame, WRENCH)
-                arrays[f"{prefix}_{frame}"] = array(CALLED, what, value, (6,), ", (force; moment)")
+                arrays[f"{prefix}_{frame}"] = wrench
         frames.append(tuple(found))
     return frames, functions
 

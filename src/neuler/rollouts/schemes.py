@@ -203,11 +203,9 @@ def _ways(model: Model, found: Found, values: Values) -> tuple[list[Scalar], lis
     (lasting,) = found["lasting"]
     ways: list[Scalar] = []
     rates: list[Scalar] = []
-    first = 0
-    for joint in model.robot.moving_joints:
+    for entry in model.robot.coordinates:
         for many, few in ((ways, found["way"]), (rates, found["rates"])):
-            many += few[first : first + joint.nv] if joint.type.quaternion is None else [0.0] * joint.nq
-        first += joint.nv
+            many += few[entry.v] if entry.quaternion is None else [0.0] * entry.nq
     return ways, rates, lasting
 
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from neuler.errors import InputError
 from neuler.recursions.positions import position_rates, velocities_of
-from neuler.rollouts.events import joints_of
 from neuler.rollouts.implicit import advanced, slopes
 from neuler.rollouts.model import Model, Values
 from neuler.rollouts.slides import rough
@@ -23,7 +22,7 @@ def refuse_rough(called: str, model: Model) -> None:
     """Friction that holds joints at rest has no derivative there."""
     held = rough(model)
     if held:
-        name = model.robot.joint_names[joints_of(model.robot)["qd"][held[0]]]
+        name = model.robot.coordinates.owners("qd")[held[0]].name
         raise InputError(
             f"{called}: joint {name!r} has Coulomb friction, which jumps at rest, where a rollout has no "
             "derivative; use a smooth law, robot.with_smooth_friction(width), or robot.without_friction()"
@@ -79,7 +78,7 @@ def rates_along(model: Model, q: Sequence[Scalar], way: Sequence[Scalar]) -> lis
 def own_rates(model: Model, q: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
     """The way along the robot's own velocities, of dq."""
     found = velocities_of(model.machine.moving_joints, q, rates)
-    return [found[k] for k in model.machine.mobility.choice.independent] if model.robot.loops else found
+    return [found[k] for k in model.machine.coordinates.independent]
 
 
 def pulled(model: Model, q: Sequence[Scalar], weights: Sequence[Scalar]) -> list[Scalar]:

@@ -135,14 +135,8 @@ def _rough(model: Model, values: Values, chart: Chart) -> list[tuple[int, dict[i
 
 def _places(model: Model) -> dict[str, int]:
     """By joint: the number of its first force in tau."""
-    machine = model.machine
-    found, first = {}, 0
-    active = list(machine.mobility.active_numbers) if machine.loops else None
-    for joint in machine.moving_joints:
-        if active is None or first in active:
-            found[joint.name] = first if active is None else active.index(first)
-        first += joint.nv
-    return found
+    places = {velocity: place for place, velocity in enumerate(model.machine.coordinates.active)}
+    return {entry.name: places[entry.v.start] for entry in model.machine.coordinates if entry.v.start in places}
 
 
 def _ends(model: Model, values: Values, q: Sequence[Scalar]) -> dict[int, tuple[tuple[Scalar, Scalar, Scalar], ...]]:
@@ -157,21 +151,12 @@ def stops(model: Model) -> list[tuple[int, int, int]]:
 
     Those of joints with one position; in loops of independent ones.
     """
-    robot = model.robot
     if not model.holds:
         return []
-    velocities: dict[int, int] = {}
-    at = first = 0
-    for joint in robot.moving_joints:
-        if joint.nq == joint.nv == 1:
-            velocities[at] = first
-        at, first = at + joint.nq, first + joint.nv
-    own = list(robot.mobility.choice.independent) if robot.loops else list(range(first))
-    found = []
-    for number, (k, _) in enumerate(limited(model)):
-        if velocities.get(k) in own:
-            found.append((number, k, own.index(velocities[k])))
-    return found
+    table = model.robot.coordinates
+    own = {velocity: k for k, velocity in enumerate(table.independent)}
+    velocities = {entry.q.start: own[entry.v.start] for entry in table if entry.one and entry.v.start in own}
+    return [(number, k, velocities[k]) for number, (k, _) in enumerate(limited(model)) if k in velocities]
 
 
 @kept

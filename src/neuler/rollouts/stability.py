@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.robot import Friction, Joint, Motor, Robot
-from neuler.rollouts.events import joints_of
 
 Array = NDArray[np.float64]
 _ROWS = 4
@@ -43,7 +42,7 @@ def warn_if_unstable(robot: Robot, method: str, q: Array, qd: Array, dt: Array) 
         for _ in range(40):
             middle = 0.5 * (low + high)
             low, high = (low, middle) if _unstable(matrix, method, middle) is not None else (middle, high)
-        name = robot.joint_names[joints_of(robot)["qd"][number]]
+        name = robot.coordinates.owners("qd")[number].name
         smaller = f"take dt = {0.9 * low:.2g} s or less, or " if low > 1e-9 * size else "take "
         warnings.warn(
             f"rollout: method {method!r} is unstable at dt = {size:g} s, spring and damping of joint {name!r} are too "

@@ -23,8 +23,8 @@ from neuler.robot.configuration import quaternions
 from neuler.rollouts.model import Model
 from neuler.rollouts.slides import rough
 from neuler.simulation.audit import Audit
+from neuler.simulation.forces import Forces
 from neuler.simulation.peaks import Peaks
-from neuler.simulation.policy import Policy
 
 Array = NDArray[np.float64]
 
@@ -54,22 +54,28 @@ def solvers() -> Any:
 class Motion:
     """The right-hand side, and what is asked of a state."""
 
-    def __init__(self, robot: Robot, policy: Policy, audit: Audit, peaks: Peaks) -> None:
-        self.robot, self.policy, self.audit, self.peaks = robot, policy, audit, peaks
+    def __init__(self, robot: Robot, forces: Forces, audit: Audit, peaks: Peaks) -> None:
+        self.robot, self.forces, self.audit, self.peaks = robot, forces, audit, peaks
         self.tau: Array | None = None
         """Held; None where the controller is part of the right-hand side."""
         self.lost = False
         """Whether the controller gave something that is not finite, since this was last set back."""
         self.rough = bool(rough(Model(robot)))
         """Whether dry friction jumps at rest, where no step of such an integrator is small enough."""
-        self.plain, self.turning = _places(robot)
-        slots = {joint.name: slot for joint, slot in _velocity_slots(robot.tree)}
-        self.own = np.array([k for joint in robot.moving_joints for k in slots[joint.name]], dtype=int)
+        plain = [entry for entry in robot.coordinates if entry.quaternion is None]
+        self.plain = (
+            np.array([k for entry in plain for k in entry.positions], dtype=int),
+            np.array([k for entry in plain for k in entry.velocities], dtype=int),
+        )
+        """Numbers of positions and of the velocities that are their rates."""
+        self.turning = [entry for entry in robot.coordinates if entry.quaternion is not None]
+        tree = robot.tree.coordinates
+        self.own = np.array([k for entry in robot.coordinates for k in tree[entry.name].velocities], dtype=int)
         """Which velocities of the tree belong to joints with positions in q."""
 
     def asked(self, t: float, q: Array, qd: Array) -> Array:
         """tau at a state, before limits of effort."""
-        return self.policy.at(t, q, qd, self.policy.memory)[0] if self.tau is None else self.tau
+        return self.forces.at(t, q, qd, self.forces.memory)[0] if self.tau is None else self.tau
 
     def rates(self, q: Array, qd: Array) -> Array:
         """dq/dt."""
@@ -77,8 +83,8 @@ class Motion:
             qd = self.robot.tree_motion.ufunc(q, qd, np.zeros(self.robot.nv))[0][self.own]
         found = np.empty(self.robot.nq)
         found[self.plain[0]] = qd[self.plain[1]]
-        for joint, x, v in self.turning:
-            found[x] = joint.type.rates(q[x].tolist(), qd[v].tolist())
+        for entry in self.turning:
+            found[entry.q] = entry.kind.rates(q[entry.q].tolist(), qd[entry.v].tolist())
         return found
 
     def __call__(self, t: float, y: Array) -> Array:
@@ -114,39 +120,13 @@ class Motion:
             return (SINGULAR if robot.loops else NOT_FINITE), -1
         qd = y[nq : nq + robot.nv]
         if float(qd @ qd) >= FASTEST**2:
-            own = robot.mobility.choice.independent if robot.loops else range(robot.nv)
-            every = [k for k, joint in enumerate(robot.moving_joints) for _ in range(joint.nv)]
-            return DIVERGED, every[own[int(np.argmax(np.abs(qd)))]]
+            return DIVERGED, robot.coordinates.owners("qd")[int(np.argmax(np.abs(qd)))].number
         if limits:
-            at = 0
-            for k, (joint, bound) in enumerate(zip(robot.moving_joints, robot.coordinate_limits, strict=True)):
-                part = y[at : at + joint.nq]
-                if joint.type.quaternion is None and ((part < bound.lower) | (part > bound.upper)).any():
-                    return LIMIT, k
-                at += joint.nq
+            for entry in robot.coordinates:
+                part, bound = y[entry.q], entry.limits
+                if entry.quaternion is None and ((part < bound.lower) | (part > bound.upper)).any():
+                    return LIMIT, entry.number
         return 0, -1
-
-
-def _velocity_slots(robot: Robot) -> list[tuple[Any, range]]:
-    found, at = [], 0
-    for joint in robot.moving_joints:
-        found.append((joint, range(at, at + joint.nv)))
-        at += joint.nv
-    return found
-
-
-def _places(robot: Robot) -> tuple[tuple[Array, Array], list[tuple[Any, slice, slice]]]:
-    """Numbers of positions and velocities whose rates are the velocities; and joints with quaternions, one by one."""
-    plain: tuple[list[int], list[int]] = ([], [])
-    turning, q = [], 0
-    for joint, v in _velocity_slots(robot):
-        if joint.type.quaternion is None:
-            plain[0].extend(range(q, q + joint.nq))
-            plain[1].extend(v)
-        else:
-            turning.append((joint, slice(q, q + joint.nq), slice(v.start, v.stop)))
-        q += joint.nq
-    return (np.array(plain[0], dtype=int), np.array(plain[1], dtype=int)), turning
 
 
 class Adaptive:
@@ -165,7 +145,7 @@ class Adaptive:
         self.states = np.full((len(times), robot.nq + robot.nv + 2), np.nan)
         self.tau = np.full((len(times), robot.nu), np.nan)
         self.y = np.concatenate([*start, np.zeros(2)])
-        self.memory = motion.policy.memory
+        self.memory = motion.forces.memory
         self.done = 0
         """States that were found."""
         self.status, self.joint, self.time = 0, -1, float(times[0])
@@ -174,14 +154,14 @@ class Adaptive:
     @property
     def period(self) -> float | None:
         """Seconds for which tau is held; None for a controller that is part of the right-hand side."""
-        policy = self.motion.policy
-        if policy.control is None:
-            return self.step if policy.series else float(self.times[-1] - self.times[0])
-        if policy.period is None and len(policy.memory):
+        forces = self.motion.forces
+        if forces.control is None:
+            return self.step if forces.series else float(self.times[-1] - self.times[0])
+        if forces.period is None and len(forces.memory):
             raise InputError(
                 "simulate: a controller with memory needs a period (s) where the integrator chooses its steps"
             )
-        return policy.period
+        return forces.period
 
     def go(self) -> None:
         """From the first time to the last, or to an event."""
@@ -201,12 +181,12 @@ class Adaptive:
 
     def _sample(self, t: float, number: int) -> None:
         """Take the controller's forces, which hold from here on."""
-        motion, policy = self.motion, self.motion.policy
+        motion, forces = self.motion, self.motion.forces
         nq, nv = motion.robot.nq, motion.robot.nv
-        if policy.series:
-            tau = policy.given[..., min(number, policy.given.shape[-2] - 1), :]
+        if forces.series:
+            tau = forces.given[..., min(number, forces.given.shape[-2] - 1), :]
         else:
-            tau, self.memory = policy.at(t, self.y[:nq], self.y[nq : nq + nv], self.memory)
+            tau, self.memory = forces.at(t, self.y[:nq], self.y[nq : nq + nv], self.memory)
         if not np.isfinite(tau).all():
             self._stop(CONTROLLER, -1, t)
         motion.tau = np.asarray(tau)

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.robot import Robot
-from neuler.simulation.outside import Outside
+from neuler.robot.value import kept
+from neuler.simulation.wrenches import Wrenches
 
 Array = NDArray[np.float64]
 
@@ -22,17 +23,17 @@ Array = NDArray[np.float64]
 class Audit:
     """Powers and energies of states, by kernels without a word about those that are NaN."""
 
-    def __init__(self, robot: Robot, outside: Outside) -> None:
-        self.robot, self.outside = robot, outside
-        self.forward = outside.kernel(robot, "forward_dynamics").ufunc
+    def __init__(self, robot: Robot, wrenches: Wrenches) -> None:
+        self.robot, self.wrenches = robot, wrenches
+        self.forward = wrenches.kernel(robot, "forward_dynamics").ufunc
         smooth = _lossless(robot)
         self.force = smooth.generalized_force.ufunc
-        self.lossless = not outside.any and smooth == robot
+        self.lossless = not wrenches.any and smooth == robot
         """Whether tau alone works."""
 
     def accelerations(self, t: Any, q: Array, qd: Array, tau: Array) -> Array:
         """qdd."""
-        return np.asarray(self.forward(q, qd, tau, *self.outside.at(t, q, qd)))
+        return np.asarray(self.forward(q, qd, tau, *self.wrenches.at(t, q, qd)))
 
     def power(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Of tau, friction and wrenches together (W)."""
@@ -87,8 +88,9 @@ class Audit:
         return found
 
 
+@kept
 def _lossless(robot: Robot) -> Robot:
-    """Without friction, and without dampers in its drives."""
+    """Without friction, and without dampers in its drives; stored with the robot, so that its code is made once."""
     found = robot.without_friction()
     motors = [dataclasses.replace(motor, damping=0.0) for motor in found.motors]
     return found.replace(motors=motors) if any(motor.damping for motor in robot.motors) else found

@@ -16,16 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.compiled import Compiled
 from neuler.errors import InputError
 from neuler.robot import Robot
 from neuler.rollouts.arguments import samples
+from neuler.rollouts.controllers import control_function
 from neuler.rollouts.efforts import Clipped
 from neuler.rollouts.events import CONTROLLER
 from neuler.simulation.audit import Audit
-from neuler.simulation.outside import Outside
+from neuler.simulation.forces import Forces
 from neuler.simulation.peaks import Peaks
-from neuler.simulation.policy import Policy
 from neuler.simulation.start import Clock
+from neuler.simulation.wrenches import Wrenches
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -51,24 +53,27 @@ class Fixed:
     """Rows under way: :meth:`go` fills ``kept``, and may be interrupted; then what is there is valid."""
 
     def __init__(
-        self, robot: Robot, policy: Policy, outside: Outside, clock: Clock, start: tuple[Array, Array], *, method: str,
-        limits: str, effort: str, audit: Audit | None, progress: Callable[[float], Any] | None,
+        self, robot: Robot, forces: Forces, wrenches: Wrenches, clock: Clock, start: tuple[Array, Array], *,
+        method: str, limits: str, effort: str, audit: Audit | None, progress: Callable[[float], Any] | None,
     ) -> None:  # fmt: skip
-        self.robot, self.policy, self.clock, self.audit, self.progress = robot, policy, clock, audit, progress
+        self.robot, self.forces, self.clock, self.audit, self.progress = robot, forces, clock, audit, progress
         self.batch = start[0].shape[:-1]
         self.rows = int(np.prod(self.batch))
         self.q, self.qd = (x.reshape(self.rows, -1) for x in start)
         self.peaks = Peaks(robot, effort)
-        self.given = policy.given
-        """What stands for tau in a rollout."""
-        memory = policy.memory
-        if self.peaks.clips and policy.compiled:
-            self.given = Clipped(policy.given, self.peaks.most, asked=True)
-            memory = self.given.memory0
+        memory = forces.memory
+        self.control: Compiled | None = None
+        """The controller that becomes part of the rollout, traced once for all pieces."""
+        if forces.compiled and self.peaks.clips:
+            clipped = Clipped(forces.given, self.peaks.most, asked=True)
+            memory = clipped.memory0
+            self.control = control_function("simulate", robot, clipped, len(memory))
+        elif forces.compiled:
+            self.control = forces.function
         self.memory = np.tile(memory, (self.rows, 1))
-        self.sampled = samples("simulate", policy.period, np.array(clock.step)) if policy.control is not None else 1
-        self.options: dict[str, Any] = {"method": method, "limits": limits, "external": self._held(outside.external),
-                        "loads": self._held(outside.loads)}  # fmt: skip
+        self.sampled = samples("simulate", forces.period, np.array(clock.step)) if forces.control is not None else 1
+        self.options: dict[str, Any] = {"method": method, "limits": limits, "external": self._held(wrenches.external),
+                        "loads": self._held(wrenches.loads)}  # fmt: skip
         self.status, self.joint = np.zeros(self.rows, dtype=int), np.full(self.rows, -1)
         self.ended = np.zeros(self.rows, dtype=int)
         """Steps that were done of each row, when its event was noticed."""
@@ -78,8 +83,8 @@ class Fixed:
         self.notes: list[str] = []
         self.first: Array | None = None
         """tau of the first step, (rows, nu)."""
-        if policy.series:
-            self._series = _fitting(policy.given, self.batch, clock, robot.nu)
+        if forces.series:
+            self._series = _fitting(forces.given, self.batch, clock, robot.nu)
 
     def _held(self, wrenches: dict[str, Any]) -> dict[str, Any]:
         """Wrenches with one row a row."""
@@ -138,7 +143,7 @@ class Fixed:
     @property
     def _calls(self) -> bool:
         """Whether the controller is called from here."""
-        return self.policy.control is not None and not self.policy.compiled
+        return self.forces.control is not None and not self.forces.compiled
 
     def _work(self, piece: Piece) -> tuple[Array, Array]:
         assert self.audit is not None
@@ -153,7 +158,7 @@ class Fixed:
 
     def _rolled(self, steps: int, every: int) -> Piece:
         self._before = self.q, self.qd
-        if self.policy.control is None:
+        if self.forces.control is None:
             tau = self._forces(steps)
             self.peaks.see(tau, self._times(tau.shape[-2]))
             tau = self.peaks.cut(tau)
@@ -163,8 +168,7 @@ class Fixed:
             applied = np.array(np.broadcast_to(thin, (self.rows, steps // every, self.robot.nu)))
             applied[np.isnan(found.q).any(axis=-1)] = np.nan
         else:
-            more = {"memory": self.memory} if self.memory.shape[-1] else {}
-            found = self._roll(self.q, self.qd, self.given, steps, every, self.done, **more)
+            found = self._controlled((self.q, self.qd, self.memory), steps, every, self.done)
             self.memory, applied = found.memory, found.tau
             if self.peaks.clips:
                 size, when = np.split(self.memory[:, -2 * self.robot.nu :], 2, axis=-1)
@@ -194,19 +198,23 @@ class Fixed:
             warnings.warn(told, each.category, stacklevel=7)
         return found
 
+    def _controlled(self, state: tuple[Array, ...], steps: int, every: int, done: int) -> Any:
+        """Under the compiled controller, from a state and its memory."""
+        q, qd, memory = state[:3]
+        more: dict[str, Any] = {"memory": memory} if memory.shape[-1] else {}
+        return self._roll(q, qd, self.control, steps, every, done, period=self.forces.period, **more)
+
     def _forces(self, steps: int) -> Array:
         """Of the next steps, (rows, steps or 1, nu)."""
-        if self.policy.series:
+        if self.forces.series:
             return self._series[:, self.done : self.done + steps]
-        given = self.policy.given
+        given = self.forces.given
         return np.broadcast_to(given, (*self.batch, 1, self.robot.nu)).reshape(self.rows, 1, self.robot.nu)
 
     def _first_forces(self, state: tuple[Array, ...]) -> Array:
-        more = {"memory": state[2]} if self.policy.control is not None and state[2].shape[-1] else {}
-        if self.policy.control is None:
+        if self.forces.control is None:
             return np.array(self.peaks.cut(self._forces(1)[:, 0]))
-        found = self._roll(state[0], state[1], self.given, 1, 1, 0, **more)
-        return np.asarray(found.tau[:, 0])
+        return np.asarray(self._controlled(state, 1, 1, 0).tau[:, 0])
 
     def _note(self, found: Any, rows: Integers, done: int) -> None:
         """What happened to rows that were well before."""
@@ -250,20 +258,19 @@ class Fixed:
         when = (self.clock.begin + step) * self.clock.step
         q, qd, memory = self.q[rows], self.qd[rows], self.memory[rows]
         if not self.batch:
-            tau, after = self.policy.at(when, q[0], qd[0], memory[0])
+            tau, after = self.forces.at(when, q[0], qd[0], memory[0])
             tau, after = tau[None], after[None]
         else:
-            tau, after = self.policy.at(when, q, qd, memory)
+            tau, after = self.forces.at(when, q, qd, memory)
         given = np.full((self.rows, self.robot.nu), np.nan)
         given[rows] = tau
         self.memory = self.memory.copy()
         self.memory[rows] = after
         bad = rows[~np.isfinite(tau).all(axis=-1)]
         self.status[bad], self.ended[bad] = CONTROLLER, step
-        owners = [k for k, joint in enumerate(self.robot.moving_joints) for _ in range(joint.nv)]
-        numbers = self.robot.mobility.active_numbers if self.robot.loops else range(len(owners))
+        owners = self.robot.coordinates.owners("tau")
         for row in bad:
-            self.joint[row] = owners[list(numbers)[int(np.argmin(np.isfinite(given[row])))]]
+            self.joint[row] = owners[int(np.argmin(np.isfinite(given[row])))].number
         return given
 
 

@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.robot import Robot
-from neuler.robot.columns import column_names, units
 from neuler.rollouts.efforts import efforts
-from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]
 _MOST = 8
@@ -45,11 +43,11 @@ class Peaks:
 
     def notes(self) -> list[str]:
         """A line for each joint that was asked for more than its limit."""
-        names = [x.removeprefix("tau_") for x in column_names(self.robot, Operand("tau", (self.robot.nu,)))]
+        names, units = self.robot.coordinates.names("tau"), self.robot.coordinates.units("tau")
         passed = np.flatnonzero(self.size > self.most * (1 + 1e-12))
         found = []
         for k in passed[:_MOST]:
-            unit = units(self.robot, "tau")[k]
+            unit = units[k]
             found.append(
                 f"joint {names[k]!r} was asked for {self.size[k]:.4g} {unit} at {self.when[k]:.4g} s, "
                 f"{self.size[k] / self.most[k]:.3g} times its effort limit of {self.most[k]:g} {unit}; "

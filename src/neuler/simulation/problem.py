@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,66 +12,59 @@ from numpy.typing import NDArray
 
 from neuler import control
 from neuler import math as nm
-from neuler.control import Controller, Reference
-from neuler.control.coordinates import Coordinates
+from neuler.control import CONTROLLERS, Reference
 from neuler.errors import FormatError, NeulerError
 from neuler.files.cells import numbers_below
-from neuler.files.problem_robots import changed, read_robot
+from neuler.files.problem_robots import changed, read_robots
 from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
+from neuler.files.tasks import Output, Progress
 from neuler.naming import hint
+from neuler.progress import progress_bar
 from neuler.robot import Robot
-from neuler.robot.columns import column_names, entries, position_parts
+from neuler.robot.coordinates import Selection
 from neuler.rollouts.efforts import EFFORTS
 from neuler.rollouts.kernel import METHODS
 from neuler.rollouts.rollout import LIMITS
 from neuler.simulation.adaptive import METHODS as ADAPTIVE
 from neuler.simulation.run import Run
 from neuler.simulation.simulator import simulate
-from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]
-
-CONTROLLERS: dict[str, type[Controller]] = {
-    kind.name: kind
-    for kind in map(control.__dict__.__getitem__, control.__all__)
-    if inspect.isclass(kind) and issubclass(kind, Controller) and kind is not Controller
-}
-"""By name: all that the room of controllers offers."""
 
 MOST_ROWS = 1_000_000
 """Random starts of one simulation."""
 
 
-@dataclass
-class Output:
-    """What is to be written, and where."""
-
-    folder: Path | None = None
-    tables: tuple[str, ...] = ("csv",)
-    figures: bool = True
-    page: bool = True
-
-
-@dataclass
-class Simulation:
-    """A simulation as a problem file asks for it."""
+@dataclass(frozen=True)
+class SimulationTask:
+    """A simulation as a problem file asks for it: a :class:`neuler.files.tasks.Task`."""
 
     title: str
     robot: Robot
     controller: Any
+    """A controller of :mod:`neuler.control`, forces (nu,) that are held, or None."""
     x0: tuple[Array, Array]
+    """Positions (..., nq) and velocities (..., nv) to start from."""
     duration: float
+    """In s."""
     options: dict[str, Any]
+    """Other arguments of ``neuler.simulate``."""
     output: Output
     notes: list[str] = field(default_factory=list)
 
-    def run(self, progress: Callable[[float], Any] | None = None) -> Run:
-        """Simulate it."""
-        return simulate(self.robot, self.controller, self.x0, self.duration, progress=progress, **self.options)
+    def run(self, progress: Progress = None) -> Run:
+        """Simulate it; a function ``progress`` is called with the seconds of each part that was simulated."""
+        if callable(progress) or not progress:
+            return self._run(progress or None)
+        with progress_bar(round(self.duration, 6), self.title, "s") as step:
+            return self._run(step)
+
+    def _run(self, step: Callable[[float], Any] | None) -> Run:
+        return simulate(self.robot, self.controller, self.x0, self.duration, progress=step, **self.options)
 
 
-def read_simulation(problem: Problem, robot: Robot | None = None) -> Simulation:
+def read_simulation(problem: Problem, robot: Robot | None = None) -> SimulationTask:
     """What a problem file asks for, with everything looked at; ``robot`` stands for the table [robot].
 
     >>> problem = Problem.of_text('''
@@ -92,11 +84,7 @@ def read_simulation(problem: Problem, robot: Robot | None = None) -> Simulation:
     (1001, 2)
     """
     root = problem.root
-    model = robot
-    if robot is None:
-        section = root.section("robot")
-        robot, model = read_robot(section), read_robot(section, known_only=True)
-    assert model is not None
+    robot, model = read_robots(root.section("robot")) if robot is None else (robot, robot)
     title = root.text("title", f"{robot.name}: simulation")
     law = _controller(root, model)
     section = root.section("simulate")
@@ -104,9 +92,9 @@ def read_simulation(problem: Problem, robot: Robot | None = None) -> Simulation:
     duration, options = _options(section)
     external, loads = _wrenches(root, robot)
     options |= {"external": external, "loads": loads}
-    output = _output(root)
+    output = Output.read(root, ("csv",), KINDS)
     problem.done()
-    return Simulation(title, robot, law, x0, duration, options, output, problem.notes)
+    return SimulationTask(title, robot, law, x0, duration, options, output, problem.notes)
 
 
 # ---- the controller ------------------------------------------------------------------------------
@@ -119,7 +107,7 @@ def _controller(root: Section, model: Robot) -> Any:
             raise root.error("reference", "a reference is followed by a controller, and there is no table [controller]")
         return None
     if "tau" in section:
-        names = [name.removeprefix("tau_") for name in column_names(model, Operand("tau", (model.nu,)))]
+        names = model.coordinates.names("tau")
         return section.each("tau", names, 0.0)
     kind = CONTROLLERS[section.text("kind", among=tuple(CONTROLLERS))]
     if "model" in section:
@@ -134,10 +122,9 @@ def _controller(root: Section, model: Robot) -> Any:
         elif parameter.default is parameter.empty:
             raise section.refusal(f"{kind.name} needs a key {name!r}")
     try:
-        law = kind(model, **options)
-        if law.reference_sizes:
-            law = kind(model, **options, reference=_reference(root, law))
-        return law
+        if "reference" in takes:
+            options["reference"] = _reference(root, kind.coordinates_of(model))
+        return kind(model, **options)
     except NeulerError as error:
         if isinstance(error, FormatError):
             raise
@@ -149,7 +136,7 @@ def _gain(section: Section, key: str, model: Robot) -> Any:
     value = section.raw(key)
     if isinstance(value, dict):
         if key == "q":
-            return section.each(key, entries(model.moving_joints, position_parts), model.neutral())
+            return section.each(key, model.coordinates.names("q"), model.neutral())
         return section.each(key, _gained(key, model))
     if isinstance(value, str) or (isinstance(value, list) and value and isinstance(value[0], str)):
         return section.names(key)
@@ -170,31 +157,27 @@ def _matrix(section: Section, key: str) -> Array:
     return found
 
 
-def _velocities(robot: Robot) -> list[str]:
-    return [name.removeprefix("qd_") for name in column_names(robot, Operand("qd", (robot.nv,)))]
-
-
 def _gained(key: str, robot: Robot) -> list[str]:
     """What gains are of: all velocities; with springs in drives those of the joints, or of the motors behind them."""
-    motors = [joint.name for joint in robot.moving_joints if joint.series is not None]
+    motors = [entry.name for entry in robot.coordinates if entry.elastic]
     if key.endswith("_motor"):
         return motors
-    return [name for name in _velocities(robot) if name not in motors]
+    return [name for name in robot.coordinates.names("qd") if name not in motors]
 
 
-def _own(coordinates: Coordinates) -> tuple[list[str], Array]:
+def _own(coordinates: Selection) -> tuple[list[str], Array]:
     """Names of positions, and the neutral ones."""
     robot, places = coordinates.robot, coordinates.places
-    names = entries(robot.moving_joints, position_parts)
+    names = robot.coordinates.names("q")
     return [names[k] for k in places], robot.neutral()[places]
 
 
 # ---- the reference -------------------------------------------------------------------------------
 
 
-def _reference(root: Section, law: Controller) -> Any:
+def _reference(root: Section, coordinates: Selection) -> Any:
     section = root.section("reference")
-    names, neutral = _own(law.coordinates)
+    names, neutral = _own(coordinates)
     if not section.table:
         return neutral
     form = section.text("kind", "constant", among=("constant", "sines", "quintic", "table"))
@@ -245,7 +228,7 @@ def _read_points(section: Section, names: list[str]) -> tuple[Array, Array]:
 
 
 def _start(section: Section, robot: Robot) -> tuple[Array, Array]:
-    q, qd = _position(section, robot), section.each("qd0", _velocities(robot), 0.0)
+    q, qd = _position(section, robot), section.each("qd0", robot.coordinates.names("qd"), 0.0)
     random = section.section("random")
     if random.table:
         rows, rng = random.whole("rows", least=1, most=MOST_ROWS), np.random.default_rng(random.whole("seed", 0))
@@ -257,11 +240,10 @@ def _start(section: Section, robot: Robot) -> tuple[Array, Array]:
 
 def _position(section: Section, robot: Robot) -> Array:
     """q0: all positions; of a robot with loops also those of its own alone, in a table: the others are found."""
-    names = entries(robot.moving_joints, position_parts)
+    names = robot.coordinates.names("q")
     value = section.raw("q0", None)
     if robot.loops and isinstance(value, dict):
-        coordinates = Coordinates.of(robot)
-        own, neutral = _own(coordinates)
+        own, neutral = _own(robot.coordinates.own)
         active = section.each("q0", own, neutral)
         try:
             return np.asarray(robot.assemble(active).q)
@@ -294,24 +276,25 @@ def _wrenches(root: Section, robot: Robot) -> tuple[dict[str, Any], dict[str, An
         if frame in found[axes]:
             raise part.error("frame", f"there is another load on {frame!r}; add them up")
         begin, end = part.number("begin", None), part.number("end", None)
-        found[axes][frame] = wrench if begin is None and end is None else _switched(wrench, begin, end)
+        found[axes][frame] = wrench if begin is None and end is None else Switched(wrench, begin, end)
     return found["frame"], found["base"]
 
 
-def _switched(wrench: Array, begin: float | None, end: float | None) -> Callable[[Any, Any, Any], Any]:
-    def acts(t: Any, q: Any, qd: Any) -> Any:
+@dataclass(frozen=True)
+class Switched:
+    """A wrench (6,) that acts from ``begin`` to ``end`` (s): a function (t, q, qd) of numbers or traced values."""
+
+    wrench: Array
+    begin: float | None
+    """None: from the start."""
+    end: float | None
+    """None: to the end."""
+
+    def __call__(self, t: Any, q: Any, qd: Any) -> Any:
+        """(force; moment) at a time."""
         on: Any = 1.0
-        if begin is not None:
-            on = on * nm.where(nm.greater_equal(t, begin), 1.0, 0.0)
-        if end is not None:
-            on = on * nm.where(nm.less(t, end), 1.0, 0.0)
-        return wrench * on
-
-    return acts
-
-
-def _output(root: Section) -> Output:
-    section = root.section("output")
-    folder = section.path("folder") if "folder" in section else None
-    tables = tuple(section.names("tables", ["csv"], among=KINDS))
-    return Output(folder, tables, section.flag("figures", True), section.flag("page", True))
+        if self.begin is not None:
+            on = on * nm.where(nm.greater_equal(t, self.begin), 1.0, 0.0)
+        if self.end is not None:
+            on = on * nm.where(nm.less(t, self.end), 1.0, 0.0)
+        return self.wrench * on

@@ -6,17 +6,22 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
 from neuler.files.series import save_series
+from neuler.motions.motion import Motion
+from neuler.motions.recorded import Recorded
 from neuler.plain import count, number, shown
 from neuler.robot import Robot
-from neuler.robot.columns import column_names, entries, position_parts, units, velocity_parts
+from neuler.robot.columns import column_names
+from neuler.robot.coordinates import Selection
+from neuler.robot.coordinates import names as coordinate_names
 from neuler.trace.recipe import Operand
 
 if TYPE_CHECKING:
@@ -57,7 +62,7 @@ class Event:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Run(Motion):
     """A simulated motion, or several of them: batch axes (...) lead, then the time.
 
     States after an event are NaN. ``run[k]`` is one row of a batch. ``tau[k]`` is the force applied during the step
@@ -85,20 +90,25 @@ class Run:
     potential: Array
     work: Array
     """Of tau from the start on (J), (..., n); NaN where the audit was left out."""
-    other: Array
+    work_of_losses: Array
     """Work of friction and of external wrenches (J), (..., n)."""
     gap: Array
     """How far loops are open (m, rad), (..., n); zero without loops."""
     loads: Mapping[str, Array] = field(default_factory=dict)
     """By frame: wrenches from outside in the base's axes at its origin, (..., n, 6)."""
-    goal: Array | None = None
-    """Positions that the controller's reference asks for, (n, k), of the coordinates ``led``."""
-    led: Coordinates | None = None
-    """Which of q these are."""
+    wanted: Array | None = None
+    """Positions that the controller's reference asks for, (n, k), of the coordinates ``followed``."""
+    followed: Selection | None = None
+    """The coordinates of q that the controller's reference is of."""
     notes: tuple[str, ...] = ()
     """What is worth knowing."""
     seconds: float = 0.0
     """Wall-clock time (s)."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Of a name that a field had in 0.2, an error that says what it is called now."""
+        now = f"; it is called {_RENAMED[name]!r}" if name in _RENAMED else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{now}", name=name, obj=self)
 
     # ---- rows --------------------------------------------------------------------------------------
 
@@ -133,6 +143,38 @@ class Run:
         """Its rows."""
         return (self[k] for k in range(len(self)))
 
+    # ---- at any time -------------------------------------------------------------------------------
+
+    @cached_property
+    def _recorded(self) -> Recorded:
+        """The motion through its states, as far as they are finite."""
+        if self.batch:
+            raise InputError(f"this run has {count(int(np.prod(self.batch)), 'row')}; choose one: run[0]")
+        good = np.isfinite(self.q).all(axis=-1) & np.isfinite(self.qd).all(axis=-1)
+        last = len(self.t) if good.all() else int(np.argmin(good))
+        if last < 2:
+            raise InputError("this run has no two states: it stopped at once, and there is no motion")
+        return Recorded(self.robot, self.t[:last], self.q[:last], self.qd[:last])
+
+    @property
+    def duration(self) -> float:
+        """From the first state to the last that is finite (s); of a single run."""
+        return self._recorded.duration
+
+    @property
+    def knots(self) -> Array:
+        """Times of the states, from 0 on (s)."""
+        return self._recorded.knots
+
+    def evaluate(self, t: Array, order: int) -> list[Array]:
+        """Positions (N, nq) and derivatives up to ``order``, (N, nv) each, at times t (N,) after the start."""
+        return self._recorded.evaluate(t, order)
+
+    def torques(self, t: Array) -> Array:
+        """Forces of the step at times t (N,) after the start, (N, nu)."""
+        step = np.searchsorted(self.knots, np.asarray(t, dtype=float) - 1e-12 * self.duration, side="left")
+        return self.tau[np.clip(step, 1, len(self.knots) - 1)]
+
     # ---- what happened -----------------------------------------------------------------------------
 
     @property
@@ -149,11 +191,11 @@ class Run:
 
     def _last(self, row: tuple[int, ...], joint: int) -> float:
         """Position of a joint with one number in the last finite state of a row."""
-        joints = self.robot.moving_joints
         good = np.flatnonzero(np.isfinite(self.q[row]).all(axis=-1))
-        if joint < 0 or joints[joint].nq != 1 or not len(good):
+        if joint < 0 or not len(good):
             return math.nan
-        return float(self.q[row][good[-1], sum(each.nq for each in joints[:joint])])
+        entry = self.robot.coordinates.entries[joint]
+        return float(self.q[row][good[-1], entry.q.start]) if entry.nq == 1 else math.nan
 
     @property
     def energy(self) -> Array:
@@ -163,24 +205,24 @@ class Run:
     @property
     def drift(self) -> Array:
         """What the integrator adds to the energy (J): E - E0 - work of tau, friction and wrenches, (..., n)."""
-        return self.energy - self.energy[..., :1] - self.work - self.other
+        return self.energy - self.energy[..., :1] - self.work - self.work_of_losses
 
     @property
     def relative_drift(self) -> Array:
         """The largest drift of each row, (...), as a share of the energy that moved."""
         moved = np.maximum(_largest(self.kinetic), _largest(self.potential - self.potential[..., :1]))
-        moved = np.maximum(moved, np.maximum(_largest(self.work), _largest(self.other)))
+        moved = np.maximum(moved, np.maximum(_largest(self.work), _largest(self.work_of_losses)))
         return _largest(self.drift) / np.where(moved > 0, moved, 1.0)
 
     @property
     def error(self) -> Array | None:
         """From the reference's positions to the robot's along velocities, (..., n, velocities); None without one."""
-        if self.goal is None or self.led is None:
+        if self.wanted is None or self.followed is None:
             return None
         parts, at = [], 0
-        for joint, places, _ in self.led.parts:
-            wanted, here = self.goal[:, at : at + len(places)], self.q[..., list(places)]
-            parts.append(here - wanted if joint is None else joint.type.difference(wanted, here))
+        for joint, places, _ in self.followed.parts:
+            goal, here = self.wanted[:, at : at + len(places)], self.q[..., list(places)]
+            parts.append(here - goal if joint is None else joint.type.difference(goal, here))
             at += len(places)
         return np.concatenate(parts, axis=-1)
 
@@ -202,20 +244,20 @@ class Run:
         return {name: column_names(self.robot, Operand(name, (size,))) for name, size in sizes.items()}
 
     @property
-    def led_names(self) -> list[str]:
+    def followed_names(self) -> list[str]:
         """What the numbers of :attr:`error` are called."""
-        positions = entries(self.robot.moving_joints, position_parts)
+        positions = self.robot.coordinates.names("q")
         found: list[str] = []
-        for joint, places, _ in () if self.led is None else self.led.parts:
-            found += [positions[places[0]]] if joint is None else entries([joint], velocity_parts)
+        for joint, places, _ in () if self.followed is None else self.followed.parts:
+            found += [positions[places[0]]] if joint is None else coordinate_names(joint, "qd")
         return found
 
     @property
     def units(self) -> dict[str, str]:
         """Units by the names of :attr:`columns`; columns without a unit are absent."""
-        found = {"t": "s", "kinetic": "J", "potential": "J", "work": "J", "other": "J"}
+        found = {"t": "s", "kinetic": "J", "potential": "J", "work": "J", "work_of_losses": "J"}
         for name, called in self.names.items():
-            found.update(zip(called, units(self.robot, name), strict=True))
+            found.update(zip(called, self.robot.coordinates.units(name), strict=True))
         for frame in self.loads:
             found.update({f"load_{frame}_{part}": "N" if part[0] == "f" else "N m" for part in _WRENCH})
         return found
@@ -234,29 +276,40 @@ class Run:
         for frame, wrench in self.loads.items():
             flat = wrench.reshape(-1, 6)
             found.update({f"load_{frame}_{part}": flat[:, k] for k, part in enumerate(_WRENCH)})
-        found.update({name: getattr(self, name).ravel() for name in ("kinetic", "potential", "work", "other")})
+        found.update({name: getattr(self, name).ravel() for name in ("kinetic", "potential", "work", "work_of_losses")})
         return found
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a table: .csv or .parquet with one column per number, .npz with the arrays by their names."""
+    def save(self, path: str | os.PathLike[str], step: float | None = None, count: int | None = None) -> None:
+        """Write a table: .csv or .parquet with one column per number, .npz with the arrays by their names.
+
+        All states with energies and loads are written; with ``step`` (s) or ``count``, samples as of any other motion,
+        also .json for ROS.
+        """
+        if step is not None or count is not None or Path(path).suffix.lower() == ".json":
+            super().save(path, step, count)
+            return
         arrays: dict[str, NDArray[Any]] = {"t": self.t, **{name: getattr(self, name) for name in _ROWS}}
         arrays.update({f"load_{name}": value for name, value in self.loads.items()})
-        if self.goal is not None:
-            arrays["goal"] = self.goal
+        if self.wanted is not None:
+            arrays["wanted"] = self.wanted
         save_series(path, self.columns, arrays, self.units)
 
-    def page(self, path: str | os.PathLike[str], *, title: str | None = None, rows: int = 16) -> None:
-        """Write a page (HTML) that plays the motion; of a batch its first ``rows`` rows."""
+    def page(
+        self, path: str | os.PathLike[str], *, title: str | None = None, speed: float | None = None, rows: int = 16
+    ) -> None:
+        """Write a page (HTML) that plays the motion, at a ``speed`` (1 is real time); of a batch its first ``rows``."""
         from neuler.view.player import play
 
         q, options = self._shown(rows)
+        options |= {} if speed is None else {"speed": speed}
         play(self.robot, self.t, q, path, title=title or f"{self.robot.name}: simulation", **options)
 
-    def player(self, *, height: int = 620, rows: int = 16) -> Inline:
+    def player(self, *, height: int = 620, speed: float | None = None, rows: int = 16) -> Inline:
         """The same page inside a notebook, ``height`` pixels high: the result of a cell plays the motion there."""
         from neuler.view.player import Inline, player
 
         q, options = self._shown(rows)
+        options |= {} if speed is None else {"speed": speed}
         return Inline(player(self.robot, self.t, q, title=f"{self.robot.name}: simulation", **options), height)
 
     def _shown(self, rows: int) -> tuple[Array, dict[str, Any]]:
@@ -282,7 +335,7 @@ class Run:
         table = [("", "least", "most", "unit")]
         for name, called in self.names.items():
             values = getattr(first, name)
-            for k, (label, unit) in enumerate(zip(called, units(self.robot, name), strict=True)):
+            for k, (label, unit) in enumerate(zip(called, self.robot.coordinates.units(name), strict=True)):
                 part = values[np.isfinite(values[:, k]), k]
                 low, high = (number(float(x), 4) for x in (part.min(), part.max())) if len(part) else ("", "")
                 table.append((label, low, high, unit))
@@ -290,7 +343,7 @@ class Run:
         player = self.player() if small and len(good) else None
         return motion_html(self.robot, good, facts, told, table, player)
 
-    def plot(self, figure: Figure | None = None) -> Figure:
+    def plot(self, figure: Figure | None = None) -> Figure:  # type: ignore[override]  # it draws no poses
         """Positions, velocities, forces and energy over time: a matplotlib figure. Of a batch, its first row.
 
         Notebooks show it, and ``matplotlib.pyplot.show()`` knows it until ``matplotlib.pyplot.close()``. ``figure``: an
@@ -299,15 +352,15 @@ class Run:
         from neuler.view.curves import run_figure
 
         run = self.first
-        groups = [(name, called, units(self.robot, name)) for name, called in self.names.items()]
+        groups = [(name, called, self.robot.coordinates.units(name)) for name, called in self.names.items()]
         curves = [(name, getattr(run, name), called, unit) for name, called, unit in groups]
         asked = None
-        if run.goal is not None and run.led is not None and run.error is not None:
+        if run.wanted is not None and run.followed is not None and run.error is not None:
             asked = np.full((len(self.t), self.robot.nq), np.nan)
-            asked[:, run.led.places] = run.goal
+            asked[:, run.followed.places] = run.wanted
             rates = dict(zip((name.removeprefix("qd_") for name in self.names["qd"]), curves[1][3], strict=True))
-            lengths = [rates[name].removesuffix("/s") for name in self.led_names]
-            curves.append(("error", run.error, self.led_names, lengths))
+            lengths = [rates[name].removesuffix("/s") for name in self.followed_names]
+            curves.append(("error", run.error, self.followed_names, lengths))
         told = [f"run {', '.join('0' for _ in self.batch)} of {' x '.join(map(str, self.batch))}"] if self.batch else []
         told += [str(event) for event in run.events]
         drawn: Figure = run_figure(self.t, curves, asked, run.energy, run.drift, figure, title="; ".join(told))
@@ -325,7 +378,7 @@ class Run:
         """Plain numbers and texts, ready for JSON; None for what is not finite."""
         rms = self.rms_error
         worst = None if rms is None else rms.reshape(-1, rms.shape[-1]).max(axis=0)
-        errors = None if worst is None else dict(zip(map(shown, self.led_names), map(_plain, worst), strict=True))
+        errors = None if worst is None else dict(zip(map(shown, self.followed_names), map(_plain, worst), strict=True))
         last = np.isfinite(self.energy)
         return {
             "robot": shown(self.robot.name),
@@ -370,8 +423,9 @@ class Run:
         return f"<run of {self.robot.name!r}: {span}, {self.method}{told}{kept}>"
 
 
-_ROWS = ("q", "qd", "tau", "status", "time", "joint", "kinetic", "potential", "work", "other", "gap")
+_ROWS = ("q", "qd", "tau", "status", "time", "joint", "kinetic", "potential", "work", "work_of_losses", "gap")
 """Fields with batch axes."""
+_RENAMED = {"goal": "wanted", "led": "followed", "led_names": "followed_names", "other": "work_of_losses"}
 _TOLD = 4
 """Events and notes that a notebook tells."""
 _INLINE = 2_000_000

@@ -21,11 +21,11 @@ from neuler.simulation.adaptive import METHODS as ADAPTIVE
 from neuler.simulation.adaptive import Adaptive, Motion
 from neuler.simulation.audit import Audit
 from neuler.simulation.fixed import Fixed
-from neuler.simulation.outside import Outside
+from neuler.simulation.forces import Forces
 from neuler.simulation.peaks import Peaks
-from neuler.simulation.policy import Policy
 from neuler.simulation.run import INTERRUPTED, Run
 from neuler.simulation.start import Clock, moments, states
+from neuler.simulation.wrenches import Wrenches
 
 Array = NDArray[np.float64]
 
@@ -103,10 +103,10 @@ def simulate(
         raise InputError(
             f"simulate: method {method!r} has no stops for joints; use limits='stop', or one of {', '.join(METHODS)}"
         )
-    policy = Policy.of(robot, controller, compile)
+    forces = Forces.of(robot, controller, compile)
     q, qd = states(robot, x0)
-    outside = Outside.of(robot, external, loads)
-    task = _Task(robot, policy, outside, (q, qd), method, limits, effort, audit, begun)
+    wrenches = Wrenches.of(robot, external, loads)
+    task = _Task(robot, forces, wrenches, (q, qd), method, limits, effort, audit, begun)
     if method in ADAPTIVE:
         return task.adaptive(moments(t, step, every), step, rtol, atol, progress)
     rows = int(np.prod(q.shape[:-1]))
@@ -118,8 +118,8 @@ class _Task:
     """A simulation with its arguments looked at."""
 
     robot: Robot
-    policy: Policy
-    outside: Outside
+    forces: Forces
+    wrenches: Wrenches
     start: tuple[Array, Array]
     method: str
     limits: str
@@ -129,9 +129,9 @@ class _Task:
 
     def fixed(self, clock: Clock, progress: Callable[[float], Any] | None) -> Run:
         """In steps of one size."""
-        audit = Audit(self.robot, self.outside)
+        audit = Audit(self.robot, self.wrenches)
         fixed = Fixed(
-            self.robot, self.policy, self.outside, clock, self.start, method=self.method,
+            self.robot, self.forces, self.wrenches, clock, self.start, method=self.method,
             limits=self.limits, effort=self.effort, audit=audit if self.audited else None, progress=progress,
         )  # fmt: skip
         try:
@@ -169,13 +169,13 @@ class _Task:
         self, times: Array, step: float, rtol: float, atol: float, progress: Callable[[float], Any] | None
     ) -> Run:
         """By an integrator that chooses its steps."""
-        if self.start[0].ndim > 1 or (self.policy.control is None and self.policy.given.ndim > 2):
+        if self.start[0].ndim > 1 or (self.forces.control is None and self.forces.given.ndim > 2):
             raise InputError(
                 f"simulate: method {self.method!r} integrates a single run; simulate the rows one by one, or choose "
                 f"{', '.join(map(repr, METHODS))}"
             )
-        audit = Audit(self.robot, self.outside)
-        motion = Motion(self.robot, self.policy, audit, Peaks(self.robot, self.effort))
+        audit = Audit(self.robot, self.wrenches)
+        motion = Motion(self.robot, self.forces, audit, Peaks(self.robot, self.effort))
         found = Adaptive(
             motion, times, self.start, method=self.method, rtol=rtol, atol=atol,
             limits=self.limits == "stop", step=step, progress=progress,
@@ -203,14 +203,15 @@ class _Task:
     def _run(
         self, audit: Audit, times: Array, parts: list[Array], marks: list[Any], notes: tuple[str, ...] = ()
     ) -> Run:
-        q, qd, tau, work, other = parts
+        q, qd, tau, work, work_of_losses = parts
         with np.errstate(all="ignore"):
             kinetic, potential = audit.energies(q, qd)
-            gap, loads = audit.gap(q), self.outside.shown(times, q, qd)
+            gap, loads = audit.gap(q), self.wrenches.shown(times, q, qd)
         status, ended, joint = marks
         return Run(
-            self.robot, times, q, qd, tau, status, ended, joint, self.method, kinetic, potential, work, other, gap,
-            loads, self.policy.goal(times), self.policy.led, notes, seconds=time.perf_counter() - self.begun,
+            self.robot, times, q, qd, tau, status, ended, joint, self.method, kinetic, potential, work,
+            work_of_losses, gap, loads, self.forces.reference(times), self.forces.followed, notes,
+            seconds=time.perf_counter() - self.begun,
         )  # fmt: skip
 
 

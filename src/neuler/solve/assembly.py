@@ -16,7 +16,8 @@ from neuler.inputs import array, number, whole
 from neuler.kernels import Kernel
 from neuler.robot import Joint, Robot
 from neuler.robot.configuration import length_instead_of_one, listed, no_rotation, quaternions, ways
-from neuler.robot.velocities import held
+from neuler.robot.coordinates import slices
+from neuler.robot.value import kept
 from neuler.structure.mobility import velocity_numbers
 from neuler.tables import take_columns
 
@@ -108,10 +109,9 @@ def assemble(
 
 def _rotations(joints: Sequence[Any], given: Array) -> Array:
     """The same, with NaN in the place of quaternions that are no rotation; one alone is an error."""
-    at = 0
-    for joint in joints:
+    for joint, q, _ in slices(joints):
         if joint.type.quaternion is not None:
-            first = at + joint.type.quaternion
+            first = q.start + joint.type.quaternion
             turn = given[..., first : first + 4]
             bad = no_rotation(turn)
             if bad.any():
@@ -121,7 +121,6 @@ def _rotations(joints: Sequence[Any], given: Array) -> Array:
                     raise InputError(message)
                 warnings.warn(message, RuntimeWarning, stacklevel=4)
                 given = np.where(bad[..., None], np.nan, given)
-        at += joint.nq
     return given
 
 
@@ -152,11 +151,11 @@ class _Solver:
         chosen = (independent,) if isinstance(independent, str) else independent
         if chosen is not None and not (isinstance(chosen, list | tuple) and all(isinstance(x, str) for x in chosen)):
             raise InputError(f"assemble: independent must be names of joints, got {independent!r}")
-        kept = robot.__dict__.setdefault("_solvers", {})  # as the verbs are
+        solvers = _solvers(robot)
         key = None if chosen is None else tuple(chosen)
-        if key not in kept:
-            kept[key] = cls._made(robot, key)
-        return replace(kept[key], tolerance=tolerance, most=most)
+        if key not in solvers:
+            solvers[key] = cls._made(robot, key)
+        return replace(solvers[key], tolerance=tolerance, most=most)
 
     @classmethod
     def _made(cls, robot: Robot, chosen: tuple[str, ...] | None) -> _Solver:
@@ -170,7 +169,7 @@ class _Solver:
         turns: list[int] = []
         size = 0
         for name in names:
-            one = held(robot.moving_joints, name)
+            one = robot.coordinates.position(name)
             joints += [one.joint or _PART] if one.places else []
             picked += one.places
             turned += one.turned
@@ -326,17 +325,16 @@ class _Solver:
 
     def _shortest(self, here: Array, goal: Array) -> Array:
         """The way to a goal, or to one that is the same rotation: less whole turns, with a quaternion's other sign."""
-        way, at = goal - here, 0
-        for joint in self.joints:
+        way = goal - here
+        for joint, q, _ in slices(self.joints):
             if joint.type.quaternion is not None:
-                first = at + joint.type.quaternion
+                first = q.start + joint.type.quaternion
                 turn = slice(first, first + 4)
                 opposite = (here[:, turn] * goal[:, turn]).sum(axis=-1) < 0
                 way[opposite, turn] = -goal[opposite, turn] - here[opposite, turn]
             elif joint.type.turns == (True,) and not joint.pitch and not self.robot.couplings:
-                turns = way[:, at] / (2 * np.pi)
-                way[:, at] -= 2 * np.pi * np.where(np.abs(turns) >= 1.0, np.rint(turns), 0.0)
-            at += joint.nq
+                turns = way[:, q.start] / (2 * np.pi)
+                way[:, q.start] -= 2 * np.pi * np.where(np.abs(turns) >= 1.0, np.rint(turns), 0.0)
         return way
 
     def unit(self, q: Array) -> Array:
@@ -345,6 +343,12 @@ class _Solver:
             turn = q[:, first : first + 4]
             turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
         return q
+
+
+@kept
+def _solvers(robot: Robot) -> dict[tuple[str, ...] | None, _Solver]:
+    """By the names of what is independent; None for the robot's own."""
+    return {}
 
 
 def _closed_if(found: Assembly, wanted: NDArray[np.bool_]) -> Assembly:

@@ -29,10 +29,9 @@ def settling(robot: Robot) -> list[int]:
     >>> settling(neuler.robots.puma560().with_spring("joint3", 800.0))
     [2]
     """
-    every = [joint for joint in robot.moving_joints for _ in range(joint.nv)]
-    own = [every[k] for k in robot.mobility.choice.independent]
+    own = [entry.joint for entry in robot.coordinates.owners("qd")]
     roles = ("elastic", "passive") if robot.loops else ("elastic",)
-    behind = {joint.series[0] for joint in robot.moving_joints if joint.series}
+    behind = {entry.drives for entry in robot.coordinates}
     loose = [joint.role in roles or joint.name in behind for joint in own]
     return [k for k, joint in enumerate(own) if loose[k] and not joint.type.always_passive]
 

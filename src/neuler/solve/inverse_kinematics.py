@@ -18,6 +18,7 @@ from neuler.naming import hint
 from neuler.plain import count
 from neuler.robot import Robot
 from neuler.robot.configuration import check_closed, check_unit, listed, positions
+from neuler.robot.value import kept
 from neuler.solve.reaching import Wanted
 from neuler.solve.searching import Arrivals, Ends, Search
 from neuler.tables import take_columns
@@ -116,9 +117,14 @@ def inverse_kinematics(
 # ---- what was given --------------------------------------------------------------------------------
 
 
+@kept
+def _searches(robot: Robot) -> dict[Any, Search]:
+    return {}
+
+
 def _search(robot: Robot, frame: Any, orientation: bool, joints: Any, limits: bool) -> Search:
     """The search for these, made once and stored with the robot, as its verbs are."""
-    held: dict[Any, Search] = robot.__dict__.setdefault("_reaching", {})
+    held = _searches(robot)
     key = (frame, orientation, tuple(joints) if isinstance(joints, list) else joints, limits)
     try:
         found = held.get(key)

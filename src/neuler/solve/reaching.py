@@ -66,15 +66,14 @@ class Bounds:
     @classmethod
     def of(cls, robot: Robot, limited: bool = True) -> Bounds:
         """A lower limit above the upper one is none."""
-        rows, at = [], 0
-        for joint, limits in zip(robot.moving_joints, robot.coordinate_limits, strict=True):
-            plain = joint.type.quaternion is None
+        rows = []
+        for entry in robot.coordinates:
+            plain, limits = entry.quaternion is None, entry.limits
             holds = limited and plain and limits.lower <= limits.upper
             low, high = (limits.lower, limits.upper) if holds else (-np.inf, np.inf)
-            for k, turn in enumerate(joint.type.turns):
-                rows.append((at + k if plain else -1, low, high, joint.name, turn))
-            at += joint.nq
-        own = [rows[k] for k in robot.mobility.choice.independent] if robot.loops else rows
+            for k, turn in enumerate(entry.turns):
+                rows.append((entry.q.start + k if plain else -1, low, high, entry.name, turn))
+        own = [rows[k] for k in robot.coordinates.independent]
         places, lower, upper, names, turns = zip(*own, strict=True)
         return cls(places, lower, upper, names, turns)
 

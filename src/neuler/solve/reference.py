@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 
 from neuler.robot import Robot
-from neuler.robot.velocities import held
 from neuler.solve.assembly import Array
 
 _ROUNDS = 12
@@ -25,13 +24,13 @@ def near_reference(robot: Robot, rng: np.random.Generator, count: int) -> Array:
     facts = robot.mobility
     unlooped = robot.replace(loops=(), reference=None, independent=None)
     reach = max((float(np.linalg.norm(joint.placement.translation)) for joint in robot.joints), default=0.0) or 1.0
-    turns = np.array([turn for joint in robot.moving_joints for turn in joint.type.turns])
+    turns = np.array([turn for entry in robot.coordinates for turn in entry.turns])
     size = np.where(turns, _TURN, _SLIDE * reach)
-    own = [held(robot.moving_joints, name) for name in facts.independent]
+    own = [robot.coordinates.position(name) for name in facts.independent]
     left = np.arange(count)
     for _ in range(_ROUNDS):
         step = np.zeros((len(left), len(turns)))
-        for k in facts.choice.independent:
+        for k in robot.coordinates.independent:
             step[:, k] = rng.uniform(-size[k], size[k], len(left))
         here = found[left]
         with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -94,21 +94,19 @@ class Search:
         clipped = [] if robot.loops else [k for k in used if bounds.places[k] >= 0]
         turning: list[int] = []
         moved: list[int] = []
-        at = 0
-        for joint in robot.moving_joints:
-            if joint.name in names:
-                moved += range(at, at + joint.nq)
-                if joint.type.has_axis and joint.type.turns == (True,) and not joint.pitch:
-                    turning.append(bounds.names.index(joint.name))
-            at += joint.nq
+        for entry in robot.coordinates:
+            if entry.name in names:
+                moved += entry.positions
+                if entry.kind.has_axis and entry.turns == (True,) and not entry.joint.pitch:
+                    turning.append(bounds.names.index(entry.name))
         if robot.loops or robot.couplings:
             turning = []
         springs = [
-            (places[joint.name], places[joint.series[0]])
-            for joint in robot.moving_joints
-            if joint.series is not None and joint.name in places and joint.series[0] in places
+            (places[entry.name], places[entry.drives])
+            for entry in robot.coordinates
+            if entry.drives is not None and entry.name in places and entry.drives in places
         ]
-        plain = not robot.loops and all(joint.type.quaternion is None for joint in robot.moving_joints)
+        plain = not robot.loops and all(entry.quaternion is None for entry in robot.coordinates)
         return cls(
             robot, wanted, loop, robot.neutral(), scale(robot, wanted.frame), plain, bounds.some(clipped),
             bounds.some(turning), np.array(moved, dtype=np.intp), tuple(springs), {},
@@ -225,10 +223,9 @@ class Search:
 
     def beyond(self, q: Array) -> NDArray[np.bool_]:
         """Where a joint of a robot with loops is beyond a limit: those that follow are not held by steps."""
-        found, at = np.zeros(len(q), bool), 0
-        for joint, limits in zip(self.robot.moving_joints, self.robot.coordinate_limits, strict=True):
-            if joint.type.quaternion is None and limits.lower <= limits.upper:
-                part = q[:, at : at + joint.nq]
+        found = np.zeros(len(q), bool)
+        for entry in self.robot.coordinates:
+            part, limits = q[:, entry.q], entry.limits
+            if entry.quaternion is None and limits.lower <= limits.upper:
                 found |= ((part < limits.lower - 1e-12) | (part > limits.upper + 1e-12)).any(axis=-1)
-            at += joint.nq
         return found

@@ -112,7 +112,7 @@ class Chart:
     def actuation(self) -> Matrix:
         """Velocities of the joints in tau by the robot's own: a row a force."""
         g = self.coupling
-        return [g[k] for k in self.robot.mobility.active_numbers] if self.robot.loops else g
+        return [g[k] for k in self.robot.coordinates.active] if self.robot.loops else g
 
     def driven(self, tau: Sequence[Scalar]) -> list[Scalar]:
         """G_a^T tau: what the forces in tau do along the robot's own velocities."""

@@ -51,7 +51,7 @@ class Constraints:
         self.tree, self.robot = tree, robot
         self.closures = [Closure.of(tree, loop) for loop in robot.loops]
         self.count = robot.constraints
-        self.names = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
+        self.names = [entry.name for entry in robot.coordinates.owners("qd", every=True)]
         """Of the joint behind every velocity."""
 
     def open_by(self, q: Sequence[Scalar]) -> list[Scalar]:

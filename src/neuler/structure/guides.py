@@ -27,12 +27,9 @@ def unguided(robot: Robot) -> Robot:
         dataclasses.replace(joint, kind="free", role="passive") if _guides(joint) else joint for joint in robot.joints
     ]
     reference: list[float] = []
-    given, at = robot.mobility.reference, 0
-    for joint in robot.moving_joints:
-        here = list(given[at : at + joint.nq])
-        still = [0.0] * joint.nv
-        reference += joint.type.as_free(here, still, still)[0] if _guides(joint) else here  # type: ignore[attr-defined]
-        at += joint.nq
+    for entry in robot.coordinates:
+        here, still = list(robot.mobility.reference[entry.q]), [0.0] * entry.nv
+        reference += entry.kind.as_free(here, still, still)[0] if _guides(entry.joint) else here  # type: ignore[attr-defined]
     return robot.replace(joints=joints, reference=reference, independent=None)
 
 
@@ -43,11 +40,10 @@ def _guides(joint: object) -> bool:
 def unguided_motion(chart: Chart, qd: list[Scalar], qdd: list[Scalar]) -> Motion:
     """The motion of a robot's tree as that of the tree without guides."""
     found: Motion = ([], [], [])
-    rates, pushes, at, first = chart.velocities(qd), chart.accelerations(qd, qdd), 0, 0
-    for joint in chart.robot.tree.moving_joints:
-        own = chart.q[at : at + joint.nq], rates[first : first + joint.nv], pushes[first : first + joint.nv]
-        parts = joint.type.as_free(*own) if _guides(joint) else own  # type: ignore[attr-defined]
+    rates, pushes = chart.velocities(qd), chart.accelerations(qd, qdd)
+    for entry in chart.robot.tree.coordinates:
+        own = chart.q[entry.q], rates[entry.v], pushes[entry.v]
+        parts = entry.kind.as_free(*own) if _guides(entry.joint) else own  # type: ignore[attr-defined]
         for whole, part in zip(found, parts, strict=True):
             whole.extend(part)
-        at, first = at + joint.nq, first + joint.nv
     return found

@@ -39,19 +39,13 @@ class Places:
 @kept
 def places(robot: Robot) -> Places:
     """Of a robot with couplings."""
-    own = set(robot.joint_names)
-    places: dict[str, tuple[int, int]] = {}
+    own, tree = robot.coordinates, robot.tree.coordinates
     positions: list[int | None] = []
     velocities: list[int | None] = []
-    at = first = 0
-    for joint in robot.tree.moving_joints:
-        places[joint.name] = len(positions), len(velocities)
-        if joint.name in own:
-            positions += range(at, at + joint.nq)
-            velocities += range(first, first + joint.nv)
-            at, first = at + joint.nq, first + joint.nv
-        else:
-            positions, velocities = [*positions, None], [*velocities, None]
+    for entry in tree:
+        positions += own[entry.name].positions if entry.name in own else [None] * entry.nq
+        velocities += own[entry.name].velocities if entry.name in own else [None] * entry.nv
+    places = {entry.name: (entry.q.start, entry.v.start) for entry in tree}
     gears = tuple(
         Gear(coupling, places[coupling.joint], tuple(places[name] for name in coupling.of))
         for coupling in in_order(f"robot {robot.name!r}", robot.couplings)
@@ -63,7 +57,7 @@ class Lift:
     """At one position q of the joints with coordinates."""
 
     def __init__(self, robot: Robot, q: Sequence[Scalar]) -> None:
-        self.own = sum(joint.nv for joint in robot.moving_joints)
+        self.own = robot.coordinates.velocities
         self.q: list[Scalar] = list(q)
         """Positions of the tree."""
         self._places = places(robot) if robot.couplings else None

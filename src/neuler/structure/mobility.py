@@ -21,7 +21,6 @@ from neuler.plain import degrees
 from neuler.recursions.positions import integrate
 from neuler.robot import Robot
 from neuler.robot.configuration import neutral_positions, random_positions
-from neuler.robot.velocities import named_velocities, names_of
 from neuler.structure.closed import Choice, Constraints
 
 Array = NDArray[np.float64]
@@ -144,7 +143,7 @@ def analysed(robot: Robot) -> Mobility:
         _found[key] = _analyse(robot)
     facts = _found[key][1]
     choice = choose(robot, facts)
-    return replace(facts, independent=names_of(robot.moving_joints, choice.independent), choice=choice)
+    return replace(facts, independent=robot.coordinates.names_of(choice.independent), choice=choice)
 
 
 def nearby(robot: Robot, numbers: Numbers) -> list[Array]:
@@ -155,7 +154,7 @@ def nearby(robot: Robot, numbers: Numbers) -> list[Array]:
 
 
 def _all_free(robot: Robot) -> Mobility:
-    names = tuple(joint.name for joint in robot.moving_joints for _ in range(joint.nv))
+    names = tuple(entry.name for entry in robot.coordinates.owners("qd", every=True))
     every, n = tuple(range(len(names))), len(names)
     reference = tuple(neutral_positions(robot).tolist())
     return Mobility(reference, 0, 0, n, (), (), robot.joint_names, names, n, Choice(every, (), ()), every, np.eye(n))
@@ -203,7 +202,7 @@ def _analyse(robot: Robot) -> tuple[Array, Mobility]:
 def _active(robot: Robot, numbers: Numbers, reference: Array) -> list[int]:
     """Numbers of the velocities whose forces stand in tau: of joints that no loop moves all, else the driven ones."""
     moved = {k for row in numbers.constraints.jacobian(reference.tolist()) for k in row}
-    roles = [joint.role for joint in robot.moving_joints for _ in range(joint.nv)]
+    roles = [entry.joint.role for entry in robot.coordinates.owners("qd", every=True)]
     return [k for k, role in enumerate(roles) if role == "driven" or k not in moved]
 
 
@@ -218,15 +217,15 @@ def choose(robot: Robot, facts: Mobility, named: Sequence[str] | None = None, *,
     names = robot.independent if named is None else tuple(named)
     if names is None:
         first = list(facts.active_numbers)
-        sprung = {joint.series[0] for joint in robot.moving_joints if joint.series is not None}
-        owners = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
+        sprung = {entry.drives for entry in robot.coordinates if entry.elastic}
+        owners = [entry.name for entry in robot.coordinates.owners("qd", every=True)]
         order = first + sorted((k for k in every if k not in first), key=lambda k: owners[k] not in sprung)
         chosen = [first[k] for k in _pivots(facts.motions[first], facts.freedoms, 1.0)]
         if len(chosen) < facts.freedoms:
             chosen = _filled(facts, chosen, order)
         picked = tuple(sorted(chosen))
     else:
-        shafts = [joint.name for joint in robot.moving_joints if joint.series is not None and joint.name not in names]
+        shafts = [entry.name for entry in robot.coordinates if entry.elastic and entry.name not in names]
         numbers = [k for k, _ in velocity_numbers(robot, (*names, *shafts))]
         decided = _pivots(facts.motions[numbers], facts.freedoms, 1.0)  # a basis: its columns have the length one
         if len(decided) < facts.freedoms:
@@ -294,7 +293,7 @@ def velocity_numbers(robot: Robot, joints: Sequence[str]) -> list[tuple[int, str
     """(number of the velocity, name) of all velocities of named joints, or of parts of them, in this order."""
     found: list[tuple[int, str]] = []
     for name in joints:
-        numbers = named_velocities(robot.moving_joints, name)
+        numbers = robot.coordinates.numbers(name)
         if not numbers:
             raise RobotError(
                 f"robot {robot.name!r} has no moving joint {name!r}; it has {listed(name, robot.joint_names)}"

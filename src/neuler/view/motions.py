@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.robot import Joint, Robot
-from neuler.robot.columns import slots
 from neuler.robot.value import kept
 from neuler.view.placed import Placed
 
@@ -81,11 +80,8 @@ def _path(robot: Robot, start: Array, way: Array, shares: Array) -> Array:
 def _duration(robot: Robot, path: Array, rates: Array) -> float:
     """Seconds, at least so many that no joint is faster than its limit; ``rates`` are those of one second."""
     tree = robot.tree if robot.loops else robot
-    limited = [
-        (slice(v, v + joint.nv), joint.limits.velocity)
-        for joint, _, v in slots(tree)
-        if 0.0 < joint.limits.velocity < np.inf
-    ]
+    each = [(entry.v, entry.joint.limits.velocity) for entry in tree.coordinates]
+    limited = [(v, limit) for v, limit in each if 0.0 < limit < np.inf]
     if not limited:
         return _SHORTEST
     qd = np.asarray(robot.tree_motion(path, rates, np.zeros_like(rates))[0]) if robot.loops else rates
@@ -124,12 +120,13 @@ def _ways(robot: Robot) -> Iterable[Array]:
     size = float(np.ptp(Placed.of(robot).points, axis=0).max()) or 1.0
     start = robot.neutral()
     own: list[tuple[Joint, float | None, float]] = []
-    for joint, q, v in slots(robot):
-        for k in range(joint.nv):
-            if v + k in robot.mobility.choice.independent:
-                simple = joint.type.quaternion is None
-                own.append((joint, float(start[q + k]) if simple else None, _step(joint, k, len(own), size)))
-    order = np.argsort(np.argsort(robot.mobility.choice.independent))
+    independent = robot.coordinates.independent
+    for number, entry in enumerate(robot.coordinates.owners("qd", every=True)):
+        if number in independent:
+            k = number - entry.v.start
+            here = float(start[entry.q.start + k]) if entry.quaternion is None else None
+            own.append((entry.joint, here, _step(entry.joint, k, len(own), size)))
+    order = np.argsort(np.argsort(independent))
     fewer, wave = (_MANY / 2 / robot.nv, 4) if robot.nv > _MANY else (1.0, 1)
     for share, sides in itertools.product(_SIZES, _SIDES) if robot.loops else [(1.0, _SIDES[0])]:
         steps = [share * fewer * step * sides[k // wave % 2] for k, (_, _, step) in enumerate(own)]
@@ -170,10 +167,10 @@ def _within(joint: Joint, here: float | None, step: float) -> float:
 def _inside(robot: Robot, path: Array) -> NDArray[np.bool_]:
     """Which of the ways, axis 1 of a path, stay within the limits of all joints; the start itself may lie outside."""
     good = np.ones(path.shape[1], dtype=bool)
-    for joint, q, _ in slots(robot):
-        if joint.type.quaternion is None:
-            lower, upper = bounds(joint)
-            part = path[..., q : q + joint.nq]
+    for entry in robot.coordinates:
+        if entry.quaternion is None:
+            lower, upper = bounds(entry.joint)
+            part = path[..., entry.q]
             low, high = np.minimum(lower, part[0]), np.maximum(upper, part[0])
             good &= ((low <= part) & (part <= high)).all(axis=(0, 2))
     return good

@@ -8,7 +8,6 @@ from typing import Any
 
 from neuler.plain import number, vector
 from neuler.robot import Joint, Motor, Robot
-from neuler.robot.columns import slots
 from neuler.robot.friction import Friction
 from neuler.robot.motor import seat
 
@@ -122,9 +121,7 @@ def _more(robot: Robot, motor: Motor) -> list[tuple[str, str]]:
 def _theta(robot: Robot, motor: Motor) -> str:
     """Name and number of its coordinate."""
     theta = shaft(robot, motor)
-    return (
-        "" if theta is None else next(f"{each.name}, q[{q}]" for each, q, _ in slots(robot) if each.name == theta.name)
-    )
+    return "" if theta is None else f"{theta.name}, q[{robot.coordinates[theta.name].q.start}]"
 
 
 def coulomb_text(part: Joint | Motor) -> str:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.plain import degrees, number, shown
-from neuler.robot import Joint, Robot
-from neuler.robot.columns import entries, force_parts, slots, turns, velocity_parts
+from neuler.robot import Robot
+from neuler.robot.coordinates import Entry
+from neuler.robot.coordinates import names as coordinate_names
 from neuler.solve.equilibrium import derivative, equilibrium, settling
 from neuler.solve.modes import modes
 from neuler.view.charts import LIMIT, NEAR, force_figure, margin_figure, matrix_figure, near_limit, shows
@@ -55,25 +56,24 @@ def way(robot: Robot, motion: Motion) -> Markup:
     told += f"{gap:.1e} (m, rad). The margin tells how far the motion stays from singular poses: there it is zero."
     images = [("margin from singular poses", svg(margin_figure(motion.times, margins(robot, motion.q))))]
     rows = []
-    for joint, q, _ in slots(robot):
-        parts = [name for name in robot.mobility.independent if name.startswith(f"{joint.name}.")]
-        role = "independent" if joint.name in robot.mobility.independent else ", ".join(parts) or "follows"
-        for name, path, unit in paths(robot, joint, motion.q[:, q : q + joint.nq]):
+    for entry in robot.coordinates:
+        parts = [name for name in robot.mobility.independent if name.startswith(f"{entry.name}.")]
+        role = "independent" if entry.name in robot.mobility.independent else ", ".join(parts) or "follows"
+        for name, path, unit in paths(entry, motion.q):
             rows.append([name, role, *map(_near_zero, (path[0], path[-1], path.min(), path.max())), unit])
     head = ("joint", "", "from", "to", "least", "most", "unit")
     return join([title, tag("p", told), pictures(images, "panels"), table(head, rows, left=2)])
 
 
-def paths(robot: Robot, joint: Joint, q: Array) -> list[tuple[str, Array, str]]:
+def paths(entry: Entry, q: Array) -> list[tuple[str, Array, str]]:
     """A joint's positions along a motion: names, numbers, units; of a quaternion how far it has turned."""
-    kind = joint.type
-    plain = kind.nq if kind.quaternion is None else kind.quaternion
-    names = [f"{joint.name} {part}" for part in kind.parts] or [joint.name]
-    found = [(names[k], q[:, k], "rad" if turns(robot, joint)[k] else "m") for k in range(plain)]
-    if kind.quaternion is not None:
-        turn = q[:, kind.quaternion : kind.quaternion + 4]
+    names = coordinate_names(entry.joint, "q", " ")
+    plain = range(entry.q.start, entry.q.stop if entry.quaternion is None else entry.quaternion.start)
+    found = [(names[k], q[:, place], "rad" if entry.turns[k] else "m") for k, place in enumerate(plain)]
+    if entry.quaternion is not None:
+        turn = q[:, entry.quaternion]
         turned = 2 * np.arccos(np.clip(np.abs(turn @ turn[0]), 0.0, 1.0))
-        found.append((f"{joint.name} turned by", turned, "rad"))
+        found.append((f"{entry.name} turned by", turned, "rad"))
     return found
 
 
@@ -96,17 +96,14 @@ def forces_along(robot: Robot, motion: Motion) -> list[Force]:
     """All numbers of tau along a motion."""
     moved = np.asarray(robot.inverse_dynamics(motion.q, motion.qd, motion.qdd))
     held = np.asarray(robot.inverse_dynamics(motion.q, 0 * motion.qd, 0 * motion.qd))
-    every = []
-    names = entries(robot.moving_joints, force_parts, " ")
-    for joint, q, v in slots(robot):
-        for k in range(joint.nv):
-            ends = (float(motion.q[0, q + k]), float(motion.q[-1, q + k])) if joint.nq == joint.nv else None
-            unit = "N m" if turns(robot, joint)[k] else "N"
-            every.append((names[v + k], unit, ends, joint.limits.effort))
-    return [
-        Force(*every[number][:3], moved[:, k], held[:, k], every[number][3])
-        for k, number in enumerate(robot.mobility.active_numbers)
-    ]
+    coordinates = robot.coordinates
+    names, units, owners = coordinates.names("tau", " "), coordinates.units("tau"), coordinates.owners("tau")
+    found = []
+    for k, (velocity, entry) in enumerate(zip(coordinates.active, owners, strict=True)):
+        place = entry.q.start + velocity - entry.v.start
+        ends = (float(motion.q[0, place]), float(motion.q[-1, place])) if entry.quaternion is None else None
+        found.append(Force(names[k], units[k], ends, moved[:, k], held[:, k], entry.joint.limits.effort))
+    return found
 
 
 def forces(robot: Robot, motion: Motion) -> Markup:
@@ -213,9 +210,8 @@ def sensitivities(robot: Robot, motion: Motion) -> Markup:
     title = tag("h2", "Sensitivities")
     if not matrix.any():
         return join([title, tag("p", f"{told}Here all of it is zero: gravity asks nothing of these joints.")])
-    every = entries(robot.moving_joints, force_parts, " "), entries(robot.moving_joints, velocity_parts, " ")
-    names = [shown(every[0][k]) for k in robot.mobility.active_numbers]
-    across = [shown(every[1][k]) for k in robot.mobility.choice.independent]
+    coordinates = robot.coordinates
+    names, across = ([shown(name) for name in coordinates.names(what, " ")] for what in ("tau", "qd"))
     if matrix.size == 1:
         told = f"The force that holds the robot still in {where} changes with the position of {across[0]} by "
         return join([title, tag("p", f"{told}{number(float(matrix[0, 0]), 4)} N m/rad (N/m of a slide).")])
@@ -224,7 +220,7 @@ def sensitivities(robot: Robot, motion: Motion) -> Markup:
     told += "White: no effect. Red: the force grows as the position grows, as of a spring; blue: it falls; "
     i, j = np.unravel_index(int(np.abs(matrix).argmax()), matrix.shape)
     told += f"the bar says how much. The largest, {number(float(matrix[i, j]), 4)}, is that of {names[i]} "
-    own = robot.mobility.active_numbers[i] == robot.mobility.choice.independent[j]
+    own = coordinates.active[i] == coordinates.independent[j]
     told += "to its own position." if own else f"to the position of {across[j]}."
     figure = matrix_figure(matrix, names, "force of", "position of", across)
     size = "poses" if robot.nv <= 16 else "map"  # the width of the page for more
@@ -242,12 +238,13 @@ def springs(robot: Robot) -> Markup:
         return join([title, tag("p", "No balance of springs and gravity was found near the first pose.")])
     told = "With all motors at the first pose, springs and gravity balance where the table says."
     rows = []
-    start = {joint.series[0]: (joint.series[1], hanging[q]) for joint, q, _ in slots(robot) if joint.series}
-    for joint, q, _ in slots(robot):
+    start = {e.joint.series[0]: (e.joint.series[1], hanging[e.q.start]) for e in robot.coordinates if e.joint.series}
+    for entry in robot.coordinates:
+        joint, here = entry.joint, float(hanging[entry.q.start])
         stiff, rest = start.get(joint.name, (joint.stiffness, joint.rest))
         if joint.role == "elastic" or joint.name in start:
-            away = float(hanging[q] - rest)
-            numbers = (stiff, float(rest), float(hanging[q]), away, stiff * away)
+            away = here - float(rest)
+            numbers = (stiff, float(rest), here, away, stiff * away)
             rows.append([joint.name, *(_near_zero(x, 1e-15) for x in numbers)])
     head = ("joint", "stiffness", "rest", "hangs at", "away from rest", "spring force")
     parts = [title, tag("p", told), table(head, rows)]
@@ -255,8 +252,8 @@ def springs(robot: Robot) -> Markup:
         squares, shapes = modes(robot, hanging)
     except np.linalg.LinAlgError:
         return join([*parts, tag("p", "Its elastic joints move no inertia: it does not swing.", cls="note")])
-    every = entries(robot.moving_joints, velocity_parts, " ")
-    names = [every[robot.mobility.choice.independent[k]] for k in settling(robot)]
+    every = robot.coordinates.names("qd", " ")
+    names = [every[k] for k in settling(robot)]
     rows = []
     for square, shape in zip(squares.tolist(), shapes.T, strict=True):
         frequency = number(np.sqrt(square) / (2 * np.pi), 4) if square > 0 else "falls"

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from neuler.plain import number
 from neuler.robot import Link, Robot
-from neuler.robot.columns import entries, force_parts
 from neuler.robot.motor import seat
 from neuler.view.charts import share_figure
 from neuler.view.html import Markup, join, pictures, table, tag
@@ -59,13 +58,9 @@ def neglected(robot: Robot, states: int = STATES, seed: int = 0) -> Neglected:
     q, qd, qdd = random_motion(full, states, seed)
     tau = np.asarray(full.inverse_dynamics(q, qd, qdd))
     away = [np.asarray(model.inverse_dynamics(q, qd, qdd)) - tau for model in models]
-    chosen = robot.mobility.active_numbers
-    names = entries(robot.moving_joints, force_parts, " ")
-    units = ["N m" if turns else "N" for joint in robot.moving_joints for turns in joint.type.turns]
+    names, units = robot.coordinates.names("tau", " "), robot.coordinates.units("tau")
     simple, none = (np.array([_rms(x), np.abs(x).max(axis=0)]) for x in away)
-    return Neglected(
-        tuple(names[k] for k in chosen), tuple(units[k] for k in chosen), _rms(tau), simple, none
-    )  # fmt: skip
+    return Neglected(tuple(names), tuple(units), _rms(tau), simple, none)
 
 
 def _rms(values: Array) -> Array:
@@ -76,12 +71,11 @@ def random_motion(robot: Robot, states: int, seed: int) -> tuple[Array, Array, A
     """q, qd, qdd."""
     rng = np.random.default_rng(seed)
     few = robot.random_configuration(rng, min(states, 64) if robot.loops else states)
-    each = zip(robot.moving_joints, robot.coordinate_limits, strict=True)
     fastest = np.array([
-        limits.velocity if 0.0 < limits.velocity < np.inf else SPEED[turns]
-        for joint, limits in each
-        for turns in joint.type.turns
-    ])[list(robot.mobility.choice.independent)]  # fmt: skip
+        entry.limits.velocity if 0.0 < entry.limits.velocity < np.inf else SPEED[turns]
+        for entry in robot.coordinates
+        for turns in entry.turns
+    ])[list(robot.coordinates.independent)]  # fmt: skip
     qd, qdd = rng.uniform(-1.0, 1.0, (2, states, robot.nv)) * fastest
     return np.resize(few, (states, robot.nq)), qd, qdd / RISE
 

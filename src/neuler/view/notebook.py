@@ -67,11 +67,17 @@ def kernel_html(kernel: Kernel) -> str:
 
 
 def motion_html(
-    robot: Robot, q: ArrayLike, facts: str, told: Sequence[str], table: Sequence[Sequence[str]], player: Inline | None
+    robot: Robot,
+    q: ArrayLike,
+    facts: str,
+    told: Sequence[str],
+    table: Sequence[Sequence[str]],
+    player: Inline | None,
+    scenery: Sequence[object] = (),
 ) -> str:
     """A motion q (n, nq): what is known of it, a picture of the robot at several instants, and the player below.
 
-    ``facts`` is one line, ``told`` more of them; ``table`` has names at its head.
+    ``facts`` is one line, ``told`` more of them; ``table`` has names at its head; ``scenery`` are obstacles.
     """
     head, *rows = table
     parts = [
@@ -81,13 +87,13 @@ def motion_html(
     ]
     if len(rows) > MOST:
         parts.append(tag("p", f"and {len(rows) - MOST} more"))
-    top = tag("div", tag("div", *parts), *_strobe(robot, q), style="display:flex;flex-wrap:wrap;gap:1em")
+    top = tag("div", tag("div", *parts), *_strobe(robot, q, scenery), style="display:flex;flex-wrap:wrap;gap:1em")
     return tag("div", top, *(() if player is None else (Markup(player._repr_html_()),)))
 
 
-def _strobe(robot: Robot, q: ArrayLike) -> list[Markup]:
+def _strobe(robot: Robot, q: ArrayLike, scenery: Sequence[object]) -> list[Markup]:
     try:
-        image = png(stroboscope(robot, q).figure, "tight")
+        image = png(stroboscope(robot, q, scenery=scenery).figure, "tight")
     except NeulerError:  # matplotlib is not installed
         return []
     shown = picture(image, f"{robot.name} along its motion", "png")

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuler.errors import InputError
 from neuler.plain import count, degrees, number, shown
 from neuler.robot import Robot
-from neuler.robot.columns import by_columns, entries, position_parts, units
+from neuler.robot.columns import by_columns
 from neuler.view.html import Markup, join, page, tag
 from neuler.view.marks import mark_size
 from neuler.view.placed import Placed, floats, link_poses
@@ -295,8 +295,8 @@ def _usual_box(extents: Array) -> tuple[Array, Array]:
 
 def _coordinates(robot: Robot) -> list[list[str]]:
     """Names and units of the numbers of q."""
-    names = entries(robot.moving_joints, position_parts, " ")
-    return [[shown(name), unit] for name, unit in zip(names, units(robot, "q"), strict=True)]
+    names, units = robot.coordinates.names("q", " "), robot.coordinates.units("q")
+    return [[shown(name), unit] for name, unit in zip(names, units, strict=True)]
 
 
 def _tip(scene: Scene) -> list[float]:

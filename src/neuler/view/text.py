@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from neuler.diagnose.finding import Finding
 from neuler.plain import columns, count, number, safe, shown, vector
 from neuler.robot import Coupling, Joint, Loop, Robot
-from neuler.robot.columns import slots
 from neuler.view import motors
 
 FANCY = ("├─ ", "└─ ", "│  ")
@@ -42,11 +41,11 @@ def places(robot: Robot) -> dict[str, tuple[range, range]]:
     >>> places(neuler.robots.four_bar())
     {'crank': (range(0, 1), range(0, 1)), 'coupler': (range(1, 2), range(0, 0)), 'rocker': (range(2, 3), range(0, 0))}
     """
-    own = {k: place for place, k in enumerate(robot.mobility.choice.independent)}
+    own = {k: place for place, k in enumerate(robot.coordinates.independent)}
     found = {}
-    for joint, q, v in slots(robot):
-        mine = sorted(own[k] for k in range(v, v + joint.nv) if k in own)  # side by side, as the joints' own are
-        found[joint.name] = range(q, q + joint.nq), range(mine[0], mine[-1] + 1) if mine else range(0)
+    for entry in robot.coordinates:
+        mine = sorted(own[k] for k in entry.velocities if k in own)  # side by side, as the joints' own are
+        found[entry.name] = entry.positions, range(mine[0], mine[-1] + 1) if mine else range(0)
     return found
 
 
@@ -113,7 +112,7 @@ def mobility_rows(robot: Robot) -> list[list[str]]:
     """What the loops leave free, one fact a row."""
     facts = robot.mobility
     lost = facts.constraints - facts.rank
-    joints = sum(joint.nv for joint in robot.moving_joints)
+    joints = robot.coordinates.velocities
     return [
         ["degrees of freedom", f"{facts.freedoms} = {joints} joint velocities - {facts.rank} independent constraints"],
         ["constraints", f"{facts.constraints}, {lost} redundant" + (f": {', '.join(facts.redundant)}" if lost else "")],

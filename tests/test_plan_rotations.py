@@ -14,7 +14,7 @@ import neuler
 from kind_robots import kind_robot
 from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
-from neuler.plan import charts
+from neuler.plan import rotations
 
 ORDER = 5
 STEP = 1e-40
@@ -63,7 +63,7 @@ def profiles(c, t, order):
 
 def lifted(name, t, order):
     robot, parts, reference, c = setting(name)
-    return charts.lift(robot, parts, reference, profiles(c, t, order))
+    return rotations.lift(robot, parts, reference, profiles(c, t, order))
 
 
 def near(found, expected, tolerance=1e-12):
@@ -73,7 +73,7 @@ def near(found, expected, tolerance=1e-12):
 
 
 def quaternion(r):
-    return np.stack(charts.quaternions([tuple(np.moveaxis(r, -1, 0))])[0], axis=-1)
+    return np.stack(rotations.quaternions([tuple(np.moveaxis(r, -1, 0))])[0], axis=-1)
 
 
 def test_it_is_the_exponential_of_scipy():
@@ -101,7 +101,7 @@ def test_functions_have_all_digits(angle):
         sines = mpmath.taylor(sinc, mpmath.mpf(10) ** -50, ORDER)
         cosines = [mpmath.diff(lambda t: mpmath.cos((angle + t) / 2), 0, k) for k in range(ORDER + 1)]
         sines = [float(s * mpmath.factorial(k)) for k, s in enumerate(sines)]
-    found = charts._functions([float(k) for k in x], ORDER)
+    found = rotations._functions([float(k) for k in x], ORDER)
     assert np.abs(np.array(found[0]) - sines).max() < 2e-15
     assert np.abs(np.array(found[1]) - np.array([float(c) for c in cosines])).max() < 2e-15
 
@@ -110,8 +110,8 @@ def test_turns_are_those_of_pinocchio():
     rng = np.random.default_rng(3)
     for _ in range(20):
         r, rd = rng.normal(size=(2, 3))
-        e = charts.quaternions([tuple(r), tuple(rd)])
-        (w,) = charts.angular_velocities(e)
+        e = rotations.quaternions([tuple(r), tuple(rd)])
+        (w,) = rotations.angular_velocities(e)
         near(w, pinocchio.Jexp3(r) @ rd, 1e-14)
         near(Rotation.from_quat(e[0]).as_matrix(), pinocchio.exp3(r), 1e-14)
 
@@ -160,14 +160,16 @@ def test_motion_is_that_of_the_robot(name):
 def test_compiled_it_is_the_same_with_exact_derivatives(name):
     robot, parts, reference, c = setting(name)
     inputs = {f"c{k}": robot.nv for k in range(4)}
-    f = neuler.function(lambda *motion: np.concatenate(charts.lift(robot, parts, reference, motion)), inputs, "motion")
+    f = neuler.function(
+        lambda *motion: np.concatenate(rotations.lift(robot, parts, reference, motion)), inputs, "motion"
+    )
     motion = profiles(c, 0.4, 3)
     near(f(*motion), np.concatenate(lifted(name, 0.4, 3)), 1e-14)
     slope = f.jacobian("c0")(*motion)
     for k in range(robot.nv):
         shifted = motion[0].astype(complex)
         shifted[k] += STEP * 1j
-        column = np.concatenate(charts.lift(robot, parts, reference, [shifted, *motion[1:]])).imag / STEP
+        column = np.concatenate(rotations.lift(robot, parts, reference, [shifted, *motion[1:]])).imag / STEP
         near(slope[:, k], column, 1e-12)
 
 
@@ -178,7 +180,7 @@ def test_derivatives_at_the_reference_are_finite():
     reference = ball.random_configuration(np.random.default_rng(0))
 
     def velocity(r, rd):
-        return charts.lift(ball, parts, reference, [r, rd])[1]
+        return rotations.lift(ball, parts, reference, [r, rd])[1]
 
     f = neuler.function(velocity, {"r": 3, "rd": 3}, "w")
     zero, rd = np.zeros(3), np.array([0.3, -0.5, 0.7])
@@ -195,19 +197,19 @@ def test_charts_there_and_back(name):
     t = np.linspace(0.0, 1.0, 5)
     motion = profiles(c, t, 4)
     joints = {joint.name: joint for joint in robot.moving_joints}
-    for joint, rows in charts.turn_rows(parts):
+    for joint, rows in rotations.turn_rows(parts):
         assert joints[joint].type.quaternion is not None
         size = np.linalg.norm(motion[0][:, rows], axis=1)
-        assert size.max() < charts.WIDEST
-    whole = charts.lift(robot, parts, reference, motion)
-    near(charts.chart_of(robot, parts, reference, whole[0]), motion[0], 1e-13)
+        assert size.max() < rotations.WIDEST
+    whole = rotations.lift(robot, parts, reference, motion)
+    near(rotations.profiles_of(robot, parts, reference, whole[0]), motion[0], 1e-13)
     flipped = np.array(whole[0])
     at = 0
     for joint in robot.moving_joints:  # a quaternion and its negative are one rotation
         if joint.type.quaternion is not None:
             flipped[:, at + joint.type.quaternion : at + joint.nq] *= -1.0
         at += joint.nq
-    near(charts.chart_of(robot, parts, reference, flipped), motion[0], 1e-13)
+    near(rotations.profiles_of(robot, parts, reference, flipped), motion[0], 1e-13)
 
 
 @settings(max_examples=50, deadline=None)
@@ -217,9 +219,9 @@ def test_rotation_vectors_are_those_of_scipy(share, seed):
     rng = np.random.default_rng(seed)
     reference = ball.random_configuration(rng)
     axis = rng.normal(size=3)
-    r = share * charts.WIDEST * axis / np.linalg.norm(axis)
+    r = share * rotations.WIDEST * axis / np.linalg.norm(axis)
     q = (Rotation.from_quat(reference) * Rotation.from_rotvec(r)).as_quat()
-    near(charts.chart_of(ball, Coordinates.of(ball), reference, q), r, 1e-13)
+    near(rotations.profiles_of(ball, Coordinates.of(ball), reference, q), r, 1e-13)
 
 
 def test_refused_near_a_half_turn():
@@ -228,9 +230,9 @@ def test_refused_near_a_half_turn():
     q = np.array(robot.neutral())
     q[3:7] = Rotation.from_rotvec([0.0, 0.96 * np.pi, 0.0]).as_quat()
     with pytest.raises(InputError, match=r"joint 'root_joint' is 172\.8 degrees from its reference orientation"):
-        charts.chart_of(robot, parts, robot.neutral(), q)
+        rotations.profiles_of(robot, parts, robot.neutral(), q)
     q[3:7] = Rotation.from_rotvec([0.0, 0.94 * np.pi, 0.0]).as_quat()
-    assert charts.chart_of(robot, parts, robot.neutral(), q)[4] == pytest.approx(0.94 * np.pi, abs=1e-14)
+    assert rotations.profiles_of(robot, parts, robot.neutral(), q)[4] == pytest.approx(0.94 * np.pi, abs=1e-14)
 
 
 def test_bad_positions_are_refused_by_name():
@@ -238,12 +240,12 @@ def test_bad_positions_are_refused_by_name():
     parts = Coordinates.of(robot)
     here = robot.neutral()
     with pytest.raises(InputError, match=r"reference position of robot '.*' must be 9 finite numbers"):
-        charts.lift(robot, parts, here[:-1], [np.zeros(8)])
+        rotations.lift(robot, parts, here[:-1], [np.zeros(8)])
     with pytest.raises(InputError, match=r"position of robot '.*' must be 9 finite numbers"):
-        charts.chart_of(robot, parts, here, np.full(9, np.nan))
+        rotations.profiles_of(robot, parts, here, np.full(9, np.nan))
     off = np.array(here)
     off[6] = 2.0
     with pytest.raises(InputError, match=r"joint 'root_joint' of robot '.*': the quaternion .* must have length one"):
-        charts.chart_of(robot, parts, here, off)
+        rotations.profiles_of(robot, parts, here, off)
     with pytest.raises(InputError, match=r"'root_joint'.* must have length one"):
-        charts.lift(robot, parts, off, [np.zeros(8)])
+        rotations.lift(robot, parts, off, [np.zeros(8)])

@@ -1,32 +1,45 @@
-"""Many starts of one plan, each a function of a seed, on all cores; the best valid one is kept."""
+"""Many starts of one plan, each a function of a seed, on all cores; the best valid one is returned."""
 
 from __future__ import annotations
 
 import functools
 import pickle
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from neuler.inputs import whole
 from neuler.optimize.programme import Progress
 from neuler.plan.planned import Planned
-from neuler.plan.reports import reporting
-from neuler.plan.solving import Settings, solved
+from neuler.plan.progress import reporting
+from neuler.plan.solve import Settings
+from neuler.plan.transcribe import Transcription
+from neuler.robot import Robot
 from neuler.workers import best_of
 
 STRAIGHT = -1
-"""The number of the start that does not stray."""
+"""The number of the start that is not perturbed."""
 MOST_STARTS = 100_000
 """Starts of one solve: each is a programme of its own, solved and kept."""
 
 
-def started(plan: Any, settings: Settings, seed: int) -> Planned:
-    """One of them."""
-    return solved(plan, settings, None if seed == STRAIGHT else seed)
+class Startable(Protocol):
+    """What can be solved from many starts: a plan."""
+
+    robot: Robot
+    transcription: Transcription
+
+    def _solved(self, settings: Settings, seed: int | None, report: Any = None) -> Planned:
+        """One solve."""
+        ...
+
+
+def started(plan: Startable, settings: Settings, seed: int) -> Planned:
+    """The solve from one start."""
+    return plan._solved(settings, None if seed == STRAIGHT else seed)
 
 
 def solve_starts(
-    plan: Any, settings: Settings, starts: Any, seed: int | None, workers: int | None, progress: Any
+    plan: Startable, settings: Settings, starts: Any, seed: int | None, workers: int | None, progress: Any
 ) -> Planned:
     """The best of ``starts``: the straight guess, then seeds from ``seed`` (0) on."""
     starts = whole("solve: starts", starts, 1, MOST_STARTS)
@@ -38,7 +51,7 @@ def solve_starts(
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         workers = 1
         notes.append(f"starts ran one after the other: the plan cannot go to other processes ({error})")
-    plan.compiled()
+    plan.transcription.compile()
     with reporting(progress, f"plan of {plan.robot.name}, {starts} starts") as report:
 
         def told(done: int, of: int, best: Planned | None) -> bool | None:

@@ -14,10 +14,9 @@ v = R^T dp/dt in the link's axes by d(R^T a)/dt = R^T da/dt - w x R^T a.
 The same lines run on traced values, numbers and arrays of them.
 
 >>> import neuler
->>> from neuler.control.coordinates import Coordinates
 >>> ball = neuler.Robot("ball", [neuler.Link("base"), neuler.Link("ball", 1.0, (0, 0, 0), (1, 1, 1, 0, 0, 0))],
 ...     [neuler.Joint("joint", "spherical", "base", "ball")])
->>> parts = Coordinates.of(ball)
+>>> parts = ball.coordinates.own
 >>> q, w = lift(ball, parts, [0, 0, 0, 1], [[0.0, 0.0, np.pi / 2], [0.0, 0.0, 1.0]])
 >>> q.round(4).tolist(), w.round(12).tolist()
 ([0.0, 0.0, 0.7071, 0.7071], [0.0, 0.0, 1.0])
@@ -34,9 +33,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.algebra import vector as vec
-from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
 from neuler.robot import Joint, Robot
+from neuler.robot.coordinates import Selection
 from neuler.robot.kinds.quaternions import turn_between
 from neuler.tolerances import UNIT
 from neuler.trace.graph import Node
@@ -51,7 +50,7 @@ WIDEST = 0.95 * math.pi
 a turn the other way round is shorter."""
 
 
-def lift(robot: Robot, coordinates: Coordinates, reference: ArrayLike, derivatives: Sequence[Any]) -> tuple[Any, ...]:
+def lift(robot: Robot, coordinates: Selection, reference: ArrayLike, derivatives: Sequence[Any]) -> tuple[Any, ...]:
     """Positions, velocities and their rates from profiles: (q, qd, qdd, ...), as many as ``derivatives``.
 
     ``derivatives``: profiles c (..., nv) and their rates per second, in the order of the velocities; of a joint with a
@@ -70,13 +69,12 @@ def lift(robot: Robot, coordinates: Coordinates, reference: ArrayLike, derivativ
     return tuple(_joined(row) for row in found)
 
 
-def chart_of(robot: Robot, coordinates: Coordinates, reference: ArrayLike, q: ArrayLike) -> Array:
+def profiles_of(robot: Robot, coordinates: Selection, reference: ArrayLike, q: ArrayLike) -> Array:
     """Profiles (..., nv) at positions q (..., nq) of the joints of ``coordinates``: ``lift`` the other way.
 
     >>> import neuler
-    >>> from neuler.control.coordinates import Coordinates
-    >>> body = neuler.robots.puma560().with_free_base()
-    >>> chart_of(body, Coordinates.of(body), body.neutral(), body.neutral())[:6].tolist()
+        >>> body = neuler.robots.puma560().with_free_base()
+    >>> profiles_of(body, body.coordinates.own, body.neutral(), body.neutral())[:6].tolist()
     [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     """
     start = _reference(robot, coordinates, reference)
@@ -102,12 +100,11 @@ def chart_of(robot: Robot, coordinates: Coordinates, reference: ArrayLike, q: Ar
     return np.concatenate(found, axis=-1)
 
 
-def turn_rows(coordinates: Coordinates) -> list[tuple[str, tuple[int, int, int]]]:
+def turn_rows(coordinates: Selection) -> list[tuple[str, tuple[int, int, int]]]:
     """Which three profiles are a rotation vector, by joint: their length must stay below ``WIDEST``.
 
     >>> import neuler
-    >>> from neuler.control.coordinates import Coordinates
-    >>> turn_rows(Coordinates.of(neuler.robots.two_link().with_free_base()))
+        >>> turn_rows(neuler.robots.two_link().with_free_base().coordinates.own)
     [('root_joint', (3, 4, 5))]
     """
     found = []
@@ -245,7 +242,7 @@ def _back(e: Sequence[Any], a: Triple) -> Triple:
     return vec.add(vec.subtract(a, vec.scale(e[3], side)), vec.cross(v, side))
 
 
-def _parts(coordinates: Coordinates) -> Iterator[tuple[Joint | None, int, int, int]]:
+def _parts(coordinates: Selection) -> Iterator[tuple[Joint | None, int, int, int]]:
     """Joints, the places of their first position and velocity among these, and how many velocities."""
     at = first = 0
     for joint, places, count in coordinates.parts:
@@ -253,7 +250,7 @@ def _parts(coordinates: Coordinates) -> Iterator[tuple[Joint | None, int, int, i
         at, first = at + len(places), first + count
 
 
-def _reference(robot: Robot, coordinates: Coordinates, reference: ArrayLike) -> Array:
+def _reference(robot: Robot, coordinates: Selection, reference: ArrayLike) -> Array:
     """Checked, its quaternions of length one."""
     start = np.array(reference, dtype=float)
     if start.shape != (coordinates.size,) or not np.isfinite(start).all():

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from neuler.compiled import Compiled
 from neuler.control.controller import Controller
-from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
-from neuler.functions.function import Function, function
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
-from neuler.rollouts.controllers import FORMS, in_full, not_a_pair
+from neuler.robot.coordinates import Selection
+from neuler.rollouts.controllers import FORMS, control_function, in_full, not_a_pair
 
 Array = NDArray[np.float64]
 Control = Callable[..., Any]
@@ -24,7 +23,7 @@ Control = Callable[..., Any]
 
 
 @dataclass
-class Policy:
+class Forces:
     """Forces at a time and a state, as numbers, for states of any batch."""
 
     robot: Robot
@@ -40,7 +39,7 @@ class Policy:
     """Seconds between samples; None: at every step."""
 
     @classmethod
-    def of(cls, robot: Robot, controller: Any, compile: bool | None) -> Policy:
+    def of(cls, robot: Robot, controller: Any, compile: bool | None) -> Forces:
         """From what a user gives; None are no forces at all."""
         if not callable(controller):
             return cls(robot, _forces(robot, controller), None, False, np.empty(0), None)
@@ -82,14 +81,14 @@ class Policy:
             found = self.control(**{each.name: known[each.name] for each in self.control.inputs if each.name in known})
             return np.asarray(found[0] if isinstance(found, tuple) else found), memory
         if self.compiled:
-            found = self._function(t, q, qd, *([memory] if len(self.memory) else []))
-            return (np.asarray(found.tau), np.asarray(found.after)) if len(self.memory) else (np.asarray(found), memory)
+            found = self.function(t, q, qd, *([memory] if len(self.memory) else []))
+            return (np.asarray(found[0]), np.asarray(found[1])) if len(self.memory) else (np.asarray(found), memory)
         reference = getattr(self.control, "reference", None)
         goal = np.asarray(reference(t)) if callable(reference) else np.empty(0)
         given = (x.copy() for x in (q, qd, memory))  # what it does to them is not the run's affair
         return self._checked(self.control(t, *given, goal), q.shape[:-1], memory.shape)
 
-    def goal(self, times: Array) -> Array | None:
+    def reference(self, times: Array) -> Array | None:
         """Positions that a controller's reference asks for at times (n,), (n, size of its own coordinates)."""
         control = self.control
         if not isinstance(control, Controller) or control.reference is None or not control.reference_sizes:
@@ -97,37 +96,19 @@ class Policy:
         return np.asarray(control.reference(times))[:, : control.reference_sizes[0]]
 
     @property
-    def led(self) -> Coordinates | None:
-        """Which of q that is."""
+    def followed(self) -> Selection | None:
+        """The coordinates whose positions :meth:`reference` returns; None where no controller follows one."""
         return self.control.coordinates if isinstance(self.control, Controller) else None
 
     @property
-    def _function(self) -> Function:
-        """The controller compiled by itself."""
+    def function(self) -> Compiled:
+        """A controller that may be compiled as a function (t, q, qd[, memory]) -> tau[, memory], traced once a run."""
         held = self.__dict__
-        if "_made" not in held:
-            held["_made"] = self._traced()
-        found: Function = held["_made"]
+        if "_function" not in held:
+            assert self.control is not None
+            held["_function"] = control_function("simulate", self.robot, self.control, len(self.memory))
+        found: Compiled = held["_function"]
         return found
-
-    def _traced(self) -> Function:
-        control, size = self.control, len(self.memory)
-        assert control is not None
-        reference = getattr(control, "reference", None)
-
-        def inside(t: Any, q: Any, qd: Any, *more: Any) -> Any:
-            memory = more[0] if more else np.empty(0, object)
-            goal = np.asarray(reference(t), dtype=object) if callable(reference) else np.empty(0, object)
-            found = control(t, q, qd, memory, goal)
-            if not isinstance(found, tuple | list) or len(found) != 2:
-                raise InputError(f"simulate: {not_a_pair(found)}")
-            return {"tau": found[0], "after": found[1]} if size else {"tau": found[0]}
-
-        takes: dict[str, Any] = {"t": (), "q": self.robot.nq, "qd": self.robot.nv}
-        gives: dict[str, Any] = {"tau": (self.robot.nu,)}
-        if size:
-            takes["memory"], gives["after"] = size, (size,)
-        return function(inside, takes, gives, name="controller")
 
     def _checked(self, found: Any, batch: tuple[int, ...], kept: tuple[int, ...]) -> tuple[Array, Array]:
         """What a callable returned."""

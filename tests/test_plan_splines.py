@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.interpolate import BSpline
 
 from neuler.errors import InputError
-from neuler.plan import bspline as bs
-from neuler.plan import symmetry as sy
+from neuler.plan import splines as bs
+from neuler.plan import splines as sy
 
 RNG = np.random.default_rng(7)
 quick = settings(max_examples=40, deadline=None)

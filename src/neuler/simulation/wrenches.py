@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.errors import InputError
-from neuler.functions.function import Function, function
+from neuler.compiled import Compiled
 from neuler.kernels import Kernel
 from neuler.robot import Robot
+from neuler.rollouts.wrenches import Wrench, checked_wrenches
 
 Array = NDArray[np.float64]
-Wrench = Array | Callable[..., Any]
 
 
 @dataclass
-class Outside:
-    """``external``: in the axes of their frames; ``loads``: in those of the base. Each (force; moment), or a function
-    (t, q, qd) of traced values that gives one."""
+class Wrenches:
+    """By frame: ``external`` in the axes of the frame, ``loads`` in those of the base. Each is (force; moment), or a
+    traced function (t, q, qd) that returns them."""
 
     robot: Robot
     external: dict[str, Wrench]
     loads: dict[str, Wrench]
 
     @classmethod
-    def of(cls, robot: Robot, external: Mapping[str, Any] | None, loads: Mapping[str, Any] | None) -> Outside:
-        """With everything looked at."""
-        return cls(robot, _checked(robot, "external", external), _checked(robot, "loads", loads))
+    def of(cls, robot: Robot, external: Mapping[str, Any] | None, loads: Mapping[str, Any] | None) -> Wrenches:
+        """From what a user gives: checked, functions traced, once for a run."""
+        found = [
+            checked_wrenches("simulate", robot, option, given, finite=True)
+            for option, given in (("external", external), ("loads", loads))
+        ]
+        return cls(robot, *found)
 
     @property
     def any(self) -> bool:
@@ -50,16 +53,9 @@ class Outside:
 
     def _value(self, kind: str, frame: str, t: Any, q: Array, qd: Array) -> Array:
         wrench = getattr(self, kind)[frame]
-        if callable(wrench):
-            return np.asarray(self._compiled(kind, frame, wrench)(t, q, qd))
+        if isinstance(wrench, Compiled):
+            return np.asarray(wrench(t, q, qd))
         return np.broadcast_to(wrench, (*q.shape[:-1], 6))
-
-    def _compiled(self, kind: str, frame: str, wrench: Callable[..., Any]) -> Function:
-        made: dict[tuple[str, str], Function] = self.__dict__.setdefault("_made", {})
-        if (kind, frame) not in made:
-            takes: dict[str, Any] = {"t": (), "q": self.robot.nq, "qd": self.robot.nv}
-            made[kind, frame] = function(wrench, takes, {"wrench": (6,)}, name="wrench")
-        return made[kind, frame]
 
     def shown(self, t: Array, q: Array, qd: Array) -> dict[str, Array]:
         """By frame, the sum of its wrenches in the base's axes, along motions (..., n, nq)."""
@@ -73,27 +69,3 @@ class Outside:
             world = np.einsum("...ij,...kj->...ki", turn, own).reshape(*q.shape[:-1], 6)
             found[frame] = found[frame] + world if frame in found else world
         return found
-
-
-def _checked(robot: Robot, option: str, given: Mapping[str, Any] | None) -> dict[str, Wrench]:
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise InputError(f"simulate: {option} must map frames to wrenches, {{'tool': ...}}, got {type(given).__name__}")
-    found: dict[str, Wrench] = {}
-    for frame, value in given.items():
-        robot.locate(frame)
-        if callable(value):
-            found[frame] = value
-            continue
-        try:
-            array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            array = np.empty(0)
-        if array.ndim == 0 or array.shape[-1] != 6 or not np.isfinite(array).all():
-            raise InputError(
-                f"simulate: {option}[{frame!r}] must be 6 finite numbers (force; moment), or a function (t, q, qd) "
-                f"that gives them, got {value!r:.60}"
-            )
-        found[frame] = array
-    return found

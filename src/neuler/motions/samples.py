@@ -1,4 +1,4 @@
-"""Samples of a planned motion: arrays with names and units, to files and back.
+"""Samples of a motion: arrays with names and units, to files and back.
 
 A table (.csv, .parquet) has a column a number: t, q_<joint>, qd_<joint>, qdd_, qddd_, tau_, tau_rate_, force_<joint>.
 ``neuler eval`` reads it as states, and a problem file of ``neuler simulate`` as a reference. An archive (.npz) holds
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,11 @@ def units_of(robot: Robot, name: str, size: int) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """A planned motion at times t (n,)."""
+    """A motion at times t (n,), as arrays with names and units."""
 
     robot: Robot
     t: Array
-    """s."""
+    """Times (s)."""
     q: Array
     """Positions, (n, nq)."""
     qd: Array
@@ -71,6 +71,11 @@ class Samples:
     def arrays(self) -> dict[str, Array]:
         """By name, times first."""
         return {each.name: getattr(self, each.name) for each in fields(self)[1:-1]}
+
+    def copy(self) -> Samples:
+        """The same with arrays of its own."""
+        arrays: dict[str, Any] = {name: values.copy() for name, values in self.arrays.items()}
+        return replace(self, **arrays)
 
     @property
     def names(self) -> dict[str, list[str]]:

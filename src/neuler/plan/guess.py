@@ -1,0 +1,212 @@
+"""Where a solve begins: smooth paths between the positions that are asked for, no faster than limits allow.
+
+Or a motion that is known: an earlier plan, a simulated or a measured one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.sparse.linalg import spsolve
+
+from neuler.errors import InputError, NeulerError
+from neuler.motions.motion import Motion
+from neuler.optimize.programme import Array
+from neuler.plan import splines
+from neuler.plan.conditions import Condition
+from neuler.plan.phase_robot import PhaseRobot
+from neuler.plan.phases import Phase
+from neuler.plan.profiles import Profiles
+from neuler.plan.rows import LIMIT, SLACK, TOTAL
+from neuler.plan.transcribe import Transcription
+
+DURATIONS = np.geomspace(1e-3, 1e4, 141)
+"""Seconds that are tried."""
+ROOM = 0.9
+"""Share of limits that the first guess may use."""
+
+
+def guessed(transcription: Transcription, profiles: Sequence[Profiles], seed: int | None = None) -> Array:
+    """All variables along smooth paths; a ``seed`` perturbs them, the same way for the same seed."""
+    phases = transcription.phases
+    x = np.zeros(transcription.size(profiles))
+    random = None if seed is None else np.random.default_rng(seed)
+    here = phases[0].model.profiles_at(phases[0].model.reference)
+    for phase, mine, end in zip(phases, profiles, _ends(phases, here), strict=True):
+        model = phase.model
+        keys = _keys(model, phase, here, end)
+        P = _fitted(mine, keys)
+        if random is not None:
+            low, high = phase.boxes()
+            spread = np.maximum(np.ptp(np.array([value for _, value in keys]), axis=0), 0.2)
+            bump = random.normal(size=(2, model.profile_count)) * 0.5 * spread
+            s = splines.greville(mine.knots, mine.degree)[:, None]
+            P = P + bump[0] * np.sin(np.pi * s) ** 2 + bump[1] * np.sin(2 * np.pi * s) * np.sin(np.pi * s) ** 2
+            P = np.clip(P, low, high)
+        x[mine.first : mine.duration] = P.ravel()
+        x[mine.duration] = 1.0
+        if mine.dependent:
+            x[mine.first_dependent : mine.last] = dependent_positions(model, mine, x).ravel()
+        T = _duration(phase, mine, x) * (1.0 if random is None else float(random.uniform(1, 2)))
+        low_T, high_T = phase.span
+        x[mine.duration] = min(max(T, low_T), high_T)
+        here = keys[-1][1]
+    return filled(transcription, profiles, x)
+
+
+def along(transcription: Transcription, profiles: Sequence[Profiles], motion: Motion) -> Array:
+    """All variables along a motion that is known: its profiles fitted, its duration shared out to the phases.
+
+    A motion with as many phases keeps their durations; of another, phases take shares of its time.
+    """
+    phases = transcription.phases
+    robot = phases[0].model.robot
+    names = motion.robot.coordinates.names("q")
+    if names != robot.coordinates.names("q"):
+        raise InputError(
+            f"solve: the guess is a motion of {motion.robot.name!r}, whose coordinates are not those of {robot.name!r}"
+        )
+    x = np.zeros(transcription.size(profiles))
+    times = np.asarray(motion.breaks, dtype=float)
+    if len(times) != len(phases) + 1:
+        times = np.linspace(0.0, motion.duration, len(phases) + 1)
+    for phase, mine, begin, end in zip(phases, profiles, times[:-1], times[1:], strict=True):
+        shares = np.unique(np.concatenate([mine.grid, splines.greville(mine.knots, mine.degree)]))
+        t = begin + (end - begin) * shares
+        q = motion.asked(lambda moments: motion.evaluate(moments, 0)[0], np.clip(t, 0.0, motion.duration))
+        wanted = phase.model.profiles_at(q[:, phase.model.coordinates.places], "guess")
+        basis = splines.operator(mine.knots, mine.degree, shares).toarray()
+        x[mine.first : mine.duration] = np.linalg.lstsq(basis, wanted, rcond=None)[0].ravel()
+        x[mine.duration] = min(max(end - begin, phase.span[0]), phase.span[1])
+        if mine.dependent:
+            at = begin + (end - begin) * mine.grid
+            q = motion.asked(lambda moments: motion.evaluate(moments, 0)[0], np.clip(at, 0.0, motion.duration))
+            x[mine.first_dependent : mine.last] = q[:, phase.model.dependent].ravel()
+    return filled(transcription, profiles, x)
+
+
+def filled(transcription: Transcription, profiles: Sequence[Profiles], x: Array) -> Array:
+    """The variables with slacks at the largest values along the profiles, and integrals at theirs."""
+    slacks = transcription.slack_places(profiles)
+    totals = transcription.total_places(profiles)
+    for phase, mine, sums in zip(transcription.phases, profiles, totals, strict=True):
+        if phase.path is None or not (slacks or sums):
+            continue
+        values = path_values(phase, mine, x, slacks)
+        for family in phase.path.of_kind(SLACK):
+            place = slacks[family.slack]
+            x[place] = max(x[place], float(np.nanmax(values[:, family.rows])) + x[place])
+        for family in phase.path.of_kind(TOTAL):
+            x[list(sums[id(family)])] = mine.weights @ values[:, family.rows]
+    return x
+
+
+def path_values(phase: Phase, profiles: Profiles, x: Array, slacks: Mapping[str, int]) -> Array:
+    """The rows of a phase at its grid, (grid, rows)."""
+    assert phase.path is not None
+    found = phase.path.derivatives
+    L = profiles.input_matrix(found.wrt, profiles.grid, len(x), np.arange(len(profiles.grid)), slacks)
+    constants = profiles.constants_at(profiles.grid)
+    known = {name: constants[name] for name in found.constants}
+    return np.asarray(found.function(**found.inputs((L @ x).reshape(len(profiles.grid), -1), known)))
+
+
+def _ends(phases: Sequence[Phase], here: Array) -> list[Array]:
+    """Positions at which phases end: what is free lies on the way to the next phase that asks for it."""
+    asked = [phases[0].positions(0.0), *(phase.positions(1.0) for phase in phases)]
+    table = np.array([np.full(len(here), np.nan) if each is None else each for each in asked])
+    table[0] = np.where(np.isnan(table[0]), here, table[0])
+    number = np.arange(len(table))
+    for column in table.T:
+        known = ~np.isnan(column)
+        column[:] = np.interp(number, number[known], column[known])
+    return list(table[1:])
+
+
+def _keys(model: PhaseRobot, phase: Phase, here: Array, end: Array) -> list[tuple[float, Array]]:
+    """Positions to pass: shares and profiles; what is free stays as it was, or as a pose needs it."""
+    shares = sorted({0.0, 1.0, *(each.share for each in phase.conditions)})
+    found: list[tuple[float, Array]] = []
+    for share in shares:
+        wanted = phase.positions(share)
+        usual = end if share == 1.0 else here
+        place = usual if wanted is None else np.where(np.isnan(wanted), usual, wanted)
+        for each in phase.conditions:
+            if each.share == share and each.poses:
+                place = _reached(model, each, place, wanted)
+        found.append((share, place))
+        here = place
+    return found
+
+
+def _reached(model: PhaseRobot, condition: Condition, here: Array, wanted: Array | None) -> Array:
+    """A position with the pose that is asked for, where one is found; else as it was."""
+    if model.robot.loops or not model.coordinates.plain or model.elastic:
+        return here
+    for frame, pose in condition.poses.items():
+        try:
+            reached = model.robot.inverse_kinematics(pose, here, frame=frame, orientation=pose.shape == (4, 4))
+        except NeulerError:
+            return here
+        q = np.asarray(reached.q, dtype=float)
+        if np.isfinite(q).all():
+            here = q if wanted is None else np.where(np.isnan(wanted), q, wanted)
+    return here
+
+
+def _fitted(profiles: Profiles, keys: Sequence[tuple[float, Array]]) -> Array:
+    """Control points of a spline along the smooth way through all keys, at rest at both ends."""
+    shares = np.array([share for share, _ in keys])
+    places = np.array([place for _, place in keys])
+    at = splines.greville(profiles.knots, profiles.degree)
+    if len(keys) == 2:
+        step = at**3 * (10.0 - 15.0 * at + 6.0 * at**2)
+        way = places[0] + step[:, None] * (places[1] - places[0])
+    else:
+        from scipy.interpolate import CubicSpline
+
+        way = CubicSpline(shares, places, bc_type="clamped")(at)
+    basis = splines.operator(profiles.knots, profiles.degree, at).tocsc()
+    return np.asarray(spsolve(basis, way)).reshape(way.shape)
+
+
+def _duration(phase: Phase, profiles: Profiles, x: Array) -> float:
+    """The shortest that limits allow along the guess, or the one that violates them least."""
+    low, high = phase.span
+    if low == high:
+        return low
+    durations = DURATIONS[(low <= DURATIONS) & (high >= DURATIONS)]
+    if not len(durations):
+        return float(np.clip(1.0, max(low, 1e-3), high))
+    rows = phase.path
+    if rows is None or not rows.of_kind(LIMIT):
+        return float(np.clip(1.0, low, high))
+    found = rows.derivatives
+    others = {name: profiles.duration for name in found.wrt if name.startswith("slack")}
+    L = profiles.input_matrix(found.wrt, profiles.grid, len(x), np.arange(len(profiles.grid)), others)
+    timed, rest = np.zeros(len(x)), x.copy()
+    timed[profiles.duration], rest[profiles.duration] = 1.0, 0.0
+    z = (L @ rest) + durations[:, None] * (L @ timed)
+    given = profiles.constants_at(profiles.grid)
+    known = {name: np.concatenate([given[name]] * len(durations)) for name in found.constants}
+    values = np.asarray(found.function(**found.inputs(z.reshape(-1, found.width), known)))
+    lower, upper = rows.bounds()
+    scale = rows.scales()
+    chosen = np.zeros(rows.count, dtype=bool)
+    for family in rows.of_kind(LIMIT):
+        chosen[family.rows] = True
+    excess = np.fmax((lower - values) / scale, (values - upper) / scale)[:, chosen]
+    worst = np.nan_to_num(excess, nan=1e9, neginf=-1e9).reshape(len(durations), -1).max(axis=1) + (1.0 - ROOM)
+    allowed = np.flatnonzero(worst <= 0.0)
+    if len(allowed):
+        return float(durations[allowed[0]])
+    near = worst <= worst.min() + 1e-3 * (1.0 + abs(worst.min()))
+    return float(durations[np.flatnonzero(near)[0]])
+
+
+def dependent_positions(robot: PhaseRobot, profiles: Profiles, x: Array) -> Array:
+    """Positions that loops decide along the profiles, (grid, dependent): closed, from the reference on."""
+    own = np.array(robot.positions(profiles.evaluate(x, profiles.grid, 0)[0]))
+    found = robot.robot.assemble(own, guess=robot.reference, continuous=True)
+    return np.asarray(found.q)[:, robot.dependent]

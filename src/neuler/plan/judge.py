@@ -1,0 +1,262 @@
+"""Judging a motion between the grid points of its solve: limits, costs, and what to say of them.
+
+A row is violated by (value - bound) / (1 + |bound|); a plan is valid where that is below a tolerance (1e-6) everywhere
+on a grid ten times finer than the solver's, and at the local maxima between its points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.optimize.programme import Array
+from neuler.plan.phases import Phase
+from neuler.plan.profiles import Profiles
+from neuler.plan.rows import EQUAL, LIMIT, SLACK, Family, Rows
+from neuler.plan.spline_motion import SplineMotion
+
+TOLERANCE = 1e-6
+"""Of 1 + |bound|: what a row may be beyond its bound, by default."""
+FINER, LEAST = 10, 1000
+"""Points between two grid points, and in all."""
+NEAR = 0.02
+"""Of 1 + |bound|: local maxima that stay so far below a bound are not looked at closer."""
+ZOOM = 16
+"""Points in each half of the surroundings of a maximum, and again."""
+TIGHTENED_MOST = 0.05
+"""Of the distance of two bounds: what each is tightened by at most."""
+Values = Callable[[Array], Array]
+"""Shares (N) to rows (N, rows)."""
+
+
+class Peak(NamedTuple):
+    """A local maximum of the violation of a row."""
+
+    row: int
+    share: float
+    excess: float
+    """Beyond the bound, of 1 + |bound|; negative where there is room."""
+    value: float
+
+
+class Column(NamedTuple):
+    """What a checked row is: of positions, of a phase's path, or of its undriven forces."""
+
+    name: str
+    label: str
+    family: Family | None
+    """None of positions."""
+    path_row: int
+    """Its number among the rows of the path; -1 of others."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseCheck:
+    """Rows of a phase on a fine grid: relative violations, and where each row is worst."""
+
+    shares: Array
+    relative: Array
+    """(shares, rows), negative where there is room."""
+    peaks: list[Peak]
+    """Local maxima that count."""
+    columns: list[Column] = field(default_factory=list)
+    """What each row is."""
+    lower: Array = field(default_factory=lambda: np.zeros(0))
+    upper: Array = field(default_factory=lambda: np.zeros(0))
+    """Bounds of every row; of a peak its slack."""
+
+    @property
+    def sizes(self) -> Array:
+        """1 + |bound| of every row."""
+        low, high = (np.where(np.isfinite(side), np.abs(side), 0.0) for side in (self.lower, self.upper))
+        return 1.0 + np.fmax(low, high)
+
+    @property
+    def worst(self) -> float:
+        """The largest violation."""
+        return max((peak.excess for peak in self.peaks), default=0.0)
+
+    def of_path(self, above: float) -> list[tuple[Peak, int]]:
+        """Peaks above a violation among the rows of the path, with the numbers of these."""
+        found = [(peak, self.columns[peak.row].path_row) for peak in self.peaks if peak.excess > above]
+        return [(peak, row) for peak, row in found if row >= 0]
+
+
+def dense(
+    values: Values,
+    lower: Callable[[Array], Array],
+    upper: Callable[[Array], Array],
+    grid: Array,
+    more: Array | None = None,
+) -> DenseCheck:
+    """Look ten times or more between grid points, and at ``more`` shares; closer at local maxima of the violation."""
+    count = max(FINER, -(-LEAST // max(len(grid) - 1, 1)))
+    between = np.arange(count) / count
+    shares = np.append((grid[:-1, None] + np.diff(grid)[:, None] * between).ravel(), grid[-1])
+    if more is not None and len(more):
+        shares = np.unique(np.concatenate([shares, more]))
+    relative = _relative(values(shares), lower(shares), upper(shares))
+    peaks = []
+    padded = np.pad(relative, ((1, 1), (0, 0)), constant_values=-np.inf)
+    near = np.where(np.isfinite(lower(shares)) & (lower(shares) == upper(shares)), 0.05 * TOLERANCE, -NEAR)
+    top = (padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:]) & (relative > near)
+    at, rows = np.nonzero(top)
+    if len(at):
+        best_share, best, best_value = _zoomed(values, lower, upper, shares, at, rows)
+        peaks = [
+            Peak(int(row), float(s), float(r), float(v))
+            for row, s, r, v in zip(rows, best_share, best, best_value, strict=True)
+        ]
+    return DenseCheck(shares, relative, peaks)
+
+
+def _relative(values: Array, lower: Array, upper: Array) -> Array:
+    """Violation of the nearer bound, of 1 + |bound|."""
+    low, high = np.isfinite(lower), np.isfinite(upper)
+    floor, ceiling = np.where(low, lower, 0.0), np.where(high, upper, 0.0)
+    below = np.where(low, (floor - values) / (1.0 + np.abs(floor)), -np.inf)
+    above = np.where(high, (values - ceiling) / (1.0 + np.abs(ceiling)), -np.inf)
+    return np.where(np.isnan(values) & (low | high), np.inf, np.maximum(below, above))
+
+
+def _zoomed(
+    values: Values,
+    lower: Callable[[Array], Array],
+    upper: Callable[[Array], Array],
+    shares: Array,
+    at: NDArray[np.intp],
+    rows: NDArray[np.intp],
+) -> tuple[Array, Array, Array]:
+    """The maxima themselves, on ever finer grids about them."""
+    center = shares[at]
+    left, right = shares[np.maximum(at - 1, 0)], shares[np.minimum(at + 1, len(shares) - 1)]
+    for _ in range(2):
+        steps = np.linspace(0.0, 1.0, ZOOM + 1)
+        around = np.concatenate(
+            [left[:, None] + (center - left)[:, None] * steps, center[:, None] + (right - center)[:, None] * steps[1:]],
+            axis=1,
+        )
+        every, place = np.unique(around.ravel(), return_inverse=True)
+        found = values(every)
+        relative = _relative(found, lower(every), upper(every))
+        mine = relative[place.reshape(around.shape), rows[:, None]]
+        last = mine.shape[1] - 1 - np.argmax(mine[:, ::-1], axis=1)
+        pick = np.where(left == center, last, np.argmax(mine, axis=1))  # at an end one half is but a point
+        index = np.arange(len(rows))
+        center = around[index, pick]
+        left, right = around[index, np.maximum(pick - 1, 0)], around[index, np.minimum(pick + 1, around.shape[1] - 1)]
+    worst = mine[index, pick]
+    value = found[place.reshape(around.shape)[index, pick], rows]
+    return center, worst, value
+
+
+# ---- a phase ------------------------------------------------------------------------------------------------------
+
+
+def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, float]) -> DenseCheck:
+    """Limits of one phase, positions among them, peaks of the objective, and what must be zero."""
+    parts = [rows for rows in (phase.path, phase.undriven) if rows is not None]
+    low_box, high_box = phase.boxes()
+    columns = [Column("position", name, None, -1) for name in phase.model.names]
+    lows, highs = [low_box], [high_box]
+    windows = [(0.0, 1.0)] * len(columns)
+    for rows in parts:
+        low, high = rows.bounds()
+        for family in rows.families:
+            if family.kind == SLACK:  # measure <= slack
+                high[family.rows] = slacks[family.slack]
+            elif family.kind not in (LIMIT, EQUAL) or family.name == "closure":
+                low[family.rows], high[family.rows] = -np.inf, np.inf
+            when = (0.0, 1.0) if family.limit is None else family.limit.when
+            numbers = range(family.rows.start, family.rows.stop)
+            windows += [when] * len(numbers)
+            columns += [
+                Column(family.name, label, family, row if rows is phase.path else -1)
+                for row, label in zip(numbers, family.names, strict=True)
+            ]
+        lows.append(low)
+        highs.append(high)
+
+    def values(shares: Array) -> Array:
+        none = {name: np.zeros(len(shares)) for name in slacks}
+        found = [motion.at_shares(k, shares, 0)[0]]
+        found += [motion.values(rows.function, k, shares, none) for rows in parts]
+        return np.concatenate(found, axis=1)
+
+    low, high = np.concatenate(lows), np.concatenate(highs)
+    begin, end = np.array(windows).T
+
+    def side(bound: Array, none: float) -> Callable[[Array], Array]:
+        def at(shares: Array) -> Array:
+            inside = (shares[:, None] >= begin - 1e-12) & (shares[:, None] <= end + 1e-12)
+            return np.where(inside, bound, none)
+
+        return at
+
+    more = _slow_shares(motion, k) if phase.model.friction_width else None
+    found = dense(values, side(low, -np.inf), side(high, np.inf), motion.profiles[k].grid, more)
+    return DenseCheck(found.shares, found.relative, found.peaks, columns, low, high)
+
+
+def _slow_shares(motion: SplineMotion, k: int) -> Array:
+    """Shares at which joints turn back, and about them: there friction changes within a small part of the motion."""
+    T = motion.durations[k]
+    shares = np.linspace(0.0, 1.0, LEAST + 1)
+    c1, c2 = motion.at_shares(k, shares, 2)[1:]
+    at, joint = np.nonzero((c1[1:] * c1[:-1] <= 0.0) & (np.abs(c1[1:]) + np.abs(c1[:-1]) > 0.0))
+    slope = (c1[at + 1, joint] - c1[at, joint]) / (shares[1] - shares[0])
+    turn = shares[at] - c1[at, joint] / slope
+    bend = np.maximum(np.abs(c2[at, joint]), np.abs(slope))
+    width = motion.models[k].friction_width
+    reach = width * T / np.maximum(bend, 1e-300)  # the share in which the speed changes by the width
+    steps = np.linspace(-4.0, 4.0, 33)
+    return np.unique(np.clip(turn[:, None] + reach[:, None] * steps, 0.0, 1.0))
+
+
+# ---- what to change before the next solve ---------------------------------------------------------------------------
+
+
+def refined_grid(profiles: Profiles, check: DenseCheck, tolerance: float) -> tuple[Array, Array]:
+    """The grid with points at the maxima that count, and its weights; new points have none in integrals."""
+    new = sorted(peak.share for peak, _ in check.of_path(0.1 * tolerance))
+    grid = profiles.grid
+    span = np.diff(np.unique(profiles.knots)).min()
+    chosen: list[float] = []
+    for share in new:
+        near = np.abs(grid - share).min() if len(grid) else 1.0
+        if near > 1e-5 * span and all(abs(share - other) > 1e-3 * span for other in chosen[-2:]):
+            chosen.append(share)
+    places = np.searchsorted(grid, chosen)
+    return np.insert(grid, places, chosen), np.insert(profiles.weights, places, 0.0)
+
+
+def tightened(rows: Rows, check: DenseCheck, margin: Array, tolerance: float) -> Array:
+    """Margins of the path's rows, larger where limits are violated between points."""
+    more = margin.copy()
+    limited = np.zeros(rows.count, dtype=bool)
+    for family in rows.of_kind(LIMIT, SLACK):
+        limited[family.rows] = True
+    for peak, row in check.of_path(0.5 * tolerance):
+        if limited[row]:
+            more[row] = max(more[row], margin[row] + 1.5 * peak.excess * check.sizes[peak.row])
+    low, high = rows.bounds()
+    return np.minimum(more, TIGHTENED_MOST * np.where(np.isfinite(high - low) & (high > low), high - low, np.inf))
+
+
+def needs_control_points(phase: Phase, check: DenseCheck, tolerance: float) -> bool:
+    """Whether undriven forces are not zero between the points at which they were asked to be: splines too coarse."""
+    if phase.undriven is None:
+        return False
+    undriven = phase.undriven.families
+    return any(peak.excess > tolerance and check.columns[peak.row].family in undriven for peak in check.peaks)
+
+
+def violated(checks: Sequence[DenseCheck], tolerance: float) -> bool:
+    """Whether rows other than positions are violated: positions at ends are as they are."""
+    return any(
+        peak.excess > tolerance and each.columns[peak.row].family is not None for each in checks for peak in each.peaks
+    )

@@ -1,0 +1,316 @@
+"""Phases: what a part of a plan says, and what follows from it for its robot: conditions, limits, traced rows."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from neuler.errors import InputError
+from neuler.inputs import real, several, whole
+from neuler.optimize.programme import Array
+from neuler.plan.conditions import Boundary, Condition, Via, condition_of, end_condition
+from neuler.plan.measures import OF_ROBOT, Limit, Measure, below_half_a_turn, position, velocity
+from neuler.plan.objectives import END, INTEGRAL, OVERALL, PEAK, Objective, Term, TotalLimit
+from neuler.plan.phase_robot import Payload, PhaseRobot
+from neuler.plan.rotations import turn_rows
+from neuler.plan.rows import (
+    OBJECTIVE,
+    TOTAL,
+    Family,
+    Rows,
+    equal_family,
+    limit_family,
+    objective_family,
+    peak_family,
+    total_family,
+    trace_rows,
+)
+from neuler.robot import Robot
+
+ALWAYS = (0.0, 1.0)
+"""The window of a limit that holds all the time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A part of a plan with a duration, profiles and limits of its own; it ends in ``end`` and is smoothly joined.
+
+    ``limits`` hold in addition to those of the plan. ``end`` is free by default. ``continuity`` is the highest
+    derivative that goes on into the next phase (default: degree - 1). ``payload``, ``objective`` and ``robot`` stand in
+    the place of the plan's in this phase: what it carries (() for nothing), what it minimises, and a robot with the
+    same coordinates, as one with another tool.
+    """
+
+    duration: Any = None
+    control_points: int | None = None
+    limits: Sequence[Limit] = ()
+    end: Any = None
+    via: Sequence[Via] = ()
+    name: str = ""
+    continuity: int | None = None
+    payload: Payload | Sequence[Payload] | None = None
+    objective: Objective | None = None
+    robot: Robot | None = None
+
+    # what follows from it, once :meth:`prepared` has been called
+    title: str = field(init=False, repr=False)
+    """How messages begin: "phase lift: ", or nothing where there is one phase."""
+    model: PhaseRobot = field(init=False, repr=False)
+    span: tuple[float, float] = field(init=False, repr=False)
+    """Bounds of its duration (s)."""
+    conditions: list[Condition] = field(init=False, repr=False)
+    terms: tuple[Term, ...] = field(init=False, repr=False)
+    """Of the objective, in this phase."""
+    slacks: dict[str, Term] = field(init=False, repr=False)
+    """Variables that peaks stay below, by name."""
+    path: Rows | None = field(init=False, repr=False)
+    """Limits and integrands, at every grid point."""
+    undriven: Rows | None = field(init=False, repr=False)
+    """Forces that no motor gives, zero at as many points as profiles have accelerations."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "via", several("phase: via points", self.via, Via, "plan.Via(...)"))
+        if self.continuity is not None:
+            whole("phase: continuity", self.continuity, 0, 8)
+        if not isinstance(self.name, str):
+            raise InputError(f"phase: its name must be text, got {self.name!r:.60}")
+        if self.objective is not None and not isinstance(self.objective, Objective):
+            raise InputError(f"phase: objective must be one of neuler.plan's, got {self.objective!r:.60}")
+
+    # ---- prepared -----------------------------------------------------------------------------------------------
+
+    def prepared(
+        self,
+        title: str,
+        model: PhaseRobot,
+        limits: Sequence[Limit],
+        robot_limits: bool,
+        start: Boundary | None,
+        last: bool,
+        objective: Objective,
+        slacks: dict[str, Term],
+        totals: Sequence[TotalLimit],
+    ) -> Phase:
+        """The same phase for a robot: ``limits`` of the plan added, conditions and rows traced.
+
+        ``start``: where the plan begins, of the first phase; ``last``: whether it ends here. ``slacks``: of the peaks
+        of ``objective``.
+        """
+        found = copy.copy(self)
+        every = [limit.of(model) for limit in (*limits, *limits_of(self.limits))]
+        if robot_limits:
+            every += [limit for measure in OF_ROBOT if (limit := own_limit(model, measure, every))]
+        check_limits(model, every, title)
+        if turn_rows(model.coordinates):
+            every.append(below_half_a_turn())
+        conditions = [] if start is None else [condition_of(model, 0.0, start, f"{title}start")]
+        conditions += [
+            condition_of(model, float(via.at), via.boundary, f"{title}via at {via.at:g}")
+            for via in self.via
+            if via.at is not None
+        ]
+        end = Boundary.of(self.end, model.robot.joint_names)
+        conditions.append(condition_of(model, 1.0, end, "goal" if last else f"{title}end", goal=True))
+        at_end = [term for term in objective.terms if term.kind == END]
+        if at_end and (last or self.objective is not None):
+            conditions.append(end_condition(model, at_end))
+        prepared = {
+            "title": title, "model": model, "limits": tuple(every), "conditions": conditions, "slacks": slacks,
+            "span": duration_bounds(self.duration, f"plan {title}".strip()), "terms": objective.terms,
+        }  # fmt: skip
+        for name, value in prepared.items():
+            object.__setattr__(found, name, value)
+        found._check_speeds()
+        object.__setattr__(found, "path", found._path(totals))
+        object.__setattr__(found, "undriven", found._undriven())
+        return found
+
+    def _path(self, totals: Sequence[TotalLimit]) -> Rows | None:
+        """One function for limits, integrands, peaks and closed loops."""
+        model = self.model
+        families: list[Family] = [
+            limit_family(model, limit)
+            for limit in self.limits
+            if not (limit.measure is position and limit.when == ALWAYS)  # bounds of control points
+        ]
+        families += [objective_family(term) for term in self.terms if term.kind == INTEGRAL]
+        families += [peak_family(model, term, slack) for slack, term in self.slacks.items()]
+        families += [total_family(term) for term in self.terms if term.kind == OVERALL]
+        for limit in totals:
+            families += [total_family(term) for term in limit.objective.terms if term.kind == INTEGRAL]
+        if model.dependent:
+            families.append(equal_family("closure", lambda moment: moment.closure, ()))
+        return trace_rows(model, families, "path", list(self.slacks)) if families else None
+
+    def _undriven(self) -> Rows | None:
+        model = self.model
+        if not model.undriven or model.robot.loops:
+            return None
+        names = [model.tau_names[k] for k in model.undriven]
+        rows = equal_family("force without a motor", lambda moment: moment.all_tau[model.undriven], names)
+        return trace_rows(model, [rows], "undriven")
+
+    def _check_speeds(self) -> None:
+        """Refuse velocities at ends and via points that limits do not allow."""
+        names = self.model.names
+        for limit in self.limits:
+            if limit.measure is not velocity:
+                continue
+            low, high = limit.bounds(names)
+            for condition in self.conditions:
+                inside = limit.when[0] <= condition.share <= limit.when[1]
+                for order, values in condition.linear if inside else ():
+                    for k in np.flatnonzero((values < low) | (values > high)) if order == 1 else ():
+                        raise InputError(
+                            f"{condition.what}: velocity {values[k]:g} of {names[k]} is outside its limits, {low[k]:g} "
+                            f"to {high[k]:g}; change it or widen the limit"
+                        )
+
+    # ---- what is asked of it --------------------------------------------------------------------------------------
+
+    @property
+    def integrates(self) -> bool:
+        """Whether rows are integrated over the phase."""
+        return self.path is not None and bool(self.path.of_kind(OBJECTIVE, TOTAL))
+
+    @property
+    def functions(self) -> list[Rows]:
+        """All traced rows."""
+        every = [self.path, self.undriven, *(condition.rows for condition in self.conditions)]
+        return [rows for rows in every if rows is not None]
+
+    def boxes(self) -> tuple[Array, Array]:
+        """Bounds of all control points: limits of positions hold where they hold for these (convex hull)."""
+        names = self.model.names
+        low, high = np.full(len(names), -np.inf), np.full(len(names), np.inf)
+        for limit in self.limits:
+            if limit.measure is position and limit.when == ALWAYS:
+                lower, upper = limit.bounds(names)
+                low, high = np.maximum(low, lower), np.minimum(high, upper)
+        return low, high
+
+    def positions(self, share: float) -> Array | None:
+        """What is asked of positions at a share; NaN where they are free."""
+        found = None
+        for condition in self.conditions:
+            for derivative, values in condition.linear:
+                if condition.share == share and derivative == 0:
+                    found = values if found is None else np.where(np.isnan(found), values, found)
+        return found
+
+    def lazy_rows(self) -> Array:
+        """Which rows of the path are left out until a check finds them violated."""
+        out = np.zeros(self.path.count if self.path is not None else 0, dtype=bool)
+        for family in self.path.families if self.path is not None else ():
+            if family.limit is not None:
+                out[family.rows] = family.limit.lazy
+        return out
+
+
+def peaks_of(objective: Objective, first: int) -> dict[str, Term]:
+    """A slack for every peak of an objective, numbered from ``first`` on."""
+    peaks = [term for term in objective.terms if term.kind == PEAK]
+    return {f"slack{first + k}": term for k, term in enumerate(peaks)}
+
+
+def phases_of(phases: Any, duration: Any, via: Any, goal: Any, joints: Sequence[str]) -> list[Phase]:
+    """Phases as given; of one, split where a via point has no time."""
+    end = Boundary.of(goal, joints)
+    if phases is not None:
+        found = several("plan: phases", phases, Phase, "plan.Phase(...)")
+        if not found:
+            raise InputError("plan: phases are none; leave them away, or give one at least")
+        if duration is not None:
+            raise InputError("plan: with phases each has a duration of its own; leave the plan's away")
+        if via:
+            raise InputError("plan: with phases each has via points of its own; leave the plan's away")
+        if goal is not None and found[-1].end is not None:
+            raise InputError("plan: both goal and the end of the last phase are given; leave one away")
+        for number, phase in enumerate(found, start=1):
+            if any(each.at is None for each in phase.via):
+                raise InputError(
+                    f"plan: phase {phase.name or number}: a via point within a phase needs its share, at=...; one "
+                    "without a time is the end of a phase of its own: Phase(end=...)"
+                )
+        if goal is not None:
+            found[-1] = copy.copy(found[-1])
+            object.__setattr__(found[-1], "end", end)
+        return found
+    via = several("plan: via points", via, Via, "plan.Via(...)")
+    timed = [each for each in via if each.at is not None]
+    free = [each for each in via if each.at is None]
+    if not free:
+        return [Phase(duration=duration, end=end, via=timed)]
+    if timed or duration is not None:
+        raise InputError(
+            "plan: via points without a time split the plan into phases: then all have none, and durations are "
+            "those of phases (plan.Phase)"
+        )
+    spans = [Phase(end=each.boundary, name=f"to via {k + 1}") for k, each in enumerate(free)]
+    return [*spans, Phase(end=end, name="to goal")]
+
+
+def duration_bounds(duration: Any, what: str) -> tuple[float, float]:
+    """Bounds of a duration: of None, a number, or two."""
+    if duration is None:
+        return 0.0, np.inf
+    found = real(duration)
+    array = np.zeros(0) if found is None else found
+    if array.shape == ():
+        array = np.array([float(array)] * 2)
+    if array.shape != (2,) or np.isnan(array).any():
+        raise InputError(f"{what}: duration must be seconds, (least, most) or None, got {duration!r:.60}")
+    low, high = map(float, array)
+    if low > high:
+        raise InputError(f"{what}: the least duration {low:g} s is above the most, {high:g} s")
+    if high <= 0.0 or not np.isfinite(low):
+        raise InputError(f"{what}: a duration must be above zero and finite, got {duration!r:.60}")
+    return max(low, 0.0), high
+
+
+# ---- limits ------------------------------------------------------------------------------------------------------
+
+
+def limits_of(limits: Any) -> list[Limit]:
+    """A list of limits of moments."""
+    return several("plan: limits", limits, Limit, "plan.limit(measure, lower, upper)")
+
+
+def split_limits(limits: Any) -> tuple[list[Limit], list[TotalLimit]]:
+    """Limits of moments, and limits of the whole motion."""
+    every = several("plan: limits", limits, (Limit, TotalLimit), "plan.limit(measure, lower, upper) and plan.total")
+    whole_motion = [limit for limit in every if isinstance(limit, TotalLimit)]
+    return [limit for limit in every if isinstance(limit, Limit)], whole_motion
+
+
+def own_limit(robot: PhaseRobot, measure: Measure, given: Sequence[Limit]) -> Limit | None:
+    """Limits of a robot's joints; where a side of a row is given for all times, that one holds instead."""
+    assert measure.of_robot is not None
+    assert measure.labels is not None
+    low, high = (side.copy() for side in measure.of_robot(robot))
+    for limit in given:
+        if limit.measure is measure and limit.when == ALWAYS:
+            below, above = limit.covers(measure.labels(robot))
+            low[below], high[above] = -np.inf, np.inf
+    return Limit(measure, low, high) if np.isfinite(low).any() or np.isfinite(high).any() else None
+
+
+def check_limits(robot: PhaseRobot, limits: Sequence[Limit], what: str) -> None:
+    """Refuse bounds of one row that contradict each other."""
+    for measure in {limit.measure for limit in limits if limit.measure.labels is not None}:
+        assert measure.labels is not None
+        labels = measure.labels(robot)
+        sides = [(limit, *limit.bounds(labels)) for limit in limits if limit.measure is measure]
+        for one, low, _ in sides:
+            for other, _, high in sides:
+                overlap = one.when[0] <= other.when[1] and other.when[0] <= one.when[1]
+                for row in map(int, np.flatnonzero(low > high)) if overlap else ():
+                    who = f" of {labels[row]}" if labels[row] else ""
+                    raise InputError(
+                        f"{what}limit of {measure.name}{who}: one limit asks for at least {low[row]:g}, another for at "
+                        f"most {high[row]:g}"
+                    )

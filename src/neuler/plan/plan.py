@@ -1,0 +1,298 @@
+"""``Plan``: a robot, what must hold, and an objective; solved as a sparse programme with exact derivatives."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from neuler.errors import InputError
+from neuler.inputs import several, whole
+from neuler.motions.motion import Motion
+from neuler.naming import hint
+from neuler.optimize.solvers.choice import chosen
+from neuler.plan.arguments import (
+    breaks_of,
+    check_same_coordinates,
+    count_of,
+    degree_of,
+    grid_of,
+    meshes_of,
+    payloads_of,
+    phase_robot,
+    points_of,
+    reference_of,
+    relations_of,
+    robot_of,
+)
+from neuler.plan.conditions import Boundary, Via
+from neuler.plan.judge import TOLERANCE
+from neuler.plan.measures import Limit
+from neuler.plan.objectives import DURATION, Objective, Term, TotalLimit
+from neuler.plan.objectives import duration as least_time
+from neuler.plan.phase_robot import Payload, PhaseRobot
+from neuler.plan.phases import Phase, peaks_of, phases_of, split_limits
+from neuler.plan.planned import Planned
+from neuler.plan.progress import reporting
+from neuler.plan.relations import Relation
+from neuler.plan.solve import ROUNDS, Settings, solved
+from neuler.plan.starts import solve_starts
+from neuler.plan.transcribe import BlockMaker, Transcription
+from neuler.robot import Robot
+
+FRICTION = 5e-2
+"""Speeds (rad/s or m/s) below which Coulomb friction is rounded off."""
+
+
+class Plan:
+    """A motion to be planned: profiles of a robot's joints that keep limits and minimise an objective.
+
+    min sum of weighted durations, integrals and peaks  subject to  lower <= measures <= upper at all times,
+    positions, velocities, accelerations and poses at ends and via points, Barman (4.16)-(4.19).
+
+    ``start`` and ``goal``: positions at rest (nq), or ``plan.Boundary``. ``limits``: of ``plan.limit`` and
+    ``plan.total``; limits of the robot's joints (position, velocity, effort) hold too, unless a limit of the same
+    measure is given, or ``robot_limits=False``. ``duration``: seconds, (least, most), or None. ``phases`` have limits,
+    durations, and where they differ payloads, objectives and robots of their own. ``payload``: what it carries
+    (``plan.Payload``; another one needs no new kernels). ``relations`` make profiles periodic or mirror each other
+    (``plan.repeats``, ``plan.exchanges``, ``plan.mirrors``), or relate two moments (``plan.relate``). ``blocks``:
+    functions (profiles, n) that give blocks of :mod:`neuler.optimize` with rows of your own. Coulomb friction is
+    rounded off below ``friction_width`` (rad/s, m/s).
+
+    Profiles are clamped B-splines with ``control_points`` (20) of a ``degree`` (3; 5 with elastic drives) on ``knots``:
+    "uniform", or breaks from 0 to 1. ``grid``: points in every span at which limits are posed; those between are
+    checked.
+
+    >>> import neuler
+    >>> from neuler.plan import Plan, torque, within
+    >>> arm = neuler.robots.two_link()
+    >>> task = Plan(arm, start=[0.0, 0.0], goal=[1.0, 0.5], limits=[within(torque, 20.0)], control_points=10)
+    >>> found = task.solve()
+    >>> found.valid, found.optimal
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        objective: Objective | None = None,
+        *,
+        start: Any = None,
+        goal: Any = None,
+        limits: Sequence[Limit | TotalLimit] = (),
+        robot_limits: bool = True,
+        via: Sequence[Via] = (),
+        duration: Any = None,
+        control_points: int | None = None,
+        degree: int | None = None,
+        knots: Any = "uniform",
+        grid: int | None = None,
+        phases: Sequence[Phase] | None = None,
+        payload: Payload | Sequence[Payload] = (),
+        relations: Sequence[Relation] = (),
+        blocks: BlockMaker | Sequence[BlockMaker] = (),
+        friction_width: float = FRICTION,
+    ) -> None:
+        began = time.perf_counter()
+        self._given: dict[str, Any] = {
+            "robot": robot, "objective": objective, "start": start, "goal": goal, "limits": limits,
+            "robot_limits": robot_limits, "via": via, "duration": duration, "control_points": control_points,
+            "degree": degree, "knots": knots, "grid": grid, "phases": phases, "payload": payload,
+            "relations": relations, "blocks": blocks, "friction_width": friction_width,
+        }  # fmt: skip
+        given = robot_of(robot)
+        self.objective = _objective(objective)
+        self.notes: list[str] = []
+        names = given.joint_names
+        begin, end = Boundary.of(start, names), Boundary.of(goal, names)
+        said = phases_of(phases, duration, via, goal, names)
+        reference = reference_of(given, begin, end)
+        models = self._models(given, said, reference, payload, friction_width)
+        self.robot = models[0].loaded
+        """With what it carries in the first phase."""
+        order = degree_of(models, degree)
+        breaks = breaks_of(knots)
+        moments, totals = split_limits(limits)
+        self.transcription = Transcription(
+            self._phases(said, models, begin, moments, totals, bool(robot_limits), order),
+            order,
+            breaks,
+            points_of(control_points, order, breaks),
+            grid_of(grid, order),
+            relations_of(relations, models[0], order, len(said)),
+            totals,
+            several("plan: blocks", blocks, _Callable, "functions (profiles, n) -> neuler.optimize.blocks.Block"),
+        )
+        self._check_durations()
+        self._check_rest(begin, Boundary.of(said[-1].end, names))
+        self.transcription.compile_seconds = time.perf_counter() - began
+
+    # ---- parts ------------------------------------------------------------------------------------------------
+
+    def _models(
+        self, robot: Robot, phases: Sequence[Phase], reference: Any, payload: Any, width: Any
+    ) -> list[PhaseRobot]:
+        """The robot of every phase; phases whose robots and payloads are alike share one."""
+        found: list[PhaseRobot] = []
+        cached: dict[Any, PhaseRobot] = {}
+        for k, phase in enumerate(phases):
+            what = f"phase {phase.name or k + 1}: "
+            mine = robot if phase.robot is None else robot_of(phase.robot)
+            if mine is not robot:
+                check_same_coordinates(robot, mine, what)
+            loads = payloads_of(payload if phase.payload is None else phase.payload, mine)
+            key = id(mine), tuple(repr(load) for load in loads)
+            if key not in cached:
+                cached[key] = phase_robot(mine, reference, loads, width, self.notes)
+            found.append(cached[key])
+        return found
+
+    def _phases(
+        self, phases: Sequence[Phase], models: Sequence[PhaseRobot], begin: Boundary, limits: Sequence[Limit],
+        totals: Sequence[TotalLimit], robot_limits: bool, degree: int,
+    ) -> list[Phase]:  # fmt: skip
+        """All phases, prepared for their robots."""
+        found = []
+        shared = peaks_of(self.objective, 0)
+        slacks: dict[str, Term] = dict(shared)
+        for k, (phase, model) in enumerate(zip(phases, models, strict=True)):
+            title = "" if len(phases) == 1 else f"phase {phase.name or k + 1}: "
+            if phase.control_points is not None:
+                count_of(phase.control_points, degree)
+            objective, peaks = self.objective, shared
+            if phase.objective is not None:
+                objective, peaks = phase.objective, peaks_of(phase.objective, len(slacks))
+                slacks |= peaks
+            first, last = begin if k == 0 else None, k == len(phases) - 1
+            found.append(phase.prepared(title, model, limits, robot_limits, first, last, objective, peaks, totals))
+        return found
+
+    def _check_durations(self) -> None:
+        phases = self.transcription.phases
+        for phase in phases:
+            low, high = phase.span
+            if low < high and not np.isfinite(high):
+                weight = sum(term.weight for term in phase.terms if term.kind == DURATION)
+                if weight < 0.0:
+                    raise InputError(
+                        "plan: the objective asks for a long duration, which has no upper bound: duration=(0, most)"
+                    )
+                if weight == 0.0:
+                    note = "the duration is free and not part of the objective: it may grow without bound"
+                    self.notes += [note] if note not in self.notes else []
+        if all(low == high or np.isfinite(high) for low, high in (phase.span for phase in phases)):
+            return
+        conditions = [condition for phase in phases for condition in phase.conditions]
+        still = all(np.isnan(values).all() for each in conditions for k, values in each.linear if k == 0)
+        if still and not any(each.poses for each in conditions):
+            self.notes.append("neither start nor goal ask for a position: nothing has to move")
+
+    def _check_rest(self, begin: Boundary, end: Boundary) -> None:
+        """A note where the robot cannot be held at rest where it is asked to be, within the limits of its torques."""
+        for what, boundary, phase, share in (
+            ("start", begin, self.transcription.phases[0], 0.0),
+            ("goal", end, self.transcription.phases[-1], 1.0),
+        ):
+            model, wanted = phase.model, phase.positions(share)
+            known = wanted is not None and not np.isnan(wanted).any()
+            if not boundary.at_rest or not known or wanted is None or model.dependent or model.elastic:
+                continue
+            q, still = model.positions(wanted), np.zeros(model.robot.nv)
+            tau = np.asarray(model.with_payloads.inverse_dynamics(q, still, still))[model.driven]
+            names = [model.tau_names[k] for k in model.driven]
+            for limit in phase.limits:
+                if limit.measure.name != "torque" or not limit.when[0] <= share <= limit.when[1]:
+                    continue
+                low, high = limit.bounds(names)
+                for k in np.flatnonzero((tau < low) | (tau > high)):
+                    bound = low[k] if tau[k] < low[k] else high[k]
+                    self.notes.append(
+                        f"{what}: {names[k]} needs {tau[k]:.4g} N m (N) to be held at rest there, its limit is "
+                        f"{bound:.4g}: the robot cannot stay"
+                    )
+
+    def replace(self, **changes: Any) -> Plan:
+        """The same plan with some arguments changed: another objective, other limits, another goal.
+
+        >>> import neuler
+        >>> from neuler import plan
+        >>> arm = neuler.robots.two_link()
+        >>> task = plan.Plan(arm, start=[0, 0], goal=[1, 0.5], limits=[plan.within(plan.torque, 20)])
+        >>> str(task.replace(objective=plan.effort(), duration=1.0).objective)
+        '1 effort'
+        """
+        for name in changes:
+            if name not in self._given:
+                raise InputError(f"replace: a plan has no argument {name!r}; {hint(name, self._given)}")
+        return _again({**self._given, **changes})
+
+    # ---- solve ------------------------------------------------------------------------------------------------
+
+    def solve(
+        self,
+        solver: str = "auto",
+        *,
+        guess: Motion | None = None,
+        tolerance: float = 1e-8,
+        valid_to: float = TOLERANCE,
+        iterations: int = 500,
+        seconds: float | None = None,
+        refine: bool = True,
+        rounds: int = ROUNDS,
+        mesh: Sequence[int] | None = None,
+        seed: int | None = None,
+        starts: int = 1,
+        workers: int | None = None,
+        progress: Any = None,
+        options: dict[str, Any] | None = None,
+    ) -> Planned:
+        """Solve it; the result is checked densely, and the grid is refined where limits are violated between points.
+
+        ``guess``: where to begin, a motion of the same robot: an earlier plan, a timed path, a run, or
+        ``neuler.motions.load``; by default a smooth way from start to goal. ``valid_to``: what a limit may be violated
+        by in a valid plan, of 1 + |bound|. ``mesh``: numbers of control points to go through, coarse to fine, as
+        (8, 20, 80). ``seed`` perturbs the straight first guess, the same way for the same seed; ``starts`` solves from
+        so many of them, the straight one first, in ``workers`` processes (all cores), and returns the best.
+        ``progress``: True shows a bar; or a function of iteration, objective, infeasibility and seconds, which stops
+        the solve by returning False. Interrupted, it returns the best so far. ``options`` are the solver's own.
+        """
+        sizes = None if mesh is None else meshes_of(mesh, self.transcription.degree)
+        settings = Settings(solver, tolerance, iterations, seconds, refine, rounds, sizes, options, valid_to, guess)
+        if seed is not None:
+            seed = whole("solve: seed", seed, 0)
+        if workers is not None:
+            whole("solve: workers", workers, 1)
+        chosen(solver)
+        if starts != 1:
+            return solve_starts(self, settings, starts, seed, workers, progress)
+        with reporting(progress, f"plan of {self.robot.name}") as report:
+            return self._solved(settings, seed, report)
+
+    def _solved(self, settings: Settings, seed: int | None, report: Any = None) -> Planned:
+        return solved(self.robot, self.transcription, settings, seed, report, self.notes)
+
+    def __reduce__(self) -> Any:
+        return _again, (self._given,)
+
+
+class _CallableMeta(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return callable(instance)
+
+
+class _Callable(metaclass=_CallableMeta):
+    """Anything that can be called, for ``isinstance``."""
+
+
+def _objective(given: Objective | None) -> Objective:
+    found = least_time() if given is None else given
+    if not isinstance(found, Objective) or not found.terms:
+        raise InputError(f"plan: objective must be one of neuler.plan's, as plan.duration(), got {given!r:.60}")
+    return found
+
+
+def _again(given: dict[str, Any]) -> Plan:
+    rest = {name: value for name, value in given.items() if name not in ("robot", "objective")}
+    return Plan(given["robot"], given["objective"], **rest)

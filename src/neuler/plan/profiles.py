@@ -1,0 +1,214 @@
+"""Profiles: the splines of a phase, its grid, and where its variables stand among all.
+
+Control points P (m, profiles) and the duration T are variables. At a share s of the phase profiles are q = B(s) P, and
+their rates B'(s) P / T, B''(s) P / T^2, ...: what a traced function takes, B P, B' P, B'' P, ... and T, is linear in
+the variables, Barman (4.13)-(4.15). In loops the positions of the other joints are variables at every grid point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from neuler.optimize.programme import Array
+from neuler.plan import splines
+from neuler.plan.phase_robot import PhaseRobot
+
+LOBATTO = {
+    2: ((0.0, 1.0), (0.5, 0.5)),
+    3: ((0.0, 0.5, 1.0), (1 / 6, 2 / 3, 1 / 6)),
+    4: ((0.0, 0.5 - 0.5 / 5**0.5, 0.5 + 0.5 / 5**0.5, 1.0), (1 / 12, 5 / 12, 5 / 12, 1 / 12)),
+    5: (
+        (0.0, 0.5 - 0.5 * (3 / 7) ** 0.5, 0.5, 0.5 + 0.5 * (3 / 7) ** 0.5, 1.0),
+        (1 / 20, 49 / 180, 16 / 45, 49 / 180, 1 / 20),
+    ),
+}  # fmt: skip
+"""Points and weights of a span, its ends among them."""
+PAYLOAD, SMOOTHING = "payload", "smoothing"
+"""Names of the inputs with the numbers of payloads, and with the size below which corners are rounded off."""
+
+
+def lobatto(breaks: Array, count: int) -> tuple[Array, Array]:
+    """Grid and weights of the composite rule with ``count`` points in every span, ends shared.
+
+    >>> points, weights = lobatto(np.array([0.0, 0.5, 1.0]), 3)
+    >>> points.tolist(), float(round(weights @ points**3, 12))
+    ([0.0, 0.25, 0.5, 0.75, 1.0], 0.25)
+    """
+    inside, parts = (np.array(x) for x in LOBATTO[count])
+    length = np.diff(breaks)
+    points = np.concatenate([(breaks[:-1, None] + length[:, None] * inside[:-1]).ravel(), breaks[-1:]])
+    weights = np.zeros(len(points))
+    at = np.arange(len(length))[:, None] * (count - 1) + np.arange(count)
+    np.add.at(weights, at, length[:, None] * parts)
+    return points, weights
+
+
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    """Splines of one phase, and the places of their variables: control points first, then T, then dependent positions.
+
+    :meth:`inputs` gives what a function takes at shares of the phase as matrices of the variables, from which blocks
+    are made: ``c0`` are the profiles, ``c1`` their derivatives by the share, and so on, ``T`` is the duration.
+    """
+
+    count: int
+    """Of profiles."""
+    degree: int
+    knots: Array
+    grid: Array
+    """Shares at which functions are evaluated, increasing."""
+    weights: Array
+    """Of the grid's points in integrals over the share."""
+    first: int = 0
+    """The place of its first variable among all."""
+    dependent: int = 0
+    """How many positions loops decide at every grid point."""
+    payload: Array | None = None
+    """Numbers of payloads."""
+    smoothing: float = 0.0
+    """The size below which corners are rounded off, so that they have derivatives; 0: not at all."""
+
+    @classmethod
+    def of(cls, robot: PhaseRobot, degree: int, knots: Array, grid: Array, weights: Array) -> Profiles:
+        """Of the robot of a phase, the first variable at 0."""
+        return cls(robot.profile_count, degree, knots, grid, weights, 0, len(robot.dependent), robot.payload_numbers)
+
+    @cached_property
+    def control_point_count(self) -> int:
+        """Control points of a profile."""
+        return len(self.knots) - self.degree - 1
+
+    @property
+    def duration(self) -> int:
+        """The place of T."""
+        return self.first + self.control_point_count * self.count
+
+    @property
+    def first_dependent(self) -> int:
+        """The place of the first position that loops decide."""
+        return self.duration + 1
+
+    @property
+    def last(self) -> int:
+        """The place behind its variables."""
+        return self.first_dependent + self.dependent * len(self.grid)
+
+    def control_points(self, x: Array) -> Array:
+        """Control points among all variables, (m, profiles)."""
+        return x[self.first : self.duration].reshape(self.control_point_count, self.count)
+
+    def dependent_positions(self, x: Array) -> Array:
+        """Positions that loops decide, among all variables: (grid, dependent)."""
+        return x[self.first_dependent : self.last].reshape(len(self.grid), self.dependent)
+
+    def evaluate(self, x: Array, shares: Array, order: int) -> list[Array]:
+        """Profiles and their derivatives by the share, (shares, profiles) each."""
+        first, values = splines.basis(self.knots, self.degree, shares, order)
+        near = self.control_points(x)[first[:, None] + np.arange(self.degree + 1)]
+        return [np.einsum("na,nak->nk", values[k], near) for k in range(order + 1)]
+
+    # ---- what is linear in the variables ------------------------------------------------------------------------
+
+    def condition(self, share: float, derivative: int, k: int, value: float) -> dict[int, float]:
+        """Coefficients whose sum is zero (of a position: the value) where a derivative per second has a value.
+
+        Of derivatives above the first, zero alone is linear in control points and duration.
+        """
+        terms = self.coefficients(share, derivative, k)
+        if derivative == 1 and value:
+            terms[self.duration] = -value  # c' = v T
+        return terms
+
+    def coefficients(self, share: float, derivative: int, k: int, side: str = "right") -> dict[int, float]:
+        """By variable, of a derivative (by the share) of profile k at one point."""
+        first, values = splines.basis(self.knots, self.degree, [share], derivative, side)  # type: ignore[arg-type]
+        at = self.first + (int(first[0]) + np.arange(self.degree + 1)) * self.count + k
+        return {int(c): float(v) for c, v in zip(at, values[derivative, 0], strict=True) if v != 0.0}
+
+    def input_matrix(
+        self, names: Sequence[str], shares: Array, n: int, places: Any = None, others: Mapping[str, int] | None = None
+    ) -> Any:
+        """z = L x: what a function takes at ``shares``, by the names of its inputs, point by point; (shares z, n).
+
+        ``places`` are the numbers of the shares in the grid, where dependent positions are asked for; ``others`` are
+        the places of other variables by their names.
+        """
+        if not names:
+            return sparse.csr_matrix((0, n))
+        width = sum(self.width(name) for name in names)
+        rows: list[Any] = []
+        columns: list[Any] = []
+        entries: list[Any] = []
+        at = 0
+        made = self._profile_entries(names, shares)
+        for name in names:
+            if name in made:
+                row, column, value = made[name]
+            elif name == "dependent":
+                row, numbers = np.arange(self.dependent), np.arange(self.dependent)
+                column = self.first_dependent + np.asarray(places)[:, None] * self.dependent + numbers
+                value = np.ones(1)
+            else:
+                row, value = np.zeros(1, dtype=np.intp), np.ones(1)
+                column = np.full((len(shares), 1), self.duration if name == "T" else (others or {})[name])
+            row = (np.arange(len(shares)) * width + at).reshape(-1, *[1] * (column.ndim - 1)) + row
+            for found, part in zip((rows, columns, entries), np.broadcast_arrays(row, column, value), strict=True):
+                found.append(part.ravel())
+            at += self.width(name)
+        data = np.concatenate(entries)
+        used = data != 0.0
+        where = np.concatenate(rows)[used], np.concatenate(columns)[used]
+        return sparse.csr_matrix((data[used], where), shape=(len(shares) * width, n))
+
+    def inputs(self, names: Sequence[str], shares: Array, n: int) -> dict[str, Any]:
+        """Matrices of ``n`` variables by the names of inputs, each (shares times its size, n): maps of a block."""
+        return {name: self.input_matrix([name], np.atleast_1d(shares), n) for name in names}
+
+    def _profile_entries(self, names: Sequence[str], shares: Array) -> dict[str, tuple[Any, Any, Any]]:
+        """By input: the row within its part of z, the variable and the coefficient, points first."""
+        orders = [int(name[1:]) for name in names if is_profile(name)]
+        first, values = splines.basis(self.knots, self.degree, shares, max(orders, default=0))
+        profiles = np.arange(self.count)[:, None]
+        near = self.first + (first[:, None] + np.arange(self.degree + 1)) * self.count  # of profile 0
+        column = near[:, None, :] + profiles
+        return {f"c{k}": (profiles, column, values[k][:, None, :]) for k in orders}
+
+    def inputs_at(self, x: Array, names: Sequence[str], shares: Array) -> dict[str, Array]:
+        """Inputs that are variables, in numbers: what :meth:`input_matrix` times x gives, by name."""
+        orders = [int(name[1:]) for name in names if is_profile(name)]
+        values = self.evaluate(x, shares, max(orders, default=0))
+        found = {f"c{k}": values[k] for k in orders}
+        if "T" in names:
+            found["T"] = np.full(len(shares), x[self.duration])
+        return found
+
+    def constants_at(self, shares: Array) -> dict[str, Array]:
+        """Inputs that are not variables, by name."""
+        found = {"share": shares, SMOOTHING: np.full(len(shares), self.smoothing)}
+        if self.payload is not None and len(self.payload):
+            found[PAYLOAD] = np.broadcast_to(self.payload, (len(shares), len(self.payload)))
+        return found
+
+    def width(self, name: str) -> int:
+        """How many numbers an input has."""
+        return self.count if is_profile(name) else self.dependent if name == "dependent" else 1
+
+
+def is_profile(name: str) -> bool:
+    """Whether an input is c0, c1, ...: the profiles or one of their derivatives."""
+    return name.startswith("c") and name[1:].isdigit()
+
+
+def placed(phases: Sequence[Profiles]) -> list[Profiles]:
+    """The same with their variables one behind the other."""
+    found, first = [], 0
+    for each in phases:
+        found.append(replace(each, first=first))
+        first = found[-1].last
+    return found

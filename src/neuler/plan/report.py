@@ -1,0 +1,275 @@
+"""What came out of a solve: the costs of a motion term by term, and which limits it violates, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from neuler.motions.motion import Bound
+from neuler.optimize.blocks import Block
+from neuler.optimize.programme import Array, Solution
+from neuler.plan import splines
+from neuler.plan.judge import LEAST as DENSE
+from neuler.plan.judge import DenseCheck
+from neuler.plan.objectives import DURATION, END, INTEGRAL, OVERALL, PEAK, Term
+from neuler.plan.planned import Violation
+from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL
+from neuler.plan.spline_motion import SplineMotion
+from neuler.plan.transcribe import Transcribed, Transcription
+
+MANY, LEAST = 12, 400
+"""Points of integrals in every span, and of all spans together."""
+DERIVATIVES = ("velocity", "acceleration", "jerk", "snap")
+
+
+# ---- costs --------------------------------------------------------------------------------------------------------
+
+
+def integrals(transcription: Transcription, motion: SplineMotion) -> dict[int, Array]:
+    """By the identity of a term: integrals of its rows over all phases, on many more points than the solve has."""
+    found: dict[int, Array] = {}
+    for k, (phase, mine) in enumerate(zip(transcription.phases, motion.profiles, strict=True)):
+        if not phase.integrates or phase.path is None:
+            continue
+        edges = np.unique(mine.knots)
+        pieces = -(-LEAST // (MANY * (len(edges) - 1)))  # of every span
+        places = np.linspace(0.0, len(edges) - 1.0, pieces * (len(edges) - 1) + 1)
+        shares, weights = splines.gauss(np.interp(places, np.arange(len(edges)), edges), MANY)
+        slacks = {name: np.zeros(len(shares)) for name in phase.slacks}
+        values = motion.values(phase.path.function, k, shares, slacks)
+        for family in phase.path.of_kind(OBJECTIVE, TOTAL):
+            total = weights @ values[:, family.rows]
+            found[id(family.term)] = found.get(id(family.term), 0.0) + total
+    return found
+
+
+def costs(
+    transcription: Transcription, motion: SplineMotion, slacks: Mapping[str, float], checks: Sequence[DenseCheck] = ()
+) -> dict[str, float]:
+    """By the names of the objective's terms, weights included; corners that were rounded off are sharp again.
+
+    Peaks are those that dense checks found, where there were any, else the values of their ``slacks``.
+    """
+    sums = integrals(transcription, motion)
+    found: dict[str, float] = {}
+    done: set[int] = set()
+    for k, phase in enumerate(transcription.phases):
+        for term in phase.terms:
+            value = _cost(transcription, motion, k, term, sums, slacks, checks)
+            if term.kind not in (DURATION, END):
+                value = 0.0 if id(term) in done else value
+            done.add(id(term))
+            found[term.name] = found.get(term.name, 0.0) + term.weight * value
+    return found
+
+
+def _cost(
+    transcription: Transcription, motion: SplineMotion, k: int, term: Term, sums: Mapping[int, Array],
+    slacks: Mapping[str, float], checks: Sequence[DenseCheck],
+) -> float:  # fmt: skip
+    """Of a term without its weight: of durations and ends that of a phase, of others that of the whole motion."""
+    phase = transcription.phases[k]
+    if term.kind == DURATION:
+        return float(motion.durations[k])
+    if term.kind == INTEGRAL:
+        return float(sums[id(term)].sum())
+    if term.kind == PEAK:
+        return _peak(transcription, term, slacks, checks)
+    if term.kind == OVERALL:
+        made_of = next(function for each, function in transcription.overall if each is term)
+        return float(made_of(sums[id(term)])[0])
+    ends = k == len(transcription.phases) - 1 or phase.objective is not None
+    if not ends or term.measure is None:
+        return 0.0
+    return float(motion.along(term.measure, motion.breaks[k + 1 : k + 2] * (1.0 - 1e-15)).sum())
+
+
+def _peak(transcription: Transcription, term: Term, slacks: Mapping[str, float], checks: Sequence[DenseCheck]) -> float:
+    """The largest value of a peak's rows."""
+    name = next(slack for slack, each in transcription.slacks.items() if each is term)
+    found = []
+    for each in checks:
+        rows = [i for i, c in enumerate(each.columns) if c.family is not None and c.family.slack == name]
+        if rows:
+            found.append(float((each.upper[rows] + each.relative[:, rows] * each.sizes[rows]).max()))
+            found += [peak.value for peak in each.peaks if peak.row in rows]
+    return max(found) if found else float(slacks[name])
+
+
+# ---- violations -----------------------------------------------------------------------------------------------------
+
+
+def violations_of(
+    transcription: Transcription, motion: SplineMotion, checks: Sequence[DenseCheck], state: Transcribed,
+    solution: Solution, tolerance: float,
+) -> list[Violation]:  # fmt: skip
+    """The worst of every row that is violated, the largest first."""
+    found = []
+    for k, check in enumerate(checks):
+        worst: dict[int, Any] = {}
+        for peak in check.peaks:
+            if peak.excess > 0.0 and (peak.row not in worst or peak.excess > worst[peak.row].excess):
+                worst[peak.row] = peak
+        for row, peak in worst.items():
+            column, low, high = check.columns[row], check.lower[row], check.upper[row]
+            bound = low if abs(peak.value - low) < abs(peak.value - high) else high
+            at = float(motion.breaks[k] + peak.share * motion.durations[k])
+            remedy = _remedy(column.name, column.label)
+            found.append(Violation(column.name, column.label, at, peak.value, float(bound), remedy))
+    for block in state.programme.blocks:
+        found += _of_block(transcription, motion, block, solution, tolerance)
+    found += _of_totals(transcription, motion, tolerance)
+    return sorted(found, key=lambda each: -each.relative)
+
+
+def _of_block(
+    transcription: Transcription, motion: SplineMotion, block: Block, solution: Solution, tolerance: float
+) -> list[Violation]:
+    """Rows that are not checked densely: conditions, rows over two times, users' own blocks."""
+    kind, *about = block.label
+    if kind not in ("condition", "two times", "user"):
+        return []
+    value = block.values(block.inputs(solution.x))
+    if kind == "two times" and about[0].name == "joined":
+        return _not_joined(motion, about[0].at[0][0], value[0], block.bounded[0], tolerance)
+    excess = np.fmax(block.lower - value, value - block.upper)
+    finite = np.where(np.isfinite(block.lower), block.lower, np.where(np.isfinite(block.upper), block.upper, 0.0))
+    found = []
+    for point, row in np.argwhere(~(excess <= tolerance * (1.0 + np.abs(finite)))):
+        if not block.bounded[point, row]:
+            continue
+        low = value[point, row] < block.lower[point, row]
+        bound = float((block.lower if low else block.upper)[point, row])
+        number = float(value[point, row])
+        if kind == "condition":
+            k, condition = about
+            family, label = condition.rows.find(int(row))
+            at = float(motion.breaks[k] + condition.share * motion.durations[k])
+            name = f"{condition.what}: {family.name}"
+            bound = float(finite[point, row])
+            found.append(Violation(name, label, at, number, bound, "it cannot be met so"))
+        elif kind == "two times":
+            two = about[0]
+            k, share = two.at[1]
+            at = float(motion.breaks[k] + share * motion.durations[k])
+            label = two.labels[row] if row < len(two.labels) else str(int(row))
+            remedy = "relax it, or change what is asked for at both times"
+            found.append(Violation(two.name, label, at, number, bound, remedy))
+        else:
+            remedy = "relax its bounds, or allow more control points"
+            found.append(Violation(str(about[0]), f"point {int(point)}, row {int(row)}", 0.0, number, bound, remedy))
+    return found
+
+
+def _not_joined(motion: SplineMotion, k: int, value: Array, used: Array, tolerance: float) -> list[Violation]:
+    """Rates that jump from a phase to the next."""
+    count, T = motion.models[k].profile_count, motion.durations[k]
+    rates = motion.at_shares(k, np.ones(1), len(value) // count)
+    found = []
+    for row in np.flatnonzero(used):
+        order, profile = divmod(int(row), count)
+        end = float(rates[order + 1][0, profile] / T ** (order + 1))
+        if not abs(value[row]) <= tolerance * (1.0 + abs(end)):
+            name = DERIVATIVES[order] if order < len(DERIVATIVES) else f"derivative {order + 1}"
+            what = f"phases {k + 1} and {k + 2} are not joined: {name}"
+            remedy = "more iterations, or a lower continuity of the phase"
+            label = motion.models[k].names[profile]
+            found.append(Violation(what, label, float(motion.breaks[k + 1]), end, end - float(value[row]), remedy))
+    return found
+
+
+def _of_totals(transcription: Transcription, motion: SplineMotion, tolerance: float) -> list[Violation]:
+    """Limits of the whole motion, on many more points than the solve has."""
+    if not transcription.totals:
+        return []
+    sums = integrals(transcription, motion)
+    found = []
+    for limit in transcription.totals:
+        value = sum(
+            term.weight * (motion.duration if term.kind == DURATION else float(sums[id(term)].sum()))
+            for term in limit.objective.terms
+        )
+        bound = limit.lower if value < limit.lower else limit.upper
+        if not abs(value - min(max(value, limit.lower), limit.upper)) <= tolerance * (1.0 + abs(bound)):
+            remedy = "relax it, allow more time, or use more control points"
+            found.append(Violation(f"total of {limit.name}", "", motion.duration, value, bound, remedy))
+    return found
+
+
+def _remedy(name: str, label: str) -> str:
+    who = f" of {label}" if label else ""
+    if name == "force without a motor":
+        return (
+            "use more control points, a higher degree, or a smooth objective: profiles cannot follow forces that jump"
+        )
+    return f"relax the limit on {name}{who}, allow more time, or use more control points"
+
+
+# ---- what is drawn and noted ---------------------------------------------------------------------------------------
+
+
+def bounds_of(transcription: Transcription, motion: SplineMotion) -> tuple[Bound, ...]:
+    """Limits of all phases with the times at which they hold; those that are alike in all phases once."""
+    by_name: dict[str, list[Bound]] = {}
+    for k, phase in enumerate(transcription.phases):
+        begin, T = float(motion.breaks[k]), float(motion.durations[k])
+        low, high = phase.boxes()
+        if np.isfinite(low).any() or np.isfinite(high).any():
+            mine = Bound("position", tuple(phase.model.names), low, high, (begin, begin + T))
+            by_name.setdefault("position", []).append(mine)
+        for family in phase.path.of_kind(LIMIT) if phase.path is not None else ():
+            assert family.limit is not None
+            when = begin + T * family.limit.when[0], begin + T * family.limit.when[1]
+            mine = Bound(family.name, tuple(family.names), family.lower, family.upper, when)
+            by_name.setdefault(family.name, []).append(mine)
+    found: list[Bound] = []
+    for group in by_name.values():
+        first = group[0]
+        alike = [
+            each for each in group
+            if each.labels == first.labels and np.array_equal(each.lower, first.lower)
+            and np.array_equal(each.upper, first.upper)
+        ]  # fmt: skip
+        covered = sum(each.when[1] - each.when[0] for each in alike)
+        if len(alike) == len(group) and covered >= motion.duration * (1.0 - 1e-9):
+            found.append(Bound(first.name, first.labels, first.lower, first.upper, (0.0, motion.duration)))
+        else:
+            found += group
+    return tuple(found)
+
+
+def obstacles_of(transcription: Transcription) -> tuple[Any, ...]:
+    """Obstacles of the limits that keep clear of them, each once."""
+    found: list[Any] = []
+    for phase in transcription.phases:
+        for limit in phase.limits:
+            clearance = getattr(limit.measure.rows, "clearance", None)
+            found += [each for each in getattr(clearance, "obstacles", ()) if each not in found]
+    return tuple(found)
+
+
+def friction_left(motion: SplineMotion) -> list[str]:
+    """A note on what Coulomb friction takes more than the plan counts, where joints move slowly."""
+    worst: tuple[float, float, str] = (0.0, 0.0, "")
+    t = np.linspace(0.0, motion.duration, DENSE + 1)
+    counted = motion.torques(t)
+    phase = np.clip(np.searchsorted(motion.breaks, t, side="right") - 1, 0, len(motion.models) - 1)
+    states = motion.evaluate(t, 2)
+    for k, model in enumerate(motion.models):
+        mine = phase == k
+        if not model.friction_width or model.elastic or model.robot.loops or not mine.any():
+            continue
+        tau = np.asarray(model.loaded.inverse_dynamics(*(x[mine] for x in states)))[:, model.driven]
+        more = np.abs(tau - counted[mine][:, model.driven])
+        at, joint = np.unravel_index(int(np.argmax(more)), more.shape)
+        if more[at, joint] > worst[0]:
+            name = model.tau_names[model.driven[int(joint)]]
+            worst = float(more[at, joint]), float(t[mine][at]), name
+    if not worst[0] > 0.0:
+        return []
+    return [
+        f"where joints move slowly their Coulomb friction is up to {worst[0]:.3g} N m (N) more than the plan counts "
+        f"({worst[2]} at {worst[1]:.3g} s); a smaller friction_width comes nearer and solves slower"
+    ]

@@ -1,0 +1,521 @@
+"""From phases to a programme: variables, linear equalities that remove some of them, blocks of rows on a grid."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from neuler.errors import InputError
+from neuler.functions.derivatives import Derivatives, derivatives
+from neuler.functions.function import Function, function
+from neuler.optimize.blocks import Block, BlockProgramme, Total
+from neuler.optimize.elimination import Elimination, Equality, eliminated
+from neuler.optimize.programme import Array, Solution
+from neuler.plan import splines
+from neuler.plan.objectives import DURATION, INTEGRAL, OVERALL, Term, TotalLimit
+from neuler.plan.phases import Phase
+from neuler.plan.profiles import Profiles, lobatto, placed
+from neuler.plan.relations import Relation, TwoTimes
+from neuler.plan.rows import CONSTANTS, LIMIT, OBJECTIVE, TOTAL, Family, Rows, made, moment_inputs, moment_of, traced
+
+LEFT = 1e-7
+"""Of a span: how far before a knot points lie at which rows take their values before it."""
+BRIEFEST = 1e-3
+"""Of the duration that is guessed, the least share that is tried."""
+GAUSS, FEW = 3, 8
+"""Points of integrals in every span; twice as many where there are but a few spans."""
+BlockMaker = Callable[[Sequence[Profiles], int], Block | Sequence[Block]]
+"""A user's own blocks: from the profiles of all phases and the number of variables."""
+
+
+@dataclass(eq=False)
+class Transcribed:
+    """A programme on some grids, and how to read its variables."""
+
+    profiles: list[Profiles]
+    slacks: dict[str, int]
+    """Places of the variables that peaks stay below."""
+    elimination: Elimination
+    programme: BlockProgramme
+
+    def x(self, y: Array) -> Array:
+        """All variables from those of the programme."""
+        return np.asarray(self.elimination.Z @ y + self.elimination.c)
+
+    def warm(self, before: Transcribed, solution: Solution) -> Solution:
+        """A solution on other grids as a start here: multipliers of rows at points that both have; zero at new ones."""
+        old, rest = before.programme.multipliers_of(solution.multipliers)
+        found = []
+        for block, mine, values in zip(self.programme.blocks, before.programme.blocks, old, strict=True):
+            new = np.zeros(block.bounded.shape)
+            if block.points == mine.points:
+                new = values
+            elif block.label[0] == "path":
+                k = block.label[1]
+                new[np.searchsorted(self.profiles[k].grid, before.profiles[k].grid)] = values
+            found.append(new)
+        lower, upper = solution.bound_multipliers
+        if len(self.elimination.free) != len(lower):  # positions at new grid points
+            lower = upper = np.zeros(len(self.elimination.free))
+        return replace(
+            solution,
+            x=self.programme.start,
+            rows=np.zeros(self.programme.m),
+            multipliers=self.programme.with_multipliers(found, rest),
+            bound_multipliers=(lower, upper),
+        )
+
+
+@dataclass(eq=False)
+class Transcription:
+    """Phases as a nonlinear programme: how many control points, which grids, which rows."""
+
+    phases: Sequence[Phase]
+    degree: int
+    breaks: Array | None
+    """Between polynomials, as shares of a phase; None where they are uniform."""
+    control_points: int
+    grid: int
+    """Points in every span."""
+    relations: Sequence[Relation] = ()
+    totals: Sequence[TotalLimit] = ()
+    makers: Sequence[BlockMaker] = ()
+    compile_seconds: float = 0.0
+    _eliminations: dict[Any, Elimination] = field(default_factory=dict)
+
+    # ---- functions ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def slacks(self) -> dict[str, Term]:
+        """Variables that peaks stay below, of all phases."""
+        return {name: term for phase in self.phases for name, term in phase.slacks.items()}
+
+    @cached_property
+    def two_times(self) -> list[tuple[TwoTimes, Derivatives]]:
+        """Rows over two times: phases that go on in the next, and relations."""
+        every = [self._joined(k) for k in range(len(self.phases) - 1)]
+        rows = [relation.rows(self.phases[0].model, self.degree, len(self.phases)) for relation in self.relations]
+        return [(each, self._trace_two(each)) for each in [*every, *rows] if each is not None]
+
+    def _joined(self, k: int) -> TwoTimes:
+        """Derivatives at the end of a phase less those at the start of the next."""
+        model, most = self.phases[k].model, self.degree - 1
+        continuity = self.phases[k].continuity
+        used = np.ones((most, model.profile_count), dtype=bool)
+        used[most if continuity is None else continuity :] = False
+        used[1:, model.undriven_profiles] = False
+
+        def rows(first: Any, second: Any) -> Any:
+            one, other = first.rates(most), second.rates(most)
+            return [x for order in range(1, most + 1) for x in one[order] - other[order]]
+
+        bound = np.where(used.ravel(), 0.0, np.inf)
+        return TwoTimes("joined", rows, ((k, 1.0), (k + 1, 0.0)), -bound, bound)
+
+    def _trace_two(self, two: TwoTimes) -> Derivatives:
+        models = [self.phases[number].model for number, _ in two.at]
+        inputs = {
+            f"{name}_{side}": shape
+            for side, model in zip("ab", models, strict=True)
+            for name, shape in moment_inputs(model).items()
+        }
+
+        def rows(*values: Any) -> Any:
+            by_name = dict(zip(inputs, values, strict=True))
+            moments = [
+                moment_of(model, {name: by_name[f"{name}_{side}"] for name in moment_inputs(model)})
+                for side, model in zip("ab", models, strict=True)
+            ]
+            return made(two.name, two.function, *moments)
+
+        found = traced(two.name.replace(" ", "_"), rows, inputs, [two.name], marked=True)
+        return derivatives(found, [x.name for x in found.inputs if x.name.rpartition("_")[0] not in CONSTANTS])
+
+    @cached_property
+    def overall(self) -> list[tuple[Term, Function]]:
+        """Terms of the objective that are functions of integrals over the whole motion."""
+        found: dict[int, tuple[Term, Function]] = {}
+        for phase in self.phases:
+            for family in phase.path.of_kind(TOTAL) if phase.path is not None else ():
+                term = family.term
+                if term is not None and term.kind == OVERALL and id(term) not in found:
+                    size = family.rows.stop - family.rows.start
+
+                    def rows(total: Any, term: Term = term) -> Any:
+                        assert term.function is not None
+                        value = made(term.name, term.function, total)
+                        if len(value) != 1:
+                            raise InputError(f"overall {term.name!r}: its function must return one number")
+                        return value
+
+                    found[id(term)] = term, function(rows, {"total": size}, "rows", "overall")
+        return list(found.values())
+
+    def compile(self) -> None:
+        """Make the machine code of all functions, if it is not there; the time counts as ``compile_seconds``."""
+        began = time.perf_counter()
+        for phase in self.phases:
+            for rows in phase.functions:
+                rows.derivatives.compile()
+        for _, found in self.two_times:
+            found.compile()
+        self.compile_seconds += time.perf_counter() - began
+
+    # ---- grids --------------------------------------------------------------------------------------------------
+
+    def profiles(self, control_points: int | None = None, grid: int | None = None) -> list[Profiles]:
+        """Splines and grids of all phases; ``control_points`` of all of them, ``grid`` points in every span."""
+        return placed([
+            self.phase_profiles(phase, control_points or phase.control_points or self.control_points, grid=grid)
+            for phase in self.phases
+        ])  # fmt: skip
+
+    def phase_profiles(
+        self, phase: Phase, count: int, quadrature: int | None = None, grid: int | None = None
+    ) -> Profiles:
+        """Splines and grid of one phase with so many control points (on given breaks, as many as these make)."""
+        breaks = None
+        if self.breaks is not None:
+            breaks = self.breaks
+            for _ in range(count - self.degree - len(breaks) + 1):  # more of them between those given
+                widest = int(np.argmax(np.diff(breaks)))
+                breaks = np.insert(breaks, widest + 1, breaks[widest : widest + 2].mean())
+            count = len(breaks) - 1 + self.degree
+        knots = splines.clamped(count, self.degree, breaks)
+        edges = np.unique(knots)
+        points, weights = lobatto(edges, grid or self.grid)
+        if phase.integrates:  # inside spans: at knots they meet, and the jerk may jump
+            inside, parts = splines.gauss(knots, quadrature or grid or (GAUSS if len(edges) > FEW else 2 * GAUSS))
+            points, weights = _merged([inside, edges], [parts, np.zeros(len(edges))])
+        if phase.path is not None and phase.path.jumps_at_knots(self.degree).any():
+            left = edges[1:-1] - LEFT * np.diff(edges)[:-1]
+            points, weights = _merged([points, left], [weights, np.zeros(len(left))])
+        shares = [each.share for each in phase.conditions if each.rows is not None and 0.0 < each.share < 1.0]
+        shares += [edge for limit in phase.limits for edge in limit.when]
+        for share in shares:
+            if np.abs(points - share).min() > 1e-12:
+                place = int(np.searchsorted(points, share))
+                points, weights = np.insert(points, place, share), np.insert(weights, place, 0.0)
+        return Profiles.of(phase.model, self.degree, knots, points, weights)
+
+    # ---- variables ------------------------------------------------------------------------------------------------
+
+    def slack_places(self, profiles: Sequence[Profiles]) -> dict[str, int]:
+        """Places of slacks: behind the variables of the last phase."""
+        return {name: profiles[-1].last + k for k, name in enumerate(self.slacks)}
+
+    def total_places(self, profiles: Sequence[Profiles]) -> list[dict[int, range]]:
+        """Of every phase, by its families that are integrated row by row, the places of these integrals."""
+        first, found = profiles[-1].last + len(self.slacks), []
+        for phase in self.phases:
+            mine: dict[int, range] = {}
+            for family in phase.path.of_kind(TOTAL) if phase.path is not None else ():
+                size = family.rows.stop - family.rows.start
+                mine[id(family)] = range(first, first + size)
+                first += size
+            found.append(mine)
+        return found
+
+    def size(self, profiles: Sequence[Profiles]) -> int:
+        """How many variables there are."""
+        sums = sum(len(places) for mine in self.total_places(profiles) for places in mine.values())
+        return profiles[-1].last + len(self.slacks) + sums
+
+    def equalities(self, profiles: Sequence[Profiles]) -> list[Equality]:
+        """Durations that are given, positions and velocities at ends and via points, joined phases, relations."""
+        found: list[Equality] = []
+        for phase, mine in zip(self.phases, profiles, strict=True):
+            low, high = phase.span
+            if low == high:
+                found.append(Equality({mine.duration: 1.0}, low, f"{phase.title}duration"))
+            for condition in phase.conditions:
+                for derivative, values in condition.linear:
+                    for k in np.flatnonzero(np.isfinite(values)):
+                        what = condition.what
+                        found.append(_condition(phase, mine, condition.share, derivative, int(k), values[k], what))
+        for before, after in itertools.pairwise(profiles):
+            for number, name in enumerate(self.phases[0].model.names):
+                terms = before.coefficients(1.0, 0, number)
+                for place, value in after.coefficients(0.0, 0, number).items():
+                    terms[place] = terms.get(place, 0.0) - value
+                found.append(Equality(terms, 0.0, f"{name}: phases joined"))
+        for relation in self.relations:
+            found += relation.equalities(self.phases[0].model, profiles)
+        return found
+
+    def _elimination(self, profiles: Sequence[Profiles], n: int) -> Elimination:
+        """Cached: a finer grid changes nothing about it."""
+        key = n, *((mine.first, mine.knots.tobytes()) for mine in profiles)
+        if key not in self._eliminations:
+            durations = [mine.duration for mine in profiles]
+            self._eliminations[key] = eliminated(n, self.equalities(profiles), durations)
+        return self._eliminations[key]
+
+    # ---- the programme --------------------------------------------------------------------------------------------
+
+    def transcribe(
+        self,
+        profiles: Sequence[Profiles],
+        guess: Array,
+        *,
+        margins: Sequence[Array] | None = None,
+        left_out: Sequence[Array] | None = None,
+        smoothing: float = 0.0,
+    ) -> Transcribed:
+        """The programme on profiles; ``guess`` are all variables.
+
+        ``margins`` (a phase's rows) tighten bounds of limits; ``left_out`` (a phase's rows) are not posed;
+        ``smoothing`` rounds corners off.
+        """
+        mine = [replace(each, smoothing=smoothing) for each in profiles]
+        n = self.size(mine)
+        slacks = self.slack_places(mine)
+        found = self._elimination(mine, n)
+        low, high = self._boxes(mine, n, guess)
+        A, low_rows, high_rows = self._total_rows(mine, n)
+        held, low_held, high_held = self._dependent_bounds(found, mine, low, high)
+        linear = (
+            sparse.vstack([held, A @ found.Z]).tocsr() if A.shape[0] else held,
+            np.concatenate([low_held, low_rows - A @ found.c]),
+            np.concatenate([high_held, high_rows - A @ found.c]),
+        )
+        cost = np.zeros(n)
+        for phase, each in zip(self.phases, mine, strict=True):
+            for term in phase.terms:
+                if term.kind == DURATION:
+                    cost[each.duration] += term.weight
+        for name, term in self.slacks.items():
+            cost[slacks[name]] += term.weight
+        blocks = self._blocks(mine, n, slacks, margins, left_out)
+        programme = BlockProgramme(
+            np.asarray(found.Z.T @ cost),
+            [block.eliminated(found) for block in blocks],
+            (low[found.free], high[found.free]),
+            linear,
+            guess[found.free],
+            float(cost @ found.c),
+        )
+        return Transcribed(mine, slacks, found, programme)
+
+    def _blocks(
+        self, profiles: Sequence[Profiles], n: int, slacks: Mapping[str, int], margins: Any, left_out: Any
+    ) -> list[Block]:
+        blocks: list[Block] = []
+        totals = self.total_places(profiles)
+        for k, (phase, mine) in enumerate(zip(self.phases, profiles, strict=True)):
+            if phase.path is not None:
+                margin = None if margins is None else margins[k]
+                out = None if left_out is None else left_out[k]
+                block = _path_block(phase, phase.path, mine, n, slacks, margin, out, totals[k])
+                blocks.append(replace(block, label=("path", k)))
+            if phase.undriven is not None:
+                points = splines.greville(mine.knots[2:-2], self.degree - 2)
+                block = _block(phase.undriven, mine, points, n, slacks, *phase.undriven.bounds())
+                blocks.append(replace(block, label=("undriven", k)))
+            for each in phase.conditions:
+                if each.rows is not None:
+                    at = np.array([each.share])
+                    block = _block(each.rows, mine, at, n, slacks, each.lower, each.upper, each.given)
+                    if each.objective:
+                        weights = [[family.term.weight for family in each.rows.families if family.term is not None]]
+                        block = replace(block, weights=np.array(weights, dtype=float))
+                    blocks.append(replace(block, label=("condition", k, each)))
+        blocks += [_two_block(two, found, profiles, n) for two, found in self.two_times]
+        blocks += [self._overall_block(term, made_of, totals, n) for term, made_of in self.overall]
+        for make in self.makers:
+            given = make(profiles, n)
+            for block in [given] if isinstance(given, Block) else list(given):
+                if not isinstance(block, Block) or block.map.shape[1] != n:
+                    raise InputError(f"plan: blocks must be functions (profiles, n) that give blocks of {n} variables")
+                blocks.append(replace(block, label=("user", block.name)))
+        return blocks
+
+    def _overall_block(self, term: Term, made_of: Function, totals: Sequence[Mapping[int, range]], n: int) -> Block:
+        """The function of integrals, summed over phases, weighted in the objective."""
+        size = made_of.inputs[0].size
+        rows: list[int] = []
+        columns: list[int] = []
+        for phase, places in zip(self.phases, totals, strict=True):
+            for family in phase.path.of_kind(TOTAL) if phase.path is not None else ():
+                if family.term is term:
+                    rows += range(size)
+                    columns += places[id(family)]
+        L = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(size, n))
+        block = Block.of(made_of, {"total": L}, 1, weights=term.weight, name=term.name)
+        return replace(block, label=("overall", term))
+
+    def _total_rows(self, profiles: Sequence[Profiles], n: int) -> tuple[Any, Array, Array]:
+        """Limits of the whole motion: linear in durations and integrals."""
+        places = self.total_places(profiles)
+        rows, columns, values = [], [], []
+        for number, limit in enumerate(self.totals):
+            for term in limit.objective.terms:
+                for phase, mine, sums in zip(self.phases, profiles, places, strict=True):
+                    at: list[int] = [mine.duration] if term.kind == DURATION else []
+                    if term.kind == INTEGRAL and phase.path is not None:
+                        family = next(each for each in phase.path.of_kind(TOTAL) if each.term is term)
+                        at = list(sums[id(family)])
+                    rows += [number] * len(at)
+                    columns += at
+                    values += [term.weight] * len(at)
+        A = sparse.csr_matrix((values, (rows, columns)), shape=(len(self.totals), n))
+        return A, np.array([x.lower for x in self.totals]), np.array([x.upper for x in self.totals])
+
+    def _boxes(self, profiles: Sequence[Profiles], n: int, guess: Array) -> tuple[Array, Array]:
+        """Bounds of all variables."""
+        low, high = np.full(n, -np.inf), np.full(n, np.inf)
+        for phase, mine in zip(self.phases, profiles, strict=True):
+            lower, upper = phase.boxes()
+            low[mine.first : mine.duration] = np.tile(lower, mine.control_point_count)
+            high[mine.first : mine.duration] = np.tile(upper, mine.control_point_count)
+            least, most = phase.span
+            low[mine.duration] = max(least, BRIEFEST * guess[mine.duration]) if least < most else -np.inf
+            high[mine.duration] = most if least < most else np.inf
+        return low, high
+
+    def _dependent_bounds(
+        self, found: Elimination, profiles: Sequence[Profiles], low: Array, high: Array
+    ) -> tuple[Any, Array, Array]:
+        """Bounds of variables that equalities decide, as linear rows of the free ones."""
+        free = np.zeros(len(low), dtype=bool)
+        free[found.free] = True
+        held = np.flatnonzero(~free & (np.isfinite(low) | np.isfinite(high)))
+        if not len(held):
+            return sparse.csr_matrix((0, len(found.free))), np.zeros(0), np.zeros(0)
+        rows = found.Z[held]
+        fixed = np.diff(rows.indptr) == 0
+        for k in held[fixed]:
+            slack = 1e-9 * (1.0 + abs(found.c[k]))
+            if not low[k] - slack <= found.c[k] <= high[k] + slack:
+                raise InputError(self._outside(profiles, int(k), found.c[k], low[k], high[k]))
+        rest = held[~fixed]
+        return found.Z[rest], low[rest] - found.c[rest], high[rest] - found.c[rest]
+
+    def _outside(self, profiles: Sequence[Profiles], k: int, value: float, low: float, high: float) -> str:
+        """A boundary that limits do not allow, in words."""
+        for phase, mine in zip(self.phases, profiles, strict=True):
+            if mine.first <= k < mine.duration:
+                point, profile = divmod(k - mine.first, mine.count)
+                near, last = mine.degree - 1, mine.control_point_count
+                end = "start" if point < near else "goal" if point >= last - near else "position asked for"
+                return (
+                    f"{end}: position {value:g} of {phase.model.names[profile]} is outside its limits, {low:g} to "
+                    f"{high:g}; move it or widen the limit (plan.limit(plan.position, ...) replaces the robot's own, "
+                    "robot_limits=False takes them all away)"
+                )
+        return f"a duration of {value:g} s is outside {low:g} to {high:g} s"
+
+
+def _condition(
+    phase: Phase, profiles: Profiles, share: float, derivative: int, k: int, value: float, what: str
+) -> Equality:
+    words = ("position", "velocity", "acceleration", "jerk", "snap")
+    name = f"{what}: {words[derivative]} of {phase.model.names[k]}"
+    terms = profiles.condition(share, derivative, k, float(value))
+    if not terms:
+        raise InputError(f"{name}: profiles of degree {profiles.degree} have no such derivative; raise the degree")
+    return Equality(terms, float(value) if derivative == 0 else 0.0, name)
+
+
+def _block(
+    rows: Rows, profiles: Profiles, points: Array, n: int, slacks: Mapping[str, int], lower: Array, upper: Array,
+    given: Array | None = None,
+) -> Block:  # fmt: skip
+    """Rows at some shares of a phase."""
+    at = np.searchsorted(profiles.grid, points - 1e-12) if profiles.dependent else None
+    L = profiles.input_matrix(rows.derivatives.wrt, points, n, at, slacks)
+    known = profiles.constants_at(points)
+    if given is not None and len(given):
+        known["given"] = np.broadcast_to(given, (len(points), len(given)))
+    shape = (len(points), rows.count)
+    size = np.maximum(np.abs(lower), np.abs(upper))
+    return Block(
+        rows.derivatives,
+        L,
+        np.zeros(L.shape[0]),
+        {name: known[name] for name in rows.derivatives.constants},
+        np.broadcast_to(lower, shape).copy(),
+        np.broadcast_to(upper, shape).copy(),
+        np.zeros(shape),
+        np.where(np.isfinite(size) & (size > 0.0), size, rows.scales()),
+        name=rows.function.name,
+    )
+
+
+def _path_block(
+    phase: Phase, rows: Rows, profiles: Profiles, n: int, slacks: Mapping[str, int], margin: Array | None,
+    left_out: Array | None, totals: Mapping[int, range],
+) -> Block:  # fmt: skip
+    """Limits at every grid point in their windows, and integrands with the grid's weights."""
+    block = _block(rows, profiles, profiles.grid, n, slacks, *rows.bounds())
+    lower, upper, weights = block.lower, block.upper, block.weights
+    if margin is not None:
+        lower, upper = lower + margin, upper - margin
+    sums: list[Total] = []
+    for family in rows.families:
+        if family.kind == OBJECTIVE and family.term is not None:
+            weights[:, family.rows] = (profiles.weights * family.term.weight)[:, None]
+        if family.kind == LIMIT and family.limit is not None:
+            begin, end = family.limit.when
+            outside = (profiles.grid < begin - 1e-12) | (profiles.grid > end + 1e-12)
+            lower[outside, family.rows] = -np.inf
+            upper[outside, family.rows] = np.inf
+        if family.kind == TOTAL:
+            sums += _sums(family, profiles.weights, totals[id(family)], block.weights.shape)
+    rough = rows.jumps_at_knots(profiles.degree)
+    if rough.any():  # just before a knot: rows that jump there, alone
+        edges = np.unique(profiles.knots)
+        before = np.abs(profiles.grid[:, None] - (edges[1:-1] - LEFT * np.diff(edges)[:-1])).min(axis=1, initial=1.0)
+        smooth = np.ix_(before < 1e-3 * LEFT, ~rough)
+        lower[smooth], upper[smooth] = -np.inf, np.inf
+    if left_out is not None:
+        lower[:, left_out] = -np.inf
+        upper[:, left_out] = np.inf
+    return replace(block, lower=lower, upper=upper, weights=weights, scale=rows.scales(), totals=tuple(sums))
+
+
+def _sums(family: Family, weights: Array, places: range, shape: tuple[int, ...]) -> list[Total]:
+    """The integral of every row of a family is a variable."""
+    found = []
+    for k, place in enumerate(places):
+        mine = np.zeros(shape)
+        mine[:, family.rows.start + k] = weights
+        found.append(Total(mine, 0.0, 0.0, {place: -1.0}, family.name))
+    return found
+
+
+def _two_block(two: TwoTimes, found: Derivatives, profiles: Sequence[Profiles], n: int) -> Block:
+    """Rows over two times of a motion."""
+    parts, known = [], {}
+    for name in (*found.wrt, *found.constants):
+        inner, _, side = name.rpartition("_")
+        number, share = two.at[side == "b"]
+        at = np.array([share])
+        if name in found.wrt:
+            parts.append(profiles[number].input_matrix([inner], at, n))
+        else:
+            known[name] = profiles[number].constants_at(at)[inner]
+    L = sparse.vstack(parts).tocsr()
+    try:
+        low, high = (np.broadcast_to(side, (found.rows,))[None].astype(float) for side in (two.lower, two.upper))
+    except ValueError:
+        raise InputError(
+            f"relation {two.name!r}: bounds must be numbers or one for each of its {found.rows} rows"
+        ) from None
+    zeros = np.zeros(L.shape[0]), np.zeros((1, found.rows))
+    block = Block(found, L, zeros[0], known, low.copy(), high.copy(), zeros[1], np.ones(found.rows), name=two.name)
+    return replace(block, label=("two times", two))
+
+
+def _merged(points: Sequence[Array], weights: Sequence[Array]) -> tuple[Array, Array]:
+    """Points of several grids in order, with their weights."""
+    every = np.concatenate(points)
+    order = np.argsort(every)
+    return every[order], np.concatenate(weights)[order]
