@@ -58,9 +58,9 @@ from neuler.timing import Path, TimedPath, scale_time, time_path
 
 __all__ = [
     "Ball", "Boundary", "Box", "Capsule", "HalfSpace", "Limit", "Measure", "Objective", "Path", "Payload", "Phase",
-    "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation", "acceleration", "acceleration_effort", "at_end",
-    "clear_of", "duration", "effort", "energy", "exchanges", "force_effort", "frame_position", "frame_velocity",
-    "integral", "jerk", "jerk_effort", "joint_force", "joint_moment", "limit", "loop_position", "loop_velocity",
-    "measure", "mirrors", "overall", "peak", "peak_joint_force", "position", "power", "relate", "repeats", "scale_time",
-    "time_path", "torque", "torque_rate", "torque_rate_effort", "total", "velocity", "within",
+    "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation", "acceleration", "acceleration_effort",
+    "at_end", "clear_of", "duration", "effort", "energy", "exchanges", "force_effort", "frame_position",
+    "frame_velocity", "integral", "jerk", "jerk_effort", "joint_force", "joint_moment", "limit", "loop_position",
+    "loop_velocity", "measure", "mirrors", "overall", "peak", "peak_joint_force", "position", "power", "relate",
+    "repeats", "scale_time", "time_path", "torque", "torque_rate", "torque_rate_effort", "total", "velocity", "within",
 ]  # fmt: skip
