@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import neuler
 from neuler import plan
-from neuler.plan import judge
+from neuler.optimize import dense as judge
 
 GRID = np.linspace(0.0, 1.0, 41)
 

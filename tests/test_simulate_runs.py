@@ -104,7 +104,7 @@ def test_pages_and_figures(tmp_path):
     assert "errors, rad" in [ax.get_ylabel() for ax in figure.axes]
 
 
-@pytest.mark.parametrize(("old", "new"), [("goal", "reference"), ("led", "followed"), ("other", "work_of_losses")])
+@pytest.mark.parametrize(("old", "new"), [("goal", "wanted"), ("led", "followed"), ("other", "work_of_losses")])
 def test_old_names_of_fields_are_answered_with_the_new(old, new):
     run = simulate(pendulum(), None, None, 0.01)
     assert hasattr(run, new)

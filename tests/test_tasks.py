@@ -130,7 +130,7 @@ def test_the_output_is_that_of_the_file_or_of_the_flags(capsys, tmp_path):
     assert json.loads(out)["title"] == "ours"
     assert sorted(each.name for each in (tmp_path / "o").iterdir()) == ["run.html", "run.npz"]
     arrays = np.load(tmp_path / "o" / "run.npz")
-    assert {"t", "q", "qd", "tau", "reference", "work_of_losses", "load_link2"} <= set(arrays)
+    assert {"t", "q", "qd", "tau", "wanted", "work_of_losses", "load_link2"} <= set(arrays)
 
 
 def test_a_wrench_acts_between_two_times(task):

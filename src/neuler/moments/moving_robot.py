@@ -7,6 +7,8 @@ a reference orientation. In loops the positions of the other joints are variable
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,12 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.errors import InputError
+from neuler.errors import InputError, NeulerError
+from neuler.inputs import real
 from neuler.moments import rotations
 from neuler.robot import Link, Robot
+from neuler.robot.columns import by_columns
 from neuler.robot.coordinates import Entry, Selection, springs, undriven
 
 Array = NDArray[np.float64]
+OPEN = 1e-6
+"""Metres or radians that loops may be open by in a position that is given."""
 HIGHEST = 5
 """Derivatives of profiles that measures may use."""
 
@@ -236,6 +242,55 @@ class MovingRobot:
     def positions(self, profiles: Array) -> Array:
         """Own positions from profiles, (..., size)."""
         return np.asarray(self.lifted([profiles])[0], dtype=float)
+
+
+def whole_position(robot: Robot, given: Any, what: str) -> Array | None:
+    """A position (nq) of all joints, loops closed, from q or from the numbers of the robot's own coordinates.
+
+    None where it is not given, or not of a length that can be read.
+    """
+    q = by_columns(robot, "plan", what, given, "q")
+    array = None if q is None or isinstance(q, Mapping) else real(q)
+    if array is None or array.ndim != 1 or not np.isfinite(array).all():
+        return None
+    neutral = np.asarray(robot.neutral(), dtype=float)
+    coordinates = robot.coordinates.links
+    if array.shape == neutral.shape:
+        if robot.loops:
+            gap = float(np.abs(np.asarray(robot.closure.ufunc(array)[0])).max())
+            if not gap <= OPEN:
+                raise InputError(
+                    f"{what}: loops of robot {robot.name!r} are open there, by {gap:.3g} (m, rad); give a closed "
+                    f"position, or the {coordinates.size} numbers of its independent joints"
+                )
+        return array
+    if array.size != coordinates.size:
+        return None
+    found = neutral.copy()
+    found[coordinates.places] = array
+    if robot.loops:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                found = np.asarray(robot.assemble(array[None], guess=neutral).q)[0]
+            except NeulerError:
+                found = np.full(robot.nq, np.nan)
+        if not np.isfinite(found).all():
+            raise InputError(
+                f"{what}: the loops of robot {robot.name!r} cannot be closed at {array.tolist()}; it is out of reach"
+            )
+    return found
+
+
+def check_same_coordinates(robot: Robot, other: Robot, what: str) -> None:
+    """Refuse a robot of a phase whose coordinates are not those of the plan's."""
+    for name in ("q", "qd"):
+        mine, its = robot.coordinates.names(name), other.coordinates.names(name)
+        if mine != its:
+            raise InputError(
+                f"plan: {what}robot {other.name!r} must have the same coordinates as {robot.name!r}: {name} is "
+                f"{', '.join(mine[:8])}, its {name} is {', '.join(its[:8])}"
+            )
 
 
 def moving_links(robot: Robot) -> list[tuple[str, int]]:

@@ -34,8 +34,8 @@ SAMPLES, MOST_ROWS = 201, 10_000_000
 """Rows of samples by default, and at most."""
 _AT_ONCE = 8192
 """Times that are evaluated at once, so that little memory is needed."""
-_CACHED = 4
-"""Samples that a motion caches, by step and count: tables, figures and pages of one command share them."""
+_CACHED, _CACHED_ROWS = 4, 5000
+"""Samples that a motion caches, and their rows at most: tables, figures and pages of one command share them."""
 
 
 class State(NamedTuple):
@@ -201,9 +201,12 @@ class Motion:
         if key not in cached:
             t = self._sample_times(step, count)
             tau, rate, force = (self.asked(each, t) for each in (self.torques, self.torque_rates, self.forces))
+            found = Samples(self.robot, t, *self.states(t), tau, rate, force, self.force_names)
+            if len(t) > _CACHED_ROWS:
+                return found
             while len(cached) >= _CACHED:
                 cached.pop(next(iter(cached)))
-            cached[key] = Samples(self.robot, t, *self.states(t), tau, rate, force, self.force_names)
+            cached[key] = found
         return cached[key].copy()
 
     def _sample_times(self, step: float | None, count: int) -> Array:

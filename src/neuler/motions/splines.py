@@ -32,6 +32,16 @@ SAME = 1e-12
 """Knots that differ by less are one."""
 MOST = 25
 """The highest degree."""
+LOBATTO = {
+    2: ((0.0, 1.0), (0.5, 0.5)),
+    3: ((0.0, 0.5, 1.0), (1 / 6, 2 / 3, 1 / 6)),
+    4: ((0.0, 0.5 - 0.5 / 5**0.5, 0.5 + 0.5 / 5**0.5, 1.0), (1 / 12, 5 / 12, 5 / 12, 1 / 12)),
+    5: (
+        (0.0, 0.5 - 0.5 * (3 / 7) ** 0.5, 0.5, 0.5 + 0.5 * (3 / 7) ** 0.5, 1.0),
+        (1 / 20, 49 / 180, 16 / 45, 49 / 180, 1 / 20),
+    ),
+}  # fmt: skip
+"""Points and weights of a span, its ends among them."""
 
 
 def clamped(control_points: int, degree: int, breaks: ArrayLike | None = None) -> Array:
@@ -112,6 +122,22 @@ def gauss(knots: ArrayLike, count: int) -> tuple[Array, Array]:
     x, w = np.polynomial.legendre.leggauss(count_of("count", count, 1))
     length = np.diff(b)[:, None]
     return (b[:-1, None] + 0.5 * length * (1.0 + x)).ravel(), (0.5 * length * w).ravel()
+
+
+def lobatto(breaks: Array, count: int) -> tuple[Array, Array]:
+    """Grid and weights of the composite rule with ``count`` points in every span, ends shared.
+
+    >>> points, weights = lobatto(np.array([0.0, 0.5, 1.0]), 3)
+    >>> points.tolist(), float(round(weights @ points**3, 12))
+    ([0.0, 0.25, 0.5, 0.75, 1.0], 0.25)
+    """
+    inside, parts = (np.array(x) for x in LOBATTO[count])
+    length = np.diff(breaks)
+    points = np.concatenate([(breaks[:-1, None] + length[:, None] * inside[:-1]).ravel(), breaks[-1:]])
+    weights = np.zeros(len(points))
+    at = np.arange(len(length))[:, None] * (count - 1) + np.arange(count)
+    np.add.at(weights, at, length[:, None] * parts)
+    return points, weights
 
 
 def fitted(knots: ArrayLike, degree: int, new_knots: ArrayLike, new_degree: int | None = None, ends: int = 1) -> Array:

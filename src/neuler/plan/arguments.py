@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from neuler.errors import InputError, NeulerError
+from neuler.errors import InputError
 from neuler.inputs import number, real, several, whole
-from neuler.moments.moving_robot import MovingRobot, Payload
+from neuler.moments.moving_robot import MovingRobot, Payload, whole_position
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Boundary
 from neuler.plan.relations import Relation
 from neuler.robot import Robot
-from neuler.robot.columns import by_columns
 
-OPEN = 1e-6
-"""Metres or radians that loops may be open by in a position that is given."""
 USUAL, MOST_POINTS = 20, 2000
 """Control points that a phase may have."""
 
@@ -82,23 +78,14 @@ def phase_robot(
     return MovingRobot(robot.with_smooth_friction(size), robot, reference, size, payloads)
 
 
-def check_same_coordinates(robot: Robot, other: Robot, what: str) -> None:
-    """Refuse a robot of a phase whose coordinates are not those of the plan's."""
-    for name in ("q", "qd"):
-        mine, its = robot.coordinates.names(name), other.coordinates.names(name)
-        if mine != its:
-            raise InputError(
-                f"plan: {what}robot {other.name!r} must have the same coordinates as {robot.name!r}: {name} is "
-                f"{', '.join(mine[:8])}, its {name} is {', '.join(its[:8])}"
-            )
-
-
 def reference_of(robot: Robot, begin: Boundary, end: Boundary) -> Array:
     """A position about which rotations are counted: between start and goal, as far as they are known.
 
     Of a robot with loops, the start, closed.
     """
-    known = [q for q in (_position(robot, begin, "start"), _position(robot, end, "goal")) if q is not None]
+    known = [
+        q for q in (whole_position(robot, begin.q, "start"), whole_position(robot, end.q, "goal")) if q is not None
+    ]
     if not known:
         return np.asarray(robot.neutral(), dtype=float)
     if len(known) == 1 or robot.loops or robot.nq == robot.nv:
@@ -109,41 +96,6 @@ def reference_of(robot: Robot, begin: Boundary, end: Boundary) -> Array:
             a, b = known[0][entry.quaternion], known[1][entry.quaternion]
             middle = a + (b if a @ b >= 0.0 else -b)
             found[entry.quaternion] = middle / np.linalg.norm(middle)
-    return found
-
-
-def _position(robot: Robot, boundary: Boundary, what: str) -> Array | None:
-    """Of all joints, closed; None where it is not given, or not of a length that can be read."""
-    q = by_columns(robot, "plan", what, boundary.q, "q")
-    array = None if q is None or isinstance(q, Mapping) else real(q)
-    if array is None or array.ndim != 1 or not np.isfinite(array).all():
-        return None
-    neutral = np.asarray(robot.neutral(), dtype=float)
-    coordinates = robot.coordinates.links
-    if array.shape == neutral.shape:
-        if robot.loops:
-            gap = float(np.abs(np.asarray(robot.closure.ufunc(array)[0])).max())
-            if not gap <= OPEN:
-                raise InputError(
-                    f"{what}: loops of robot {robot.name!r} are open there, by {gap:.3g} (m, rad); give a closed "
-                    f"position, or the {coordinates.size} numbers of its independent joints"
-                )
-        return array
-    if array.size != coordinates.size:
-        return None
-    found = neutral.copy()
-    found[coordinates.places] = array
-    if robot.loops:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                found = np.asarray(robot.assemble(array[None], guess=neutral).q)[0]
-            except NeulerError:
-                found = np.full(robot.nq, np.nan)
-        if not np.isfinite(found).all():
-            raise InputError(
-                f"{what}: the loops of robot {robot.name!r} cannot be closed at {array.tolist()}; it is out of reach"
-            )
     return found
 
 

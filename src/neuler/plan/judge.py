@@ -11,36 +11,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuler.optimize.dense import LEAST, DenseCheck, Peak, dense
 from neuler.optimize.programme import Array
 from neuler.plan.phases import Phase
 from neuler.plan.profiles import Profiles
 from neuler.plan.rows import EQUAL, LIMIT, SLACK, Family, Rows
 from neuler.plan.spline_motion import SplineMotion
 
-TOLERANCE = 1e-6
-"""Of 1 + |bound|: what a row may be beyond its bound, by default."""
-FINER, LEAST = 10, 1000
-"""Points between two grid points, and in all."""
-NEAR = 0.02
-"""Of 1 + |bound|: local maxima that stay so far below a bound are not looked at closer."""
-ZOOM = 16
-"""Points in each half of the surroundings of a maximum, and again."""
 TIGHTENED_MOST = 0.05
 """Of the distance of two bounds: what each is tightened by at most."""
-Values = Callable[[Array], Array]
-"""Shares (N) to rows (N, rows)."""
-
-
-class Peak(NamedTuple):
-    """A local maximum of the violation of a row."""
-
-    row: int
-    share: float
-    excess: float
-    """Beyond the bound, of 1 + |bound|; negative where there is room."""
-    value: float
 
 
 class Column(NamedTuple):
@@ -55,14 +35,9 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class DenseCheck:
+class PhaseCheck(DenseCheck):
     """Rows of a phase on a fine grid: relative violations, and where each row is worst."""
 
-    shares: Array
-    relative: Array
-    """(shares, rows), negative where there is room."""
-    peaks: list[Peak]
-    """Local maxima that count."""
     columns: list[Column] = field(default_factory=list)
     """What each row is."""
     lower: Array = field(default_factory=lambda: np.zeros(0))
@@ -75,89 +50,16 @@ class DenseCheck:
         low, high = (np.where(np.isfinite(side), np.abs(side), 0.0) for side in (self.lower, self.upper))
         return 1.0 + np.fmax(low, high)
 
-    @property
-    def worst(self) -> float:
-        """The largest violation."""
-        return max((peak.excess for peak in self.peaks), default=0.0)
-
     def of_path(self, above: float) -> list[tuple[Peak, int]]:
         """Peaks above a violation among the rows of the path, with the numbers of these."""
         found = [(peak, self.columns[peak.row].path_row) for peak in self.peaks if peak.excess > above]
         return [(peak, row) for peak, row in found if row >= 0]
 
 
-def dense(
-    values: Values,
-    lower: Callable[[Array], Array],
-    upper: Callable[[Array], Array],
-    grid: Array,
-    more: Array | None = None,
-) -> DenseCheck:
-    """Look ten times or more between grid points, and at ``more`` shares; closer at local maxima of the violation."""
-    count = max(FINER, -(-LEAST // max(len(grid) - 1, 1)))
-    between = np.arange(count) / count
-    shares = np.append((grid[:-1, None] + np.diff(grid)[:, None] * between).ravel(), grid[-1])
-    if more is not None and len(more):
-        shares = np.unique(np.concatenate([shares, more]))
-    relative = _relative(values(shares), lower(shares), upper(shares))
-    peaks = []
-    padded = np.pad(relative, ((1, 1), (0, 0)), constant_values=-np.inf)
-    near = np.where(np.isfinite(lower(shares)) & (lower(shares) == upper(shares)), 0.05 * TOLERANCE, -NEAR)
-    top = (padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:]) & (relative > near)
-    at, rows = np.nonzero(top)
-    if len(at):
-        best_share, best, best_value = _zoomed(values, lower, upper, shares, at, rows)
-        peaks = [
-            Peak(int(row), float(s), float(r), float(v))
-            for row, s, r, v in zip(rows, best_share, best, best_value, strict=True)
-        ]
-    return DenseCheck(shares, relative, peaks)
-
-
-def _relative(values: Array, lower: Array, upper: Array) -> Array:
-    """Violation of the nearer bound, of 1 + |bound|."""
-    low, high = np.isfinite(lower), np.isfinite(upper)
-    floor, ceiling = np.where(low, lower, 0.0), np.where(high, upper, 0.0)
-    below = np.where(low, (floor - values) / (1.0 + np.abs(floor)), -np.inf)
-    above = np.where(high, (values - ceiling) / (1.0 + np.abs(ceiling)), -np.inf)
-    return np.where(np.isnan(values) & (low | high), np.inf, np.maximum(below, above))
-
-
-def _zoomed(
-    values: Values,
-    lower: Callable[[Array], Array],
-    upper: Callable[[Array], Array],
-    shares: Array,
-    at: NDArray[np.intp],
-    rows: NDArray[np.intp],
-) -> tuple[Array, Array, Array]:
-    """The maxima themselves, on ever finer grids about them."""
-    center = shares[at]
-    left, right = shares[np.maximum(at - 1, 0)], shares[np.minimum(at + 1, len(shares) - 1)]
-    for _ in range(2):
-        steps = np.linspace(0.0, 1.0, ZOOM + 1)
-        around = np.concatenate(
-            [left[:, None] + (center - left)[:, None] * steps, center[:, None] + (right - center)[:, None] * steps[1:]],
-            axis=1,
-        )
-        every, place = np.unique(around.ravel(), return_inverse=True)
-        found = values(every)
-        relative = _relative(found, lower(every), upper(every))
-        mine = relative[place.reshape(around.shape), rows[:, None]]
-        last = mine.shape[1] - 1 - np.argmax(mine[:, ::-1], axis=1)
-        pick = np.where(left == center, last, np.argmax(mine, axis=1))  # at an end one half is but a point
-        index = np.arange(len(rows))
-        center = around[index, pick]
-        left, right = around[index, np.maximum(pick - 1, 0)], around[index, np.minimum(pick + 1, around.shape[1] - 1)]
-    worst = mine[index, pick]
-    value = found[place.reshape(around.shape)[index, pick], rows]
-    return center, worst, value
-
-
 # ---- a phase ------------------------------------------------------------------------------------------------------
 
 
-def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, float]) -> DenseCheck:
+def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, float]) -> PhaseCheck:
     """Limits of one phase, positions among them, peaks of the objective, and what must be zero."""
     parts = [rows for rows in (phase.path, phase.undriven) if rows is not None]
     low_box, high_box = phase.boxes()
@@ -199,7 +101,7 @@ def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, fl
 
     more = _slow_shares(motion, k) if phase.model.friction_width else None
     found = dense(values, side(low, -np.inf), side(high, np.inf), motion.profiles[k].grid, more)
-    return DenseCheck(found.shares, found.relative, found.peaks, columns, low, high)
+    return PhaseCheck(found.shares, found.relative, found.peaks, columns, low, high)
 
 
 def _slow_shares(motion: SplineMotion, k: int) -> Array:
@@ -220,7 +122,7 @@ def _slow_shares(motion: SplineMotion, k: int) -> Array:
 # ---- what to change before the next solve ---------------------------------------------------------------------------
 
 
-def refined_grid(profiles: Profiles, check: DenseCheck, tolerance: float) -> tuple[Array, Array]:
+def refined_grid(profiles: Profiles, check: PhaseCheck, tolerance: float) -> tuple[Array, Array]:
     """The grid with points at the maxima that count, and its weights; new points have none in integrals."""
     new = sorted(peak.share for peak, _ in check.of_path(0.1 * tolerance))
     grid = profiles.grid
@@ -234,7 +136,7 @@ def refined_grid(profiles: Profiles, check: DenseCheck, tolerance: float) -> tup
     return np.insert(grid, places, chosen), np.insert(profiles.weights, places, 0.0)
 
 
-def tightened(rows: Rows, check: DenseCheck, margin: Array, tolerance: float) -> Array:
+def tightened(rows: Rows, check: PhaseCheck, margin: Array, tolerance: float) -> Array:
     """Margins of the path's rows, larger where limits are violated between points."""
     more = margin.copy()
     limited = np.zeros(rows.count, dtype=bool)
@@ -247,7 +149,7 @@ def tightened(rows: Rows, check: DenseCheck, margin: Array, tolerance: float) ->
     return np.minimum(more, TIGHTENED_MOST * np.where(np.isfinite(high - low) & (high > low), high - low, np.inf))
 
 
-def needs_control_points(phase: Phase, check: DenseCheck, tolerance: float) -> bool:
+def needs_control_points(phase: Phase, check: PhaseCheck, tolerance: float) -> bool:
     """Whether undriven forces are not zero between the points at which they were asked to be: splines too coarse."""
     if phase.undriven is None:
         return False
@@ -255,7 +157,7 @@ def needs_control_points(phase: Phase, check: DenseCheck, tolerance: float) -> b
     return any(peak.excess > tolerance and check.columns[peak.row].family in undriven for peak in check.peaks)
 
 
-def violated(checks: Sequence[DenseCheck], tolerance: float) -> bool:
+def violated(checks: Sequence[PhaseCheck], tolerance: float) -> bool:
     """Whether rows other than positions are violated: positions at ends are as they are."""
     return any(
         peak.excess > tolerance and each.columns[peak.row].family is not None for each in checks for peak in each.peaks

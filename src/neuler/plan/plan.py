@@ -10,13 +10,14 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import several, whole
-from neuler.moments.moving_robot import MovingRobot, Payload
+from neuler.moments.moving_robot import MovingRobot, Payload, check_same_coordinates
 from neuler.motions.motion import Motion
 from neuler.naming import hint
+from neuler.optimize.dense import TOLERANCE
+from neuler.optimize.progress import reporting
 from neuler.optimize.solvers.choice import chosen
 from neuler.plan.arguments import (
     breaks_of,
-    check_same_coordinates,
     count_of,
     degree_of,
     grid_of,
@@ -29,13 +30,11 @@ from neuler.plan.arguments import (
     robot_of,
 )
 from neuler.plan.conditions import Boundary, Via
-from neuler.plan.judge import TOLERANCE
 from neuler.plan.limits import Limit
 from neuler.plan.objectives import DURATION, Objective, Term, TotalLimit
 from neuler.plan.objectives import duration as least_time
 from neuler.plan.phases import Phase, peaks_of, phases_of, split_limits
 from neuler.plan.planned import Planned
-from neuler.plan.progress import reporting
 from neuler.plan.relations import Relation
 from neuler.plan.solve import ROUNDS, Settings, solved
 from neuler.plan.starts import solve_starts
@@ -266,7 +265,8 @@ class Plan:
             whole("solve: workers", workers, 1)
         chosen(solver)
         if starts != 1:
-            return solve_starts(self, settings, starts, seed, workers, progress)
+            self.transcription.compile()
+            return solve_starts(self._solved, self.robot.name, settings, starts, seed, workers, progress)
         with reporting(progress, f"plan of {self.robot.name}") as report:
             return self._solved(settings, seed, report)
 

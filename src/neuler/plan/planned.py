@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.motions.motion import Bound, Motion
+from neuler.optimize.dense import TOLERANCE
 from neuler.optimize.programme import Array
 from neuler.plain import count, number, shown
-from neuler.plan.judge import TOLERANCE
 from neuler.plan.spline_motion import SplineMotion
 from neuler.robot import Robot
 from neuler.view.plans import verdict

@@ -7,7 +7,7 @@ carries is [[payload]], profiles that repeat or mirror each other are [[relation
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from neuler.errors import FormatError, NeulerError
 from neuler.files.problem_robots import read_robot
+from neuler.files.problem_values import numbers_of, rotation_of
 from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
 from neuler.files.tasks import Output, Progress
 from neuler.moments.clearance import Ball, Box, Capsule, HalfSpace, Obstacle, Sphere
 from neuler.moments.measures import MEASURES, Measure, frame_position
 from neuler.moments.moving_robot import Payload
+from neuler.optimize.dense import TOLERANCE
 from neuler.optimize.solvers.choice import SOLVERS
 from neuler.plan.conditions import Boundary, Via
 from neuler.plan.limits import Limit, clear_of, limit, within
@@ -31,7 +33,7 @@ from neuler.plan.plan import FRICTION, Plan
 from neuler.plan.planned import Planned
 from neuler.plan.relations import Relation
 from neuler.plan.starts import MOST_STARTS
-from neuler.robot import Robot, Transform
+from neuler.robot import Robot
 
 Array = NDArray[np.float64]
 TABLES = ("csv", "npz", "json")
@@ -51,8 +53,6 @@ class PlanTask:
     options: dict[str, Any]
     """Arguments of its solve."""
     output: Output
-    obstacles: tuple[Obstacle, ...] = ()
-    """To be drawn."""
     notes: list[str] = field(default_factory=list)
 
     def run(self, progress: Progress = None) -> Planned:
@@ -85,8 +85,7 @@ def read_plan(problem: Problem, robot: Robot | None = None) -> PlanTask:
     section = root.section("plan")
     about, options = _plan_options(section), _solve_options(section)
     about |= {"start": _boundary(root.section("start"), robot), "goal": _boundary(root.section("goal"), robot)}
-    clear, obstacles = _clearances(root, robot)
-    about |= {"limits": (*_limits(root, robot), *clear), "via": _vias(root, robot)}
+    about |= {"limits": (*_limits(root, robot), *_clearances(root, robot)), "via": _vias(root, robot)}
     about |= {"payload": _payloads(root, robot), "relations": _relations(root)}
     about["phases"] = [_phase(part, robot) for part in root.sections("phase")] or None
     goal = _objective(root.section("objective"))
@@ -98,7 +97,7 @@ def read_plan(problem: Problem, robot: Robot | None = None) -> PlanTask:
         if isinstance(error, FormatError):
             raise
         raise FormatError(f"{problem.label}: {error}") from None
-    return PlanTask(title, robot, plan, options, output, tuple(obstacles), problem.notes)
+    return PlanTask(title, robot, plan, options, output, problem.notes)
 
 
 def _told(section: Section, make: Callable[[], Any]) -> Any:
@@ -144,6 +143,7 @@ def _solve_options(section: Section) -> dict[str, Any]:
     found: dict[str, Any] = {
         "solver": section.text("solver", "auto", among=("auto", *SOLVERS)),
         "tolerance": section.number("tolerance", 1e-8, above=0.0),
+        "valid_to": section.number("valid_to", TOLERANCE, above=0.0),
         "iterations": section.whole("iterations", 500, least=1, most=2**31 - 1),
         "refine": section.flag("refine", True),
         "seed": section.whole("seed", None),
@@ -182,31 +182,16 @@ def _objective(section: Section) -> Objective:
 
 
 def _boundary(section: Section, robot: Robot) -> Boundary | None:
-    """q (a list, or some by name: the others are free), qd (rest by default), qdd, [[pose]]."""
+    """q (a list, or some by name: the others are free), qd (rest by default), qdd, [[pose]], [[velocity]]."""
     if not section.table:
         return None
-    q, qdd = _numbers(section, "q", one=False), _numbers(section, "qdd")
+    q, qdd = numbers_of(section, "q", one=False), numbers_of(section, "qdd")
     qd = section.raw("qd", 0.0)
     if qd == "free":
         qd = None
     elif "qd" in section:
-        qd = _numbers(section, "qd")
-    return Boundary(q=q, qd=qd, qdd=qdd, poses=_poses(section, robot))
-
-
-def _numbers(section: Section, key: str, one: bool = True) -> Any:
-    """A list of numbers, a table of them by name, or one number; None where it is not there."""
-    value = section.raw(key, None)
-    if value is None:
-        return None
-    if isinstance(value, Mapping):
-        part = section.section(key)
-        return {name: part.number(name) for name in part.table}
-    if isinstance(value, list):
-        return section.vector(key, len(value))
-    if one:
-        return section.number(key)
-    raise section.error(key, f"expected a list of numbers or a table by name, got {value!r:.40}")
+        qd = numbers_of(section, "qd")
+    return Boundary(q, qd, qdd, _poses(section, robot), _velocities(section, robot))
 
 
 def _poses(section: Section, robot: Robot) -> dict[str, Any]:
@@ -217,7 +202,7 @@ def _poses(section: Section, robot: Robot) -> dict[str, Any]:
         if frame in found:
             raise part.error("frame", f"there is another pose of {frame!r}")
         position = part.vector("position", 3)
-        turn = _rotation(part)
+        turn = rotation_of(part)
         if turn is None:
             found[frame] = position
         else:
@@ -226,35 +211,12 @@ def _poses(section: Section, robot: Robot) -> dict[str, Any]:
     return found
 
 
-def _rotation(part: Section) -> Array | None:
-    given = [key for key in ("rpy", "quaternion", "rotation") if key in part]
-    if len(given) > 1:
-        raise part.error(given[1], f"says how it is turned, and so does {given[0]!r}; keep one")
-    if not given:
-        return None
-    if given[0] == "rpy":
-        return np.asarray(Transform.from_rpy((0.0, 0.0, 0.0), tuple(part.vector("rpy", 3))).matrix)[:3, :3]
-    if given[0] == "quaternion":
-        turn = part.vector("quaternion", 4)
-        size = float(np.linalg.norm(turn))
-        if abs(size - 1.0) > 1e-6:
-            raise part.error("quaternion", f"expected (x, y, z, w) of length one, got length {size:g}")
-        x, y, z, w = turn / size
-        return np.array([
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ])  # fmt: skip
-    return _matrix(part, "rotation")
-
-
-def _matrix(part: Section, key: str) -> Array:
-    try:
-        found = np.array(part.raw(key), dtype=float)
-    except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.shape != (3, 3) or not np.isfinite(found).all():
-        raise part.error(key, "expected three rows of three numbers")
+def _velocities(section: Section, robot: Robot) -> dict[str, Any]:
+    """[[velocity]]: frame, linear (m/s) and angular (rad/s) in the axes of the base frame."""
+    found: dict[str, Any] = {}
+    for part in section.sections("velocity"):
+        linear, angular = part.vector("linear", 3), part.vector("angular", 3, None)
+        found[part.text("frame", among=robot.frame_names)] = linear if angular is None else [*linear, *angular]
     return found
 
 
@@ -265,13 +227,16 @@ def _vias(section: Section, robot: Robot) -> list[Via]:
 
 def _via(part: Section, robot: Robot) -> Via:
     at = part.number("at", None, above=0.0)
-    q, qd, poses = _numbers(part, "q", one=False), _numbers(part, "qd"), _poses(part, robot)
-    via: Via = _told(part, lambda: Via(at, q, qd, poses))
+    q, qd = numbers_of(part, "q", one=False), numbers_of(part, "qd")
+    frames = _poses(part, robot), _velocities(part, robot)
+    via: Via = _told(part, lambda: Via(at, q, qd, *frames))
     return via
 
 
 def _phase(part: Section, robot: Robot) -> Phase:
-    """[[phase]]: name, duration, control_points, continuity, [phase.end], [[phase.limit]], [[phase.via]]."""
+    """[[phase]]: name, duration, control_points, continuity, [phase.end], [[phase.limit]], [[phase.via]]; and, in the
+    place of the plan's, [[phase.payload]] and [phase.objective]."""
+    aim = part.section("objective")
     return Phase(
         duration=_duration(part),
         control_points=part.whole("control_points", None, least=2),
@@ -280,6 +245,8 @@ def _phase(part: Section, robot: Robot) -> Phase:
         via=tuple(_vias(part, robot)),
         name=part.text("name", ""),
         continuity=part.whole("continuity", None),
+        payload=_payloads(part, robot) if "payload" in part else None,
+        objective=_objective(aim) if aim.table else None,
     )
 
 
@@ -315,10 +282,10 @@ def _side(part: Section, key: str) -> Any:
         if not all(isinstance(x, int | float) and not isinstance(x, bool) and not math.isnan(x) for x in value):
             raise part.error(key, "expected a list of numbers, inf where there is no limit")
         return np.array(value, dtype=float)
-    return _numbers(part, key)
+    return numbers_of(part, key)
 
 
-def _clearances(root: Section, robot: Robot) -> tuple[list[Limit], list[Obstacle]]:
+def _clearances(root: Section, robot: Robot) -> list[Limit]:
     """[[obstacle]] and [[ball]], and [clearance]: the distance to keep (margin, m), own (pairs of frames, or "all")."""
     obstacles = [_obstacle(part) for part in root.sections("obstacle")]
     balls = [_ball(part, robot) for part in root.sections("ball")]
@@ -328,8 +295,8 @@ def _clearances(root: Section, robot: Robot) -> tuple[list[Limit], list[Obstacle
     if obstacles and not balls:
         raise root.refusal("expected tables [[ball]], spheres on frames of the robot, beside [[obstacle]]")
     if not balls:
-        return [], []
-    return [_told(section, lambda: clear_of(balls, obstacles, margin, own))], obstacles
+        return []
+    return [_told(section, lambda: clear_of(balls, obstacles, margin, own))]
 
 
 def _obstacle(part: Section) -> Obstacle:
@@ -338,7 +305,7 @@ def _obstacle(part: Section) -> Obstacle:
         point, normal = part.vector("point", 3), part.vector("normal", 3)
         return _told(part, lambda: HalfSpace(tuple(point), tuple(normal), name))
     if kind == "box":
-        middle, size, turn = part.vector("center", 3), part.vector("size", 3), _rotation(part)
+        middle, size, turn = part.vector("center", 3), part.vector("size", 3), rotation_of(part)
         return _told(part, lambda: Box(tuple(middle), tuple(size), turn, name))
     radius = part.number("radius", above=0.0)
     if kind == "sphere":

@@ -10,9 +10,9 @@ import numpy as np
 from neuler.motions import splines
 from neuler.motions.motion import Bound
 from neuler.optimize.blocks import Block
+from neuler.optimize.dense import LEAST as DENSE
 from neuler.optimize.programme import Array, Solution
-from neuler.plan.judge import LEAST as DENSE
-from neuler.plan.judge import DenseCheck
+from neuler.plan.judge import PhaseCheck
 from neuler.plan.objectives import DURATION, END, INTEGRAL, OVERALL, PEAK, Term
 from neuler.plan.planned import Violation
 from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL
@@ -46,7 +46,7 @@ def integrals(transcription: Transcription, motion: SplineMotion) -> dict[int, A
 
 
 def costs(
-    transcription: Transcription, motion: SplineMotion, slacks: Mapping[str, float], checks: Sequence[DenseCheck] = ()
+    transcription: Transcription, motion: SplineMotion, slacks: Mapping[str, float], checks: Sequence[PhaseCheck] = ()
 ) -> dict[str, float]:
     """By the names of the objective's terms, weights included; corners that were rounded off are sharp again.
 
@@ -67,7 +67,7 @@ def costs(
 
 def _cost(
     transcription: Transcription, motion: SplineMotion, k: int, term: Term, sums: Mapping[int, Array],
-    slacks: Mapping[str, float], checks: Sequence[DenseCheck],
+    slacks: Mapping[str, float], checks: Sequence[PhaseCheck],
 ) -> float:  # fmt: skip
     """Of a term without its weight: of durations and ends that of a phase, of others that of the whole motion."""
     phase = transcription.phases[k]
@@ -86,7 +86,7 @@ def _cost(
     return float(motion.along(term.measure, motion.breaks[k + 1 : k + 2] * (1.0 - 1e-15)).sum())
 
 
-def _peak(transcription: Transcription, term: Term, slacks: Mapping[str, float], checks: Sequence[DenseCheck]) -> float:
+def _peak(transcription: Transcription, term: Term, slacks: Mapping[str, float], checks: Sequence[PhaseCheck]) -> float:
     """The largest value of a peak's rows."""
     name = next(slack for slack, each in transcription.slacks.items() if each is term)
     found = []
@@ -102,7 +102,7 @@ def _peak(transcription: Transcription, term: Term, slacks: Mapping[str, float],
 
 
 def violations_of(
-    transcription: Transcription, motion: SplineMotion, checks: Sequence[DenseCheck], state: Transcribed,
+    transcription: Transcription, motion: SplineMotion, checks: Sequence[PhaseCheck], state: Transcribed,
     solution: Solution, tolerance: float,
 ) -> list[Violation]:  # fmt: skip
     """The worst of every row that is violated, the largest first."""

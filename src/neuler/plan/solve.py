@@ -16,10 +16,11 @@ from neuler.moments.tracing import SMOOTHING
 from neuler.motions import splines
 from neuler.motions.motion import Motion
 from neuler.optimize import solvers
+from neuler.optimize.dense import TOLERANCE
 from neuler.optimize.programme import Array, Progress, Report, Solution
 from neuler.plan import guess as guesses
 from neuler.plan import judge
-from neuler.plan.judge import DenseCheck
+from neuler.plan.judge import PhaseCheck
 from neuler.plan.planned import Planned
 from neuler.plan.profiles import Profiles, placed
 from neuler.plan.report import bounds_of, costs, friction_left, obstacles_of, violations_of
@@ -55,7 +56,7 @@ class Settings:
     mesh: Sequence[int] | None = None
     """Numbers of control points, coarse to fine."""
     options: dict[str, Any] | None = None
-    valid_to: float = judge.TOLERANCE
+    valid_to: float = TOLERANCE
     """Of 1 + |bound|: what a limit may be violated by in a valid plan."""
     guess: Motion | None = None
     """Where to begin."""
@@ -174,7 +175,7 @@ class Attempt:
             state, solution = finer, found
         return state, solution
 
-    def _costs(self, state: Transcribed, solution: Solution, checks: Sequence[DenseCheck] = ()) -> dict[str, float]:
+    def _costs(self, state: Transcribed, solution: Solution, checks: Sequence[PhaseCheck] = ()) -> dict[str, float]:
         """Term by term, with corners sharp."""
         x = state.x(solution.x)
         sharp = [replace(mine, smoothing=0.0) for mine in state.profiles]
@@ -267,7 +268,7 @@ class Attempt:
         phases, settings = self.transcription.phases, self.settings
         margins = [np.zeros(phase.path.count if phase.path else 0) for phase in phases]
         growths_left, since = GROWTHS, 0
-        best: tuple[tuple[bool, float], Transcribed, Solution, list[DenseCheck]] | None = None
+        best: tuple[tuple[bool, float], Transcribed, Solution, list[PhaseCheck]] | None = None
         for turn in range(settings.rounds + 1):
             x = state.x(solution.x)
             checks = self._checked(state, x)
@@ -311,7 +312,7 @@ class Attempt:
         assert best is not None
         return self._planned(*best[1:])
 
-    def _add_lazy_limits(self, k: int, check: DenseCheck) -> bool:
+    def _add_lazy_limits(self, k: int, check: PhaseCheck) -> bool:
         """Limits that were left out and are violated hold from now on; whether there are any."""
         out, path = self.left_out[k], self.transcription.phases[k].path
         before = int(out.sum())
@@ -321,7 +322,7 @@ class Attempt:
             out[family.rows] = False
         return int(out.sum()) < before
 
-    def _checked(self, state: Transcribed, x: Array) -> list[DenseCheck]:
+    def _checked(self, state: Transcribed, x: Array) -> list[PhaseCheck]:
         """Every phase's limits on a fine grid, and undriven forces."""
         motion = self.motion(state.profiles, x)
         slacks = {name: float(x[place]) for name, place in state.slacks.items()}
@@ -332,7 +333,7 @@ class Attempt:
 
     # ---- what came out ----------------------------------------------------------------------------------------
 
-    def _planned(self, state: Transcribed, solution: Solution, checks: Sequence[DenseCheck]) -> Planned:
+    def _planned(self, state: Transcribed, solution: Solution, checks: Sequence[PhaseCheck]) -> Planned:
         transcription = self.transcription
         x = state.x(solution.x)
         motion = self.motion(state.profiles, x)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from neuler.inputs import whole
 from neuler.optimize.programme import Progress
+from neuler.optimize.progress import reporting
 from neuler.plan.planned import Planned
-from neuler.plan.progress import reporting
 from neuler.plan.solve import Settings
-from neuler.plan.transcribe import Transcription
-from neuler.robot import Robot
 from neuler.workers import best_of
 
 STRAIGHT = -1
@@ -22,24 +21,17 @@ MOST_STARTS = 100_000
 """Starts of one solve: each is a programme of its own, solved and kept."""
 
 
-class Startable(Protocol):
-    """What can be solved from many starts: a plan."""
-
-    robot: Robot
-    transcription: Transcription
-
-    def _solved(self, settings: Settings, seed: int | None, report: Any = None) -> Planned:
-        """One solve."""
-        ...
+Solve = Callable[[Settings, int | None], Planned]
+"""A solve from one start, by its seed."""
 
 
-def started(plan: Startable, settings: Settings, seed: int) -> Planned:
+def started(solve: Solve, settings: Settings, seed: int) -> Planned:
     """The solve from one start."""
-    return plan._solved(settings, None if seed == STRAIGHT else seed)
+    return solve(settings, None if seed == STRAIGHT else seed)
 
 
 def solve_starts(
-    plan: Startable, settings: Settings, starts: Any, seed: int | None, workers: int | None, progress: Any
+    solve: Solve, name: str, settings: Settings, starts: Any, seed: int | None, workers: int | None, progress: Any
 ) -> Planned:
     """The best of ``starts``: the straight guess, then seeds from ``seed`` (0) on."""
     starts = whole("solve: starts", starts, 1, MOST_STARTS)
@@ -47,19 +39,18 @@ def solve_starts(
     seeds = [STRAIGHT, *range(first, first + starts - 1)]
     notes = []
     try:
-        pickle.dumps(plan)
+        pickle.dumps(solve)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         workers = 1
         notes.append(f"starts ran one after the other: the plan cannot go to other processes ({error})")
-    plan.transcription.compile()
-    with reporting(progress, f"plan of {plan.robot.name}, {starts} starts") as report:
+    with reporting(progress, f"plan of {name}, {starts} starts") as report:
 
         def told(done: int, of: int, best: Planned | None) -> bool | None:
             if report is None or best is None:
                 return None
             return report(Progress(done, best.objective, best.worst_violation, best.seconds))
 
-        found = best_of(functools.partial(started, plan, settings), seeds, workers, progress=told)
+        found = best_of(functools.partial(started, solve, settings), seeds, workers, progress=told)
     objectives = found.objectives
     good = objectives[objectives == objectives]
     spread = f", objectives from {good.min():.6g} to {good.max():.6g}" if len(good) else ""

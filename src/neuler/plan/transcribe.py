@@ -17,17 +17,16 @@ from neuler.functions.derivatives import Derivatives, derivatives
 from neuler.functions.function import Function, function
 from neuler.moments.tracing import CONSTANTS, made, moment_inputs, moment_of, traced
 from neuler.motions import splines
-from neuler.optimize.blocks import Block, BlockProgramme, Total
+from neuler.optimize.blocks import Block, BlockProgramme
 from neuler.optimize.elimination import Elimination, Equality, eliminated
 from neuler.optimize.programme import Array, Solution
 from neuler.plan.objectives import DURATION, INTEGRAL, OVERALL, Term, TotalLimit
+from neuler.plan.phase_blocks import LEFT, path_block, rows_block, two_times_block
 from neuler.plan.phases import Phase
-from neuler.plan.profiles import Profiles, lobatto, placed
+from neuler.plan.profiles import Profiles, placed
 from neuler.plan.relations import Relation, TwoTimes
-from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL, Family, Rows
+from neuler.plan.rows import TOTAL
 
-LEFT = 1e-7
-"""Of a span: how far before a knot points lie at which rows take their values before it."""
 BRIEFEST = 1e-3
 """Of the duration that is guessed, the least share that is tried."""
 GAUSS, FEW = 3, 8
@@ -191,7 +190,7 @@ class Transcription:
             count = len(breaks) - 1 + self.degree
         knots = splines.clamped(count, self.degree, breaks)
         edges = np.unique(knots)
-        points, weights = lobatto(edges, grid or self.grid)
+        points, weights = splines.lobatto(edges, grid or self.grid)
         if phase.integrates:  # inside spans: at knots they meet, and the jerk may jump
             inside, parts = splines.gauss(knots, quadrature or grid or (GAUSS if len(edges) > FEW else 2 * GAUSS))
             points, weights = _merged([inside, edges], [parts, np.zeros(len(edges))])
@@ -314,21 +313,21 @@ class Transcription:
             if phase.path is not None:
                 margin = None if margins is None else margins[k]
                 out = None if left_out is None else left_out[k]
-                block = _path_block(phase, phase.path, mine, n, slacks, margin, out, totals[k])
+                block = path_block(phase.path, mine, n, slacks, margin, out, totals[k])
                 blocks.append(replace(block, label=("path", k)))
             if phase.undriven is not None:
                 points = splines.greville(mine.knots[2:-2], self.degree - 2)
-                block = _block(phase.undriven, mine, points, n, slacks, *phase.undriven.bounds())
+                block = rows_block(phase.undriven, mine, points, n, slacks, *phase.undriven.bounds())
                 blocks.append(replace(block, label=("undriven", k)))
             for each in phase.conditions:
                 if each.rows is not None:
                     at = np.array([each.share])
-                    block = _block(each.rows, mine, at, n, slacks, each.lower, each.upper, each.given)
+                    block = rows_block(each.rows, mine, at, n, slacks, each.lower, each.upper, each.given)
                     if each.objective:
                         weights = [[family.term.weight for family in each.rows.families if family.term is not None]]
                         block = replace(block, weights=np.array(weights, dtype=float))
                     blocks.append(replace(block, label=("condition", k, each)))
-        blocks += [_two_block(two, found, profiles, n) for two, found in self.two_times]
+        blocks += [two_times_block(two, found, profiles, n) for two, found in self.two_times]
         blocks += [self._overall_block(term, made_of, totals, n) for term, made_of in self.overall]
         for make in self.makers:
             given = make(profiles, n)
@@ -423,96 +422,6 @@ def _condition(
     if not terms:
         raise InputError(f"{name}: profiles of degree {profiles.degree} have no such derivative; raise the degree")
     return Equality(terms, float(value) if derivative == 0 else 0.0, name)
-
-
-def _block(
-    rows: Rows, profiles: Profiles, points: Array, n: int, slacks: Mapping[str, int], lower: Array, upper: Array,
-    given: Array | None = None,
-) -> Block:  # fmt: skip
-    """Rows at some shares of a phase."""
-    at = np.searchsorted(profiles.grid, points - 1e-12) if profiles.dependent else None
-    L = profiles.input_matrix(rows.derivatives.wrt, points, n, at, slacks)
-    known = profiles.constants_at(points)
-    if given is not None and len(given):
-        known["given"] = np.broadcast_to(given, (len(points), len(given)))
-    shape = (len(points), rows.count)
-    size = np.maximum(np.abs(lower), np.abs(upper))
-    return Block(
-        rows.derivatives,
-        L,
-        np.zeros(L.shape[0]),
-        {name: known[name] for name in rows.derivatives.constants},
-        np.broadcast_to(lower, shape).copy(),
-        np.broadcast_to(upper, shape).copy(),
-        np.zeros(shape),
-        np.where(np.isfinite(size) & (size > 0.0), size, rows.scales()),
-        name=rows.function.name,
-    )
-
-
-def _path_block(
-    phase: Phase, rows: Rows, profiles: Profiles, n: int, slacks: Mapping[str, int], margin: Array | None,
-    left_out: Array | None, totals: Mapping[int, range],
-) -> Block:  # fmt: skip
-    """Limits at every grid point in their windows, and integrands with the grid's weights."""
-    block = _block(rows, profiles, profiles.grid, n, slacks, *rows.bounds())
-    lower, upper, weights = block.lower, block.upper, block.weights
-    if margin is not None:
-        lower, upper = lower + margin, upper - margin
-    sums: list[Total] = []
-    for family in rows.families:
-        if family.kind == OBJECTIVE and family.term is not None:
-            weights[:, family.rows] = (profiles.weights * family.term.weight)[:, None]
-        if family.kind == LIMIT and family.limit is not None:
-            begin, end = family.limit.when
-            outside = (profiles.grid < begin - 1e-12) | (profiles.grid > end + 1e-12)
-            lower[outside, family.rows] = -np.inf
-            upper[outside, family.rows] = np.inf
-        if family.kind == TOTAL:
-            sums += _sums(family, profiles.weights, totals[id(family)], block.weights.shape)
-    rough = rows.jumps_at_knots(profiles.degree)
-    if rough.any():  # just before a knot: rows that jump there, alone
-        edges = np.unique(profiles.knots)
-        before = np.abs(profiles.grid[:, None] - (edges[1:-1] - LEFT * np.diff(edges)[:-1])).min(axis=1, initial=1.0)
-        smooth = np.ix_(before < 1e-3 * LEFT, ~rough)
-        lower[smooth], upper[smooth] = -np.inf, np.inf
-    if left_out is not None:
-        lower[:, left_out] = -np.inf
-        upper[:, left_out] = np.inf
-    return replace(block, lower=lower, upper=upper, weights=weights, scale=rows.scales(), totals=tuple(sums))
-
-
-def _sums(family: Family, weights: Array, places: range, shape: tuple[int, ...]) -> list[Total]:
-    """The integral of every row of a family is a variable."""
-    found = []
-    for k, place in enumerate(places):
-        mine = np.zeros(shape)
-        mine[:, family.rows.start + k] = weights
-        found.append(Total(mine, 0.0, 0.0, {place: -1.0}, family.name))
-    return found
-
-
-def _two_block(two: TwoTimes, found: Derivatives, profiles: Sequence[Profiles], n: int) -> Block:
-    """Rows over two times of a motion."""
-    parts, known = [], {}
-    for name in (*found.wrt, *found.constants):
-        inner, _, side = name.rpartition("_")
-        number, share = two.at[side == "b"]
-        at = np.array([share])
-        if name in found.wrt:
-            parts.append(profiles[number].input_matrix([inner], at, n))
-        else:
-            known[name] = profiles[number].constants_at(at)[inner]
-    L = sparse.vstack(parts).tocsr()
-    try:
-        low, high = (np.broadcast_to(side, (found.rows,))[None].astype(float) for side in (two.lower, two.upper))
-    except ValueError:
-        raise InputError(
-            f"relation {two.name!r}: bounds must be numbers or one for each of its {found.rows} rows"
-        ) from None
-    zeros = np.zeros(L.shape[0]), np.zeros((1, found.rows))
-    block = Block(found, L, zeros[0], known, low.copy(), high.copy(), zeros[1], np.ones(found.rows), name=two.name)
-    return replace(block, label=("two times", two))
 
 
 def _merged(points: Sequence[Array], weights: Sequence[Array]) -> tuple[Array, Array]:

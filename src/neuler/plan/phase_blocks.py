@@ -1,0 +1,110 @@
+"""Blocks of a phase: its rows at shares of it, limits and integrands on the whole grid, rows over two times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from neuler.errors import InputError
+from neuler.functions.derivatives import Derivatives
+from neuler.optimize.blocks import Block, Total
+from neuler.optimize.programme import Array
+from neuler.plan.profiles import Profiles
+from neuler.plan.relations import TwoTimes
+from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL, Family, Rows
+
+LEFT = 1e-7
+"""Of a span: how far before a knot points lie at which rows take their values before it."""
+
+
+def rows_block(
+    rows: Rows, profiles: Profiles, points: Array, n: int, slacks: Mapping[str, int], lower: Array, upper: Array,
+    given: Array | None = None,
+) -> Block:  # fmt: skip
+    """Rows at some shares of a phase."""
+    at = np.searchsorted(profiles.grid, points - 1e-12) if profiles.dependent else None
+    L = profiles.input_matrix(rows.derivatives.wrt, points, n, at, slacks)
+    known = profiles.constants_at(points)
+    if given is not None and len(given):
+        known["given"] = np.broadcast_to(given, (len(points), len(given)))
+    shape = (len(points), rows.count)
+    size = np.maximum(np.abs(lower), np.abs(upper))
+    return Block(
+        rows.derivatives,
+        L,
+        np.zeros(L.shape[0]),
+        {name: known[name] for name in rows.derivatives.constants},
+        np.broadcast_to(lower, shape).copy(),
+        np.broadcast_to(upper, shape).copy(),
+        np.zeros(shape),
+        np.where(np.isfinite(size) & (size > 0.0), size, rows.scales()),
+        name=rows.function.name,
+    )
+
+
+def path_block(
+    rows: Rows, profiles: Profiles, n: int, slacks: Mapping[str, int], margin: Array | None,
+    left_out: Array | None, totals: Mapping[int, range],
+) -> Block:  # fmt: skip
+    """Limits at every grid point in their windows, and integrands with the grid's weights."""
+    block = rows_block(rows, profiles, profiles.grid, n, slacks, *rows.bounds())
+    lower, upper, weights = block.lower, block.upper, block.weights
+    if margin is not None:
+        lower, upper = lower + margin, upper - margin
+    sums: list[Total] = []
+    for family in rows.families:
+        if family.kind == OBJECTIVE and family.term is not None:
+            weights[:, family.rows] = (profiles.weights * family.term.weight)[:, None]
+        if family.kind == LIMIT and family.limit is not None:
+            begin, end = family.limit.when
+            outside = (profiles.grid < begin - 1e-12) | (profiles.grid > end + 1e-12)
+            lower[outside, family.rows] = -np.inf
+            upper[outside, family.rows] = np.inf
+        if family.kind == TOTAL:
+            sums += _sums(family, profiles.weights, totals[id(family)], block.weights.shape)
+    rough = rows.jumps_at_knots(profiles.degree)
+    if rough.any():  # just before a knot: rows that jump there, alone
+        edges = np.unique(profiles.knots)
+        before = np.abs(profiles.grid[:, None] - (edges[1:-1] - LEFT * np.diff(edges)[:-1])).min(axis=1, initial=1.0)
+        smooth = np.ix_(before < 1e-3 * LEFT, ~rough)
+        lower[smooth], upper[smooth] = -np.inf, np.inf
+    if left_out is not None:
+        lower[:, left_out] = -np.inf
+        upper[:, left_out] = np.inf
+    return replace(block, lower=lower, upper=upper, weights=weights, scale=rows.scales(), totals=tuple(sums))
+
+
+def _sums(family: Family, weights: Array, places: range, shape: tuple[int, ...]) -> list[Total]:
+    """The integral of every row of a family is a variable."""
+    found = []
+    for k, place in enumerate(places):
+        mine = np.zeros(shape)
+        mine[:, family.rows.start + k] = weights
+        found.append(Total(mine, 0.0, 0.0, {place: -1.0}, family.name))
+    return found
+
+
+def two_times_block(two: TwoTimes, found: Derivatives, profiles: Sequence[Profiles], n: int) -> Block:
+    """Rows over two times of a motion."""
+    parts, known = [], {}
+    for name in (*found.wrt, *found.constants):
+        inner, _, side = name.rpartition("_")
+        number, share = two.at[side == "b"]
+        at = np.array([share])
+        if name in found.wrt:
+            parts.append(profiles[number].input_matrix([inner], at, n))
+        else:
+            known[name] = profiles[number].constants_at(at)[inner]
+    L = sparse.vstack(parts).tocsr()
+    try:
+        low, high = (np.broadcast_to(side, (found.rows,))[None].astype(float) for side in (two.lower, two.upper))
+    except ValueError:
+        raise InputError(
+            f"relation {two.name!r}: bounds must be numbers or one for each of its {found.rows} rows"
+        ) from None
+    zeros = np.zeros(L.shape[0]), np.zeros((1, found.rows))
+    block = Block(found, L, zeros[0], known, low.copy(), high.copy(), zeros[1], np.ones(found.rows), name=two.name)
+    return replace(block, label=("two times", two))
