@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +45,7 @@ class PhaseCheck(DenseCheck):
     upper: Array = field(default_factory=lambda: np.zeros(0))
     """Bounds of every row; of a peak its slack."""
 
-    @property
+    @cached_property
     def sizes(self) -> Array:
         """1 + |bound| of every row."""
         low, high = (np.where(np.isfinite(side), np.abs(side), 0.0) for side in (self.lower, self.upper))

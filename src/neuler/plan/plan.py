@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuler.errors import InputError
-from neuler.inputs import several, whole
+from neuler.inputs import whole
 from neuler.moments.moving_robot import MovingRobot, Payload, check_same_coordinates
 from neuler.motions.motion import Motion
 from neuler.naming import hint
@@ -122,7 +122,7 @@ class Plan:
             grid_of(grid, order),
             relations_of(relations, models[0], order, len(said)),
             totals,
-            several("plan: blocks", blocks, _Callable, "functions (profiles, n) -> neuler.optimize.blocks.Block"),
+            _makers(blocks),
         )
         self._check_durations()
         self._check_rest(begin, Boundary.of(said[-1].end, names))
@@ -277,19 +277,18 @@ class Plan:
         return _again, (self._given,)
 
 
-class _CallableMeta(type):
-    def __instancecheck__(cls, instance: object) -> bool:
-        return callable(instance)
-
-
-class _Callable(metaclass=_CallableMeta):
-    """Anything that can be called, for ``isinstance``."""
-
-
 def _objective(given: Objective | None) -> Objective:
     found = least_time() if given is None else given
     if not isinstance(found, Objective) or not found.terms:
         raise InputError(f"plan: objective must be one of neuler.plan's, as plan.duration(), got {given!r:.60}")
+    return found
+
+
+def _makers(given: Any) -> list[BlockMaker]:
+    found = [given] if callable(given) else list(given)
+    for each in found:
+        if not callable(each):
+            raise InputError(f"plan: blocks are functions (profiles, n) that return blocks, got {each!r:.60}")
     return found
 
 

@@ -97,11 +97,6 @@ class Planned(Motion):
     valid_to: float = TOLERANCE
     """Of 1 + |bound|: what a limit may be violated by in a valid plan."""
 
-    @property
-    def as_planned(self) -> Robot:
-        """The robot as the plan has it: with its payload, and its friction rounded off at rest, where there is any."""
-        return self.motion.robot
-
     # ---- the motion --------------------------------------------------------------------------------
 
     @property

@@ -89,7 +89,8 @@ class TwoTimes:
     """Rows of two moments, each a phase's number and a share of it: lower <= function(first, second) <= upper."""
 
     name: str
-    function: Callable[[Any, Any], Any]
+    function: Callable[[Any, Any], Any] | None
+    """None of phases that go on in the next, whose rows are known."""
     at: tuple[tuple[int, float], tuple[int, float]]
     lower: Any
     upper: Any

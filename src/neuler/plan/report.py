@@ -94,7 +94,8 @@ def _peak(transcription: Transcription, term: Term, slacks: Mapping[str, float],
         rows = [i for i, c in enumerate(each.columns) if c.family is not None and c.family.slack == name]
         if rows:
             found.append(float((each.upper[rows] + each.relative[:, rows] * each.sizes[rows]).max()))
-            found += [peak.value for peak in each.peaks if peak.row in rows]
+            mine = set(rows)
+            found += [peak.value for peak in each.peaks if peak.row in mine]
     return max(found) if found else float(slacks[name])
 
 
@@ -252,6 +253,8 @@ def obstacles_of(transcription: Transcription) -> tuple[Any, ...]:
 
 def friction_left(motion: SplineMotion) -> list[str]:
     """A note on what Coulomb friction takes more than the plan counts, where joints move slowly."""
+    if not any(model.friction_width for model in motion.models):
+        return []
     worst: tuple[float, float, str] = (0.0, 0.0, "")
     t = np.linspace(0.0, motion.duration, DENSE + 1)
     counted = motion.torques(t)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -100,9 +101,10 @@ class Transcription:
     @cached_property
     def two_times(self) -> list[tuple[TwoTimes, Derivatives]]:
         """Rows over two times: phases that go on in the next, and relations."""
-        every = [self._joined(k) for k in range(len(self.phases) - 1)]
+        count, most = self.phases[0].model.profile_count, self.degree - 1
+        found = [(self._joined(k), joined_derivatives(count, most)) for k in range(len(self.phases) - 1)]
         rows = [relation.rows(self.phases[0].model, self.degree, len(self.phases)) for relation in self.relations]
-        return [(each, self._trace_two(each)) for each in [*every, *rows] if each is not None]
+        return [*found, *((each, self._trace_two(each)) for each in rows if each is not None)]
 
     def _joined(self, k: int) -> TwoTimes:
         """Derivatives at the end of a phase less those at the start of the next."""
@@ -111,13 +113,8 @@ class Transcription:
         used = np.ones((most, model.profile_count), dtype=bool)
         used[most if continuity is None else continuity :] = False
         used[1:, model.undriven_profiles] = False
-
-        def rows(first: Any, second: Any) -> Any:
-            one, other = first.rates(most), second.rates(most)
-            return [x for order in range(1, most + 1) for x in one[order] - other[order]]
-
         bound = np.where(used.ravel(), 0.0, np.inf)
-        return TwoTimes("joined", rows, ((k, 1.0), (k + 1, 0.0)), -bound, bound)
+        return TwoTimes("joined", None, ((k, 1.0), (k + 1, 0.0)), -bound, bound)
 
     def _trace_two(self, two: TwoTimes) -> Derivatives:
         models = [self.phases[number].model for number, _ in two.at]
@@ -133,6 +130,7 @@ class Transcription:
                 moment_of(model, {name: by_name[f"{name}_{side}"] for name in moment_inputs(model)})
                 for side, model in zip("ab", models, strict=True)
             ]
+            assert two.function is not None
             return made(two.name, two.function, *moments)
 
         found = traced(two.name.replace(" ", "_"), rows, inputs, [two.name], marked=True)
@@ -411,6 +409,24 @@ class Transcription:
                     "robot_limits=False takes them all away)"
                 )
         return f"a duration of {value:g} s is outside {low:g} to {high:g} s"
+
+
+@functools.cache
+def joined_derivatives(count: int, most: int) -> Derivatives:
+    """Derivatives 1 to ``most`` per second of ``count`` profiles at the end of a phase, less those of the next."""
+    names = [f"c{k}_{side}" for side in "ab" for k in range(1, most + 1)]
+    inputs: dict[str, Any] = dict.fromkeys(names[:most], count) | {"T_a": ()}
+    inputs |= dict.fromkeys(names[most:], count) | {"T_b": ()}
+
+    def rows(*values: Any) -> Any:
+        given = dict(zip(inputs, values, strict=True))
+        return [
+            x
+            for k in range(1, most + 1)
+            for x in given[f"c{k}_a"] / given["T_a"] ** k - given[f"c{k}_b"] / given["T_b"] ** k
+        ]
+
+    return derivatives(function(rows, inputs, "rows", "joined"), list(inputs))
 
 
 def _condition(
