@@ -140,6 +140,11 @@ class Path:
         slope = np.asarray(given(np.array(ends), 1))
         return cls(_OfFunction(given), ends, (), probe.shape[1], slope.shape[-1])
 
+    @property
+    def knots(self) -> Array | None:
+        """s where derivatives of the path may jump, its ends included; None where they are not known."""
+        return self._evaluate.knots
+
     def moved(self) -> Path:
         """Return the same path with s from zero on."""
         if self.start == 0.0:
@@ -200,6 +205,11 @@ class PathPoints:
 class _Evaluator:
     """Positions and derivatives of paths; a class of its own for each kind, so that paths can be pickled."""
 
+    @property
+    def knots(self) -> Array | None:
+        """s where derivatives may jump."""
+        return None
+
     def __call__(self, s: Array, order: int) -> Array:
         """Of s (n) for all paths, or (..., n) for each its own."""
         raise NotImplementedError
@@ -216,6 +226,10 @@ class _Weighted(_Evaluator):
     spline: Any
     points: Array
 
+    @property
+    def knots(self) -> Array | None:
+        return np.asarray(self.spline.x)
+
     def __call__(self, s: Array, order: int) -> Array:
         found: Array = self.spline(s, order) @ self.points
         return found
@@ -229,6 +243,10 @@ class _Pieces(_Evaluator):
     """Polynomials (degree + 1, pieces, ..., n)."""
 
     pieces: PPoly
+
+    @property
+    def knots(self) -> Array | None:
+        return np.asarray(self.pieces.x)
 
     def __call__(self, s: Array, order: int) -> Array:
         part = self.pieces.derivative(order) if order else self.pieces
@@ -262,6 +280,10 @@ class _Moved(_Evaluator):
 
     before: _Evaluator
     start: float
+
+    @property
+    def knots(self) -> Array | None:
+        return None if self.before.knots is None else self.before.knots - self.start
 
     def __call__(self, s: Array, order: int) -> Array:
         return self.before(s + self.start, order)
