@@ -135,8 +135,8 @@ def _rates(robot: Robot, points: np.ndarray, free: float) -> list[str]:
     many, batch = _timed(lambda: scale_time(robot, longest, every, torque_rate=rate))
     worst = max(each.worst_violation for each in bounded)
     return [
-        f"Torque rates within 1000 N m/s, which no peer has, on the first {some} paths; the first of these motions, given",
-        "a quarter too fast, slowed step by step so that torques and their rates hold; and so many trajectories at once:",
+        f"Torque rates within 1000 N m/s, which no peer has, on the first {some} paths; the first of these motions,",
+        "given a quarter too fast, slowed so that torques and their rates hold; and so many trajectories at once:",
         "",
         "| | duration of the first, s | without | worst violation | s |",
         "|---|---|---|---|---|",

@@ -46,7 +46,7 @@ class Path:
 
     @classmethod
     def through(cls, points: Any, at: Any = None, ends: str = "not-a-knot") -> Path:
-        """A cubic spline through points (..., W, nq); ``at`` (W) is s of each, evenly from 0 to 1 by default.
+        """Return a cubic spline through points (..., W, nq); ``at`` (W) is s of each, evenly from 0 to 1 by default.
 
         ``ends`` is SciPy's condition: "not-a-knot", "natural", "clamped", "periodic". Of robots whose joints are turns
         and slides: a quaternion is no point to draw a spline through, sample such paths.
@@ -78,7 +78,7 @@ class Path:
 
     @classmethod
     def sampled(cls, s: Any, q: Any, first: Any = None, second: Any = None) -> Path:
-        """From samples q (..., N, nq) at s (N), with dq/ds and d2q/ds2 (..., N, nv) where they are known.
+        """Return a path from samples q (..., N, nq) at s (N), with dq/ds and d2q/ds2 (..., N, nv) where they are known.
 
         Between samples a quintic takes the values of both ends, a cubic without ``second``; without both it is a cubic
         spline through all samples. Positions with quaternions need both and are not looked at between samples.
@@ -115,7 +115,7 @@ class Path:
 
     @classmethod
     def of(cls, given: Any, ends: tuple[float, float] | None = None) -> Path:
-        """A path of SciPy's splines (one path), or of a function ``f(s, order)`` of s (n) that gives (n, nq).
+        """Return the path of a spline of SciPy's, or of a function ``f(s, order)`` of s (n) that gives (n, nq).
 
         A function must know derivatives up to the second; up to the third for bounds on torque rates.
 
@@ -170,7 +170,7 @@ class Path:
         return Path(self._evaluate.part(chosen), (self.start, self.end), chosen.shape, *self.sizes)
 
     def __call__(self, s: Any, order: int = 0) -> Array:
-        """q, or its derivative of an order: s one number, (n) for all paths, or (..., n) for each its own."""
+        """Return q, or its derivative of an order: s one number, (n) for all paths, or (..., n) for each its own."""
         s = np.asarray(s, dtype=float)
         if not s.ndim:
             found: Array = self._evaluate(s[None], order)[..., 0, :]

@@ -1,6 +1,6 @@
 """The law of a scaled trajectory, step by step, as one compiled loop over points that are looked at.
 
-A step tries jerks one after the other. Rows are looked at along the step, then along stops from its end, the gentlest
+A step tries jerks one after the other. Rows are looked at along the step, then along stops from its end, the shortest
 first; the first jerk with a stop that holds all rows is taken. Where none has, the last stop goes on. Every turn of
 the loop looks at one point: the state of the search is carried along, and the line of the tables for the point that
 comes next. Trajectories are lanes that do not wait for each other.
@@ -23,7 +23,7 @@ from neuler.timing.torque_rates.tables import RateTables
 
 Array = NDArray[np.float64]
 SHORTEST, GENTLEST, STOPS = 4.0, 400.0, 7
-"""Durations of stops from full speed, in steps, and how many there are between."""
+"""Durations of stops from full speed, in steps, and how many there are: the shortest is tried first."""
 JERKS, SMALLEST = 16, 1e-5
 """How many jerks there are to choose from, on either side of zero; the smallest one, of that of the shortest stop."""
 CHOICES = 2 * JERKS + 1

@@ -35,12 +35,12 @@ AROUND = 3
 
 
 def knots(intervals: int) -> Array:
-    """Of a cubic spline over the shares of time."""
+    """Return the knots of a cubic spline over the shares of time."""
     return np.concatenate([[0.0] * 3, np.linspace(0.0, 1.0, intervals + 1), [1.0] * 3])
 
 
 def greville(intervals: int) -> Array:
-    """Shares of time of the control points: a law that is nearly s(t) has s there for them."""
+    """Return the shares of time of the control points, where a smooth law nearly has their values."""
     every = knots(intervals)
     return (every[1:-3] + every[2:-2] + every[3:-1]) / 3.0
 
@@ -78,7 +78,7 @@ def rows_and_rates(tables: Any, slopes: Any, motion: Any, T: Any, rated: tuple[i
 class RateProgramme:
     """The programme: min T over control points of s and T, rows at some places of every interval.
 
-    Of all rows, (points, rows), those of ``chosen`` are in the programme; ``missing`` says which others it needs.
+    Of all rows, (points, rows), those of ``chosen`` are in the programme; ``near_bounds`` says which others may matter.
     """
 
     def __init__(
@@ -220,17 +220,17 @@ class RateProgramme:
         return replace(solution, multipliers=np.concatenate([every[self.used], solution.multipliers[rows:]]))
 
     def objective(self, x: Array) -> float:
-        """T."""
+        """Return T."""
         return float(x[-1])
 
     def gradient(self, x: Array) -> Array:
-        """Of T."""
+        """Return the gradient of T."""
         found = np.zeros(self.n)
         found[-1] = 1.0
         return found
 
     def rows(self, x: Array) -> Array:
-        """Rows of all points in parts of their scale, rises of control points, speeds at the ends."""
+        """Return rows of all points in parts of their scale, rises of control points, speeds at the ends."""
         values = self.kernels[0](*self._here(x), x[-1]) / self.scale
         points = x[:-1]
         way = x[-1] / (3.0 * self.intervals)
@@ -239,14 +239,14 @@ class RateProgramme:
         return np.concatenate([values[self.mask], np.diff(points), more])
 
     def jacobian(self, x: Array) -> Array:
-        """Of the rows."""
+        """Return the entries of the Jacobian of the rows."""
         slopes = self.kernels[1](*self._here(x), x[-1]) / self.scale[:, None]
         local = np.concatenate([slopes[..., :4] @ self.to, slopes[..., 4:]], axis=-1)
         more = [y for k in self.moving for y in (-1.0, 1.0, -self.ends[k] / (3.0 * self.intervals))]
         return np.concatenate([local[self.mask].ravel(), self._fixed, more])
 
     def hessian(self, x: Array, weight: float, multipliers: Array) -> Array:
-        """Of the rows times multipliers; T itself has none."""
+        """Return the entries of the Hessian of rows times multipliers; T itself has none."""
         weights = np.zeros(self.mask.shape)
         weights[self.mask] = multipliers[: len(self.row_lower) - (self.n - 2) - len(self.moving)]
         inner = self.kernels[2](*self._here(x), x[-1], weights / self.scale)
