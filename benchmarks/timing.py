@@ -8,6 +8,7 @@ ours, its solver "seidel", and our inverse dynamics for its torques. Rounds take
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -119,23 +120,32 @@ def report(robot_of: Callable[[str], Robot], rounds: int = 20) -> list[str]:
 
 
 def _rates(robot: Robot, points: np.ndarray, free: float) -> list[str]:
-    """Bounds that toppra has not."""
-    rate = 1000.0
-    bounded, seconds = _timed(lambda: time_path(robot, points[0], torque_rate=rate))
-    t = np.linspace(0.0, bounded.duration, 400)
-    given = np.linspace(0.0, 0.8 * bounded.duration, 400)
-    motion = bounded.at(t)
-    scaled, online = _timed(lambda: scale_time(robot, given, motion.q, torque_rate=rate))
+    """Bounds that toppra has not: torque rates, and trajectories that are slowed."""
+    rate, some = 1000.0, 10
+    time_path(robot, points[0], torque_rate=rate)
+    timed = [_timed(functools.partial(time_path, robot, each, torque_rate=rate)) for each in points[:some]]
+    bounded, seconds = [each for each, _ in timed], [each for _, each in timed]
+    motions = [each.at(np.linspace(0.0, each.duration, 400)).q for each in bounded]
+    given = np.linspace(0.0, 0.8 * bounded[0].duration, 400)
+    scale_time(robot, given, motions[0], torque_rate=rate)
+    scaled, online = _timed(lambda: scale_time(robot, given, motions[0], torque_rate=rate))
+    shifts = 0.02 * np.random.default_rng(1).normal(size=(PATHS, 1, 1))
+    every = np.concatenate([motions] * (PATHS // some)) + shifts
+    longest = np.linspace(0.0, 0.8 * np.mean([each.duration for each in bounded]), 400)
+    many, batch = _timed(lambda: scale_time(robot, longest, every, torque_rate=rate))
+    worst = max(each.worst_violation for each in bounded)
     return [
-        "Torque rates within 1000 N m/s, which no peer has, on the first path; and the same motion, given a quarter",
-        "too fast, slowed step by step so that torques and their rates hold:",
+        f"Torque rates within 1000 N m/s, which no peer has, on the first {some} paths; the first of these motions,",
+        "given a quarter too fast, slowed so that torques and their rates hold; and so many trajectories at once:",
         "",
-        "| | duration, s | without | worst violation | s |",
+        "| | duration of the first, s | without | worst violation | s |",
         "|---|---|---|---|---|",
-        f"| time_path(torque_rate=1000) | {bounded.duration:.4f} | {free:.4f} | {bounded.worst_violation:.1e} "
-        f"| {seconds:.2f} |",
+        f"| time_path(torque_rate=1000) | {bounded[0].duration:.4f} | {free:.4f} | {worst:.1e} "
+        f"| {np.median(seconds):.2f} (median), {max(seconds):.2f} (worst) |",
         f"| scale_time(torque_rate=1000) | {scaled.duration:.4f} | {given[-1]:.4f} | {scaled.worst_violation:.1e} "
         f"| {online:.2f}, {scaled.iterations} steps |",
+        f"| scale_time, {PATHS} trajectories | {many.duration[0]:.4f} | {longest[-1]:.4f} "
+        f"| {many.worst_violation.max():.1e} | {batch:.2f} |",
     ]
 
 

@@ -1,4 +1,5 @@
-"""Pictures of the catalogue's machines for machines.md, of plans for planning.md and the README: ``make pictures``."""
+"""Pictures of the catalogue's machines for machines.md, of plans for planning.md and the README,
+of a timed path for path-timing.md: ``make pictures``."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import neuler
-from neuler import plan
+from neuler import plan, timing
 from neuler.motions.pictures import panels
 from neuler.view import draw
 from neuler.view.motions import sample_motion
@@ -20,7 +21,7 @@ from neuler.view.space import drawn, plotting, png
 MACHINES = (
     "four_bar", "five_bar", "slider_crank", "sr400", "gough_stewart", "delta", "orthoglide", "planar_3rrr", "eel",
 )  # fmt: skip
-PLAN, REACH = "barman_4_1", "reach"
+PLAN, REACH, TIMING = "barman_4_1", "reach", "path_timing"
 FOLDER = Path(__file__).parent / "images"
 DPI = 110
 
@@ -90,6 +91,27 @@ def reach_picture() -> bytes:
     return small(png(figure))
 
 
+def timing_picture() -> bytes:
+    """One path timed with bounds on torques, and on torque rates as well: speed along the path and torques, as PNG."""
+    arm = neuler.robots.two_link()
+    points = [[0.0, 0.0], [0.6, 0.9], [1.4, 0.2]]
+    figure = plotting()(figsize=(11.0, 3.2), layout="constrained", dpi=DPI)
+    axes = figure.subplots(1, 3)
+    for number, (label, bounds) in enumerate((("torques", {}), ("torques and their rates", {"torque_rate": 400.0}))):
+        timed = timing.time_path(arm, points, velocity=4.0, **bounds)
+        t = np.linspace(0.0, timed.duration, 1000)
+        s, sdot, *_ = timed.law(t)
+        axes[0].plot(s, sdot, label=label)
+        axes[number + 1].plot(t, timed.torques(t), label=["joint1", "joint2"])
+        axes[number + 1].axhline(10.0, color="0.6", lw=0.8)
+        axes[number + 1].axhline(-10.0, color="0.6", lw=0.8)
+        axes[number + 1].set(title=f"bounds on {label}", xlabel="t (s)", ylabel="torque (N m)")
+    axes[0].set(title="speed along the path", xlabel="s", ylabel="ds/dt (1/s)")
+    axes[0].legend(frameon=False)
+    axes[1].legend(frameon=False)
+    return small(png(figure))
+
+
 def small(data: bytes) -> bytes:
     """A PNG of few colours."""
     from PIL import Image
@@ -103,7 +125,7 @@ def small(data: bytes) -> bytes:
 def main(names: list[str]) -> None:
     """Write them, or those that are named."""
     FOLDER.mkdir(exist_ok=True)
-    special = {PLAN: plan_picture, REACH: reach_picture}
+    special = {PLAN: plan_picture, REACH: reach_picture, TIMING: timing_picture}
     for name in names or (*MACHINES, *special):
         data = special[name]() if name in special else picture(name)
         (FOLDER / f"{name}.png").write_bytes(data)

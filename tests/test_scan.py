@@ -148,3 +148,51 @@ def test_a_bad_step_is_refused(make, words):
 def test_bad_arguments_are_named(filtering, given, named, words):
     with pytest.raises(InputError, match=words):
         filtering(*given, **named)
+
+
+# ---- tables -------------------------------------------------------------------------------------------------------
+
+
+def walk():
+    """A line says which one is next, and what to add."""
+    tables = {"line": (2, "k")}
+    return scan(
+        lambda k, total, line: (line[0], total + line[1], total), {"k": (), "total": ()}, {}, "y", tables=tables
+    )
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (2, 11)])
+def test_a_step_looks_up_the_line_that_the_carry_says(batch):
+    rng = np.random.default_rng(0)
+    lines = np.stack([rng.uniform(-3.0, 43.0, (*batch, 40)), rng.normal(size=(*batch, 40))], axis=-1)
+    start = rng.uniform(0, 40, batch)
+    for loop in (walk(), pickle.loads(pickle.dumps(walk()))):
+        found = loop(start, 0.0, lines, steps=50)
+        assert found.y.shape == (*batch, 50)
+        for where in np.ndindex(batch):
+            k, total = start[where], 0.0
+            for step in range(50):
+                assert found.y[(*where, step)] == pytest.approx(total, abs=1e-12)
+                k, more = lines[(*where, int(np.clip(k, 0, 39)))]
+                total += more
+
+
+def test_lines_outside_a_table_and_nan_are_the_nearest_and_the_first():
+    lines = np.array([[1e300, 1.0], [np.nan, 10.0], [-1e300, 100.0]])
+    np.testing.assert_array_equal(walk()(0.0, 0.0, lines, steps=4).y, [0.0, 1.0, 101.0, 102.0])
+    np.testing.assert_array_equal(walk()(1.0, 0.0, lines, steps=3).y, [0.0, 10.0, 11.0])
+    np.testing.assert_array_equal(walk()(np.nan, 0.0, lines, steps=2).y, [0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: walk()(0.0, 0.0, np.zeros((3, 2))), "how many steps"),
+        (lambda: walk()(0.0, 0.0, np.zeros((0, 2)), steps=3), "has no lines"),
+        (lambda: walk()(0.0, 0.0, np.zeros((3, 4)), steps=3), "expected line with axes"),
+        (lambda: scan(lambda x, t: (x, x), {"x": 2}, {}, "y", tables={"t": (1, "x")}), "must be a number of the carry"),
+    ],
+)
+def test_bad_tables_are_named(call, words):
+    with pytest.raises(InputError, match=words):
+        call()

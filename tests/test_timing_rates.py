@@ -9,8 +9,9 @@ from scipy.optimize import brentq
 import neuler
 from neuler.errors import InputError
 from neuler.optimize import solvers
-from neuler.timing import Path, PathPoints, Scaling, scale_time, time_path
+from neuler.timing import Path, PathPoints, scale_time, time_path
 from neuler.timing.constraint_set import ConstraintSet, given_constraints
+from neuler.timing.stepping import after, stop
 from neuler.timing.torque_rates.programme import RateProgramme, greville
 from neuler.timing.torque_rates.tables import RateTables
 from test_timing import arm, slide, ways
@@ -63,7 +64,13 @@ def bounded(robot, timed, *bounds):
 def programme():
     robot = arm(2, viscous=0.3)
     timed = time_path(robot, ways(robot, 1, seed=6)[0], torque=[60.0, 20.0], velocity=4.0, torque_rate=None, grid=200)
-    tables = RateTables.of(bounded(robot, timed, 4.0, 30.0, [60.0, 20.0], [900.0, 300.0]), timed.path, timed, 3.0)
+    tables = RateTables.of(
+        bounded(robot, timed, 4.0, 30.0, [60.0, 20.0], [900.0, 300.0]),
+        timed.path,
+        800,
+        lambda s: np.interp(s, timed.s, timed.sdot),
+        3.0,
+    )
     begin = timed.law(greville(12) * timed.duration)[0], 1.4 * timed.duration
     none = np.zeros((2, 12, len(tables.lower)))
     return RateProgramme(timed.path, tables, (0.2, 0.0), begin, (none[0], none[1]))
@@ -174,7 +181,6 @@ def test_a_trajectory_within_its_bounds_stays_as_it_is():
     np.testing.assert_allclose(timed.at(t).q, q, atol=1e-9)
 
 
-@pytest.mark.slow
 def test_a_trajectory_is_slowed_until_torques_and_rates_hold():
     robot = neuler.robots.two_link()
     t, q = swing()
@@ -190,22 +196,69 @@ def test_a_trajectory_is_slowed_until_torques_and_rates_hold():
     assert timed.duration > fastest.duration
 
 
-def test_a_stop_ends_at_rest_where_it_says():
+@pytest.mark.parametrize(("v", "w"), [(0.5, 0.0), (0.5, 0.8), (0.8, -0.5), (0.0, 0.0)])
+def test_a_stop_ends_at_rest_where_it_says(v, w):
     """m^2 = j v + w^2 / 2: both halves end with v = w = 0."""
-    t, q = swing()
-    robot = neuler.robots.two_link()
-    timed = time_path(robot, Path.sampled(t, q), torque=1e3, robot_limits=False, grid=100)
-    tables = RateTables.of(bounded(robot, timed, None, None, 1e3, 1e6), timed.path, timed, 1.0)
-    scaling = Scaling(tables, 1.0, 0.01)
-    from neuler.timing.scaling import ScalingState
+    for jerk in (0.3, 20.0):
+        first, second = stop(v, w, jerk)
+        if first < 0:
+            assert w * w / 2 > jerk * v  # it brakes more than this stop does
+            continue
+        _, speed, push = after(*after(0.1, v, w, first, -jerk), second, jerk)
+        assert abs(speed) < 1e-12
+        assert abs(push) < 1e-12
 
-    for v, w in ((0.5, 0.0), (0.5, 0.8), (0.8, -0.5), (0.0, 0.0)):
-        state = ScalingState(0.1, v, w)
-        (stop,) = scaling.stops([state])
-        for seconds, jerk in stop:
-            state = ScalingState(*state.after(seconds, jerk))
-        assert abs(state.v) < 1e-12
-        assert abs(state.w) < 1e-12
+
+def test_every_step_of_a_scaled_trajectory_can_be_stopped():
+    """From every point of the grid on some stop holds the bounds, as they are at the points that are looked at."""
+    robot, (t, q) = neuler.robots.two_link(), swing()
+    timed = scale_time(robot, t, q, torque=[1.5, 0.6], torque_rate=40.0, robot_limits=False, dt=0.005)
+    path, good = timed.path, []
+    for k in range(0, len(timed.t) - 1, 10):
+        found = False
+        for steps in np.geomspace(4.0, 400.0, 7):
+            jerk = 4.0 / (steps * 0.005) ** 2
+            first, second = stop(timed.sdot[k], timed.sddot[k], jerk)
+            if first < 0:
+                continue
+            state = timed.s[k], timed.sdot[k], timed.sddot[k]
+            parts = [after(*state, first * np.linspace(0, 1, 60), -jerk)]
+            parts.append(after(*(x[-1] for x in parts[0]), second * np.linspace(0, 1, 60), jerk))
+            s, v, w = np.concatenate(parts, axis=1)
+            j = np.repeat([-jerk, jerk], 60)
+            motion = [path(np.minimum(s, 1.0), order) for order in range(4)]
+            v, w, j = v[:, None], w[:, None], j[:, None]
+            qdd, qddd = motion[1] * w + motion[2] * v**2, motion[1] * j + 3 * motion[2] * v * w + motion[3] * v**3
+            tau, rate = robot.inverse_dynamics_rate(motion[0], motion[1] * v, qdd, qddd)
+            found |= (np.abs(tau) <= 1.02 * np.array([1.5, 0.6])).all() and (np.abs(rate) <= 1.05 * 40.0).all()
+        good.append(found)
+    assert np.mean(good) > 0.95
+
+
+def test_a_batch_of_trajectories_is_one_by_one():
+    robot, (t, q) = neuler.robots.two_link(), swing()
+    many = q * np.array([1.0, 0.7, -1.1, 0.2, 1.3, 0.9]).reshape(2, 3, 1, 1)
+    bounds = {"torque": [1.5, 0.6], "torque_rate": 40.0, "robot_limits": False, "dt": 0.01}
+    found = scale_time(robot, t, many, **bounds)
+    assert found.duration.shape == (2, 3)
+    assert found.valid.all()
+    assert (found.sdot <= 1.0).all()
+    assert found.duration[1, 0] == pytest.approx(1.0, rel=1e-12)  # a fifth of the way: nothing to slow
+    for where in np.ndindex(2, 3):
+        one = scale_time(robot, t, many[where], **bounds)
+        assert one.duration == pytest.approx(found.duration[where], rel=1e-12)
+        at = np.linspace(0, one.duration, 50)
+        np.testing.assert_allclose(one.at(at).q, found.at(at).q[where], atol=1e-12)
+        np.testing.assert_allclose(found.at(99.0).q[where], many[where][-1], atol=1e-9)
+        assert found[where].worst_violation <= 1e-6
+
+
+def test_one_bad_trajectory_of_a_batch_is_named():
+    rod = neuler.from_dh([{"a": 0.5, "mass": 2.0}], gravity=(9.81, 0, 0))
+    t = np.linspace(0, 1, 50)
+    q = np.stack([0.1 * np.sin(t)[:, None], 1.0 + 0.1 * np.sin(t)[:, None]])
+    with pytest.raises(InputError, match=r"scale_time: trajectory 1: .*torque of joint1"):
+        scale_time(rod, t, q, torque=3.0, torque_rate=1e3, dt=0.02)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +268,7 @@ def test_a_stop_ends_at_rest_where_it_says():
         ({"dt": 0.0}, "dt must be above zero"),
         ({"dt": 2.0}, "dt must be above zero"),
         ({"t": np.linspace(1, 0, 201)}, "must rise"),
-        ({"q": np.zeros((201, 3))}, "expected q of one trajectory"),
+        ({"q": np.zeros((201, 3))}, "expected q of trajectories"),
         ({"q": np.full((201, 2), np.nan)}, "must be finite"),
         ({"torque_rate": 0.0}, "leave nothing"),
     ],

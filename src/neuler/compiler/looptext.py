@@ -74,6 +74,17 @@ class LoopText:
             f"i64 {operand.size}, i64 {self._side(k)})"
         )
 
+    def _look(self, k: int, index: str) -> None:
+        """Lines of a table into its variable, by the numbers in another one."""
+        add, operand = self.lines.append, self.operands[k]
+        self._address(k, "w", "")
+        add(f"  %wv{k} = getelementptr i8, ptr %wm, i64 {self.owner.at(operand.name)}")
+        add(f"  %wi{k} = getelementptr i8, ptr %wm, i64 {self.owner.at(index)}")
+        add(
+            f"  call void @lookup(ptr %wp{k}, i64 %step{k}, i64 %wrows, ptr %wv{k}, i64 {operand.size}, "
+            f"i64 {self._side(k)}, ptr %wi{k}, i64 %by{k})"
+        )
+
     def _side(self, k: int) -> str:
         return f"%s{k}" if self.operands[k].shape else "8"
 
@@ -182,7 +193,12 @@ class LoopText:
             "  br i1 %works, label %work, label %saving",
             "work:",
         )
+        looked = dict(program.lookups)
         for k in range(first_stream, first_sample):
+            if self.operands[k].name in looked:
+                self._look(k, looked[self.operands[k].name])
+                extend(f"  br label %had{k}", f"had{k}:")
+                continue
             extend(
                 f"  %moves{k} = icmp ne i64 %by{k}, 0",
                 f"  %read{k} = or i1 %moves{k}, %first",

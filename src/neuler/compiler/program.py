@@ -80,6 +80,8 @@ class Program:
     last: tuple[Operand, ...]
     """Written at the end."""
     make: Callable[[], Work]
+    lookups: tuple[tuple[str, str], ...] = ()
+    """Streams that are tables: at every step each row of the batch reads the line whose number is in a variable."""
 
     @functools.cached_property
     def work(self) -> Work:

@@ -52,6 +52,8 @@ class TimeLoop:
             body += [*functions, "\n".join([*lines, *(line for pair in sets for line in pair), "  ret void", "}"])]
         numbers = {id(recipe): number for number, recipe in enumerate(program.recipes)}
         body += [self._event(numbers[id(program.work.diagnose)]), self._settle(), self._hidden()]
+        if program.lookups:
+            body.append(self._lookup())
         loop = emitter.loop(self.slots * self.groups)
         text = LoopText(self, numbers).emit()
         body.append("\n".join([*text[:1], *loop.claim(), *text[1:-2]]))
@@ -73,6 +75,46 @@ class TimeLoop:
             f"  {name}p = getelementptr i8, ptr %m, i64 {offset}",
             f"  {name} = load {self.vector}, ptr {name}p, align 8",
         ]
+
+    def _lookup(self) -> str:
+        """``@lookup``: of every row of a batch the line of a table whose number is in its lane; NaN counts as zero.
+
+        Lanes behind the last row get none: what they compute is not written.
+        """
+        given = "ptr %from, i64 %step, i64 %rows, ptr %to, i64 %n, i64 %side, ptr %at, i64 %by"
+        return f"""define internal void @lookup({given}) #1 {{
+  br label %lane
+lane:
+  %l = phi i64 [ 0, %0 ], [ %l1, %laned ]
+  %ap = getelementptr double, ptr %at, i64 %l
+  %a = load double, ptr %ap, align 8
+  %number = fcmp ord double %a, 0.0
+  %safe = select i1 %number, double %a, double 0.0
+  %i = fptosi double %safe to i64
+  %ro = mul i64 %l, %step
+  %io = mul i64 %i, %by
+  %o = add i64 %ro, %io
+  %p = getelementptr i8, ptr %from, i64 %o
+  %q = getelementptr double, ptr %to, i64 %l
+  br label %next
+next:
+  %k = phi i64 [ 0, %lane ], [ %k1, %next ]
+  %ko = mul i64 %k, %side
+  %xp = getelementptr i8, ptr %p, i64 %ko
+  %x = load double, ptr %xp, align 1
+  %yo = mul i64 %k, {self.lanes}
+  %yp = getelementptr double, ptr %q, i64 %yo
+  store double %x, ptr %yp, align 8
+  %k1 = add i64 %k, 1
+  %end = icmp eq i64 %k1, %n
+  br i1 %end, label %laned, label %next
+laned:
+  %l1 = add i64 %l, 1
+  %all = icmp eq i64 %l1, %rows
+  br i1 %all, label %out, label %lane
+out:
+  ret void
+}}"""
 
     # ---- rows that are gone --------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from neuler.naming import fresh, hint
 from neuler.trace.graph import Scalar
 from neuler.trace.listing import Listing, run
 from neuler.trace.recipe import Operand, Operations, Recipe
+from neuler.trace.scalars import maximum, minimum
 
 if TYPE_CHECKING:
     from neuler.compiler.build import Built
@@ -43,11 +44,14 @@ class Scan:
     first called. There are no derivatives of a scan.
     """
 
-    def __init__(self, listing: Listing, carry: int, each: int, name: str = "scan") -> None:
-        self.name, self._listing, self._sizes = name, listing, (carry, each)
+    def __init__(
+        self, listing: Listing, carry: int, each: int, name: str = "scan", lookups: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        self.name, self._listing, self._sizes, self._lookups = name, listing, (carry, each), lookups
         self.carry = listing.inputs[:carry]
         self.each = listing.inputs[carry : carry + each]
-        self.held = listing.inputs[carry + each :]
+        self.held = listing.inputs[carry + each : len(listing.inputs) - len(lookups)]
+        self.tables = listing.inputs[len(listing.inputs) - len(lookups) :]
         self.outputs = listing.outputs[carry:]
         self._result: Any = namedtuple(name, [x.name for x in (*self.carry, *self.outputs)])  # type: ignore[misc]
         self._made: Built | None = None
@@ -66,25 +70,31 @@ class Scan:
     def program(self) -> Program:
         """The loop, for the compiler."""
         listing = self._listing
+        places = {operand.name: k for k, operand in enumerate(self.carry)}
+        ends = tuple(Operand(_end(table), (1,)) for table, _ in self._lookups)
 
         def step(values: Mapping[str, list[Scalar]]) -> list[list[Scalar]]:
-            found = run(listing.body, [x for operand in listing.inputs for x in values[operand.name]])
-            return [*listing.split(found), [0.0]]
+            found = listing.split(run(listing.body, [x for o in listing.inputs for x in values[o.name]]))
+            for table, index in self._lookups:  # never a line that the table has not
+                found[places[index]] = [minimum(maximum(x, 0.0), values[_end(table)][0]) for x in found[places[index]]]
+            return [*found, [0.0]]
 
-        inputs, carry, each, held, outputs = (
+        inputs, carry, each, held, tables, outputs = (
             tuple(Operand(x.name, (x.size,)) for x in side)  # loops move rows with one axis
-            for side in (listing.inputs, self.carry, self.each, self.held, self.outputs)
+            for side in (listing.inputs, self.carry, self.each, self.held, self.tables, self.outputs)
         )
-        always = Recipe(inputs, (*carry, *outputs, ALARM), step)
+        always = Recipe((*inputs, *ends), (*carry, *outputs, ALARM), step)
         never = Recipe((ALARM,), (Operand("status", (1,)), Operand("joint", (1,))), lambda _: [[0.0], [0.0]])
-        return Program((*carry, *held), each, (), outputs, carry, lambda: Work((Phase(always),), never))
+        work = Work((Phase(always),), never)
+        given, streams = (*carry, *held, *ends), (*each, *tables)
+        return Program(given, streams, (), outputs, carry, lambda: work, self._lookups)
 
     @property
     def _built(self) -> Built:
         if self._made is None:
             from neuler.compiler.build import compile_program
 
-            identity = ("scan", self._listing.digest, *self._sizes)
+            identity = ("scan", self._listing.digest, *self._sizes, *self._lookups)
             self._made = compile_program(self.program, self.name, "", identity, origin=__name__)
         return self._made
 
@@ -93,16 +103,25 @@ class Scan:
         """How long it took to get the machine code, from the trace or from the cache."""
         return self._built.seconds
 
-    def __call__(self, *arrays: Any, reverse: bool = False, threads: int | None = None, **named: Any) -> Any:
-        """The carry at the end and the outputs of all steps; ``threads`` is the most to use."""
+    def __call__(
+        self, *arrays: Any, reverse: bool = False, steps: int | None = None, threads: int | None = None, **named: Any
+    ) -> Any:
+        """The carry at the end and the outputs of all steps.
+
+        ``steps`` says how many, where no input has an axis of steps; ``threads`` is the most to use.
+        """
         values = self._ordered(arrays, named)
         taken = [self._numbers(x, values[x.name], k >= self._fixed) for k, x in enumerate(self._called)]
-        lengths = {x.name: value.shape[-2] for x, value in zip(self.each, taken[self._fixed :], strict=True)}
-        steps = max(lengths.values())
+        taken = self._within(taken)
+        streams = taken[len(taken) - len(self.each) - len(self.tables) :]
+        lengths = {x.name: value.shape[-2] for x, value in zip(self.each, streams, strict=False)}
+        if (steps is None) == (not lengths):
+            raise InputError(f"{self.name}: say how many steps where no input has an axis of steps, and only there")
+        steps = max(lengths.values()) if steps is None else steps
         if not set(lengths.values()) <= {1, steps} or not steps:
             shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
             raise InputError(f"{self.name}: the inputs of a step must have as many steps, or one; got {shown}")
-        cores = [1 if k < self._fixed else 2 for k in range(len(taken))]
+        cores = [1 if k < len(taken) - len(streams) else 2 for k in range(len(taken))]
         try:
             batch = np.broadcast_shapes(*(x.shape[: x.ndim - core] for x, core in zip(taken, cores, strict=True)))
         except ValueError:
@@ -112,7 +131,8 @@ class Scan:
         last = [np.empty((*batch, x.size)) for x in self.carry]
         results = [*found, *last, np.empty((*batch, 3))]
         if reverse:
-            taken = [x if core == 1 else x[..., ::-1, :] for x, core in zip(taken, cores, strict=True)]
+            turned = range(len(taken) - len(streams), len(taken) - len(self.tables))
+            taken = [x[..., ::-1, :] if k in turned else x for k, x in enumerate(taken)]
             results = [*(x[..., ::-1, :] for x in found), *results[len(found) :]]
         clock = np.array(counts(steps))
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
@@ -123,6 +143,19 @@ class Scan:
         kept = [x.reshape((*batch, steps, *o.shape)) for x, o in zip(found, self.outputs, strict=True)]
         return self._result(*(x[()] for x in ends), *kept)
 
+    def _within(self, taken: list[Array]) -> list[Array]:
+        """With the numbers of the first lines within their tables, and behind them the last lines of these."""
+        ends = []
+        names = [x.name for x in self._called]
+        for table, index in self._lookups:
+            lines = taken[names.index(table)].shape[-2]
+            if not lines:
+                raise InputError(f"{self.name}: the table {table} has no lines")
+            ends.append(np.array([lines - 1.0]))
+            place = names.index(index)
+            taken[place] = np.clip(taken[place], 0.0, lines - 1.0)
+        return [*taken[: self._fixed], *ends, *taken[self._fixed :]]
+
     @property
     def _fixed(self) -> int:
         """How many of these have no axis of steps."""
@@ -131,7 +164,7 @@ class Scan:
     @property
     def _called(self) -> tuple[Operand, ...]:
         """Inputs in the order of the machine code's arguments."""
-        return (*self.carry, *self.held, *self.each)
+        return (*self.carry, *self.held, *self.each, *self.tables)
 
     def _ordered(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         names = [x.name for x in self.inputs]
@@ -165,12 +198,17 @@ class Scan:
 
     def __reduce__(self) -> Any:
         sides = [tuple((x.name, x.shape) for x in side) for side in (self._listing.inputs, self._listing.outputs)]
-        return _again, (self.name, *sides, self._listing.body, *self._sizes)
+        return _again, (self.name, *sides, self._listing.body, *self._sizes, self._lookups)
 
 
-def _again(name: str, inputs: Any, outputs: Any, body: bytes, carry: int, each: int) -> Scan:
+def _again(name: str, inputs: Any, outputs: Any, body: bytes, carry: int, each: int, lookups: Any) -> Scan:
     sides = [tuple(Operand(*operand) for operand in side) for side in (inputs, outputs)]
-    return Scan(Listing(sides[0], sides[1], body), carry, each, name)
+    return Scan(Listing(sides[0], sides[1], body), carry, each, name, lookups)
+
+
+def _end(table: str) -> str:
+    """The variable that holds the number of a table's last line."""
+    return f"{table}_end"
 
 
 def scan(
@@ -180,12 +218,15 @@ def scan(
     outputs: str | Sequence[str],
     held: Mapping[str, Any] | None = None,
     name: str = "scan",
+    tables: Mapping[str, tuple[Any, str]] | None = None,
 ) -> Scan:
-    """Compile a loop of ``step(*carry, *each, *held) -> (*carry, *outputs)`` into a :class:`Scan`.
+    """Compile a loop of ``step(*carry, *each, *held, *tables) -> (*carry, *outputs)`` into a :class:`Scan`.
 
     ``carry`` (from step to step), ``each`` (a row of every step) and ``held`` (the same in all) map names to shapes, as
     the inputs of :func:`neuler.function`, and what works there works in ``step``. It returns a tuple: the new carry,
-    then what is kept of every step under the names ``outputs``.
+    then what is kept of every step under the names ``outputs``. ``tables`` map a name to the shape of a line and to
+    the number in the carry that says which line a step gets: what it is when the step begins, rounded towards zero and
+    kept within the table, whose array has an axis of lines before those of a line.
 
     >>> import numpy as np
     >>> decay = scan(lambda x, u, k: (k * x + u, k * x + u), {"x": ()}, {"u": ()}, "y", {"k": ()})
@@ -194,11 +235,16 @@ def scan(
     ((3, 1000), [2.0, 1.1111111111111112, 1.0])
     """
     names = [outputs] if isinstance(outputs, str) else list(outputs)
-    sides = [operands(name, side) for side in (carry, each)]
+    sides = [operands(name, carry), operands(name, each) if each or not tables else ()]
     sides.append(operands(name, held) if held else ())
+    sides.append(operands(name, {key: shape for key, (shape, _) in tables.items()}) if tables else ())
+    lookups = tuple((key, index) for key, (_, index) in (tables or {}).items())
+    for key, index in lookups:
+        if all(x.name != index or x.shape for x in sides[0]):
+            raise InputError(f"{name}: the line of table {key!r} must be a number of the carry, {index!r} is none")
     inputs = {x.name: x.shape for side in sides for x in side}
     if len(inputs) < sum(map(len, sides)):
-        raise InputError(f"{name}: an input is named twice among carry, each and held")
+        raise InputError(f"{name}: an input is named twice among carry, each, held and tables")
     for taken in (*inputs, *names):
         if taken in _TAKEN:
             raise InputError(f"{name}: no input or output may be named {taken!r}; choose another name")
@@ -213,4 +259,4 @@ def scan(
             raise InputError(
                 f"{name}: the step gives {operand.name} back with shape {result.shape}, it came with {operand.shape}"
             )
-    return Scan(listing, len(sides[0]), len(sides[1]), name)
+    return Scan(listing, len(sides[0]), len(sides[1]), name, lookups)

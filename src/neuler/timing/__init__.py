@@ -4,9 +4,9 @@ from neuler import optimize as _optimize  # noqa: F401  (says what to install wh
 from neuler.timing.constraints import Coefficients, Constraint
 from neuler.timing.fastest import time_path
 from neuler.timing.paths import Path, PathPoints
-from neuler.timing.scaling import Scaling, scale_time
+from neuler.timing.scaling import scale_time
 from neuler.timing.timed_path import Kinematics, TimedPath
 
 __all__ = [
-    "Coefficients", "Constraint", "Kinematics", "Path", "PathPoints", "Scaling", "TimedPath", "scale_time", "time_path",
+    "Coefficients", "Constraint", "Kinematics", "Path", "PathPoints", "TimedPath", "scale_time", "time_path",
 ]  # fmt: skip

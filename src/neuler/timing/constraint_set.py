@@ -53,7 +53,7 @@ class ConstraintSet:
         self.dynamics, self.constraints, self.torque_rate = dynamics, tuple(constraints), torque_rate
         self._slices: list[slice] = []
         self._split: list[int] = []
-        """Of each constraint how many rows it gives itself, where bounds that change make two of each; or -1."""
+        """How many rows each constraint gives itself where bounds that change make two rows of each; or -1."""
         lower, upper, labels, ceilings, at = [], [], [], [], 0
         for constraint in self.constraints:
             given = constraint.coefficients(points)

@@ -62,8 +62,8 @@ class Constraint:
     ...         return Coefficients(ceiling=np.full(points.q.shape[:-1], 0.5**2))
     >>> arm = neuler.robots.two_link()
     >>> timed = time_path(arm, [[0.0, 0.0], [1.0, 1.0]], torque=30.0, constraints=[PathSpeed()])
-    >>> round(float(timed.sdot.max()), 9), sorted(set(timed.active))[0]
-    (0.5, 'path speed')
+    >>> round(float(timed.sdot.max()), 9), "path speed" in timed.active
+    (0.5, True)
     """
 
     label: str = ""

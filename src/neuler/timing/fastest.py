@@ -110,7 +110,7 @@ def solved(
 
 
 def timed_of(constraints: ConstraintSet, path: Path, s: Array, law: SpeedProfile) -> TimedPath:
-    """A law on a grid of the path."""
+    """Return the timed paths of x and u on a grid."""
     t = times(np.diff(s), law.x)
     u = np.concatenate([law.u, law.u[..., -1:]], axis=-1)
     worst: Any = float(law.worst) if law.worst is not None and not law.worst.ndim else law.worst
@@ -122,7 +122,7 @@ def timed_of(constraints: ConstraintSet, path: Path, s: Array, law: SpeedProfile
 
 
 def path_of(robot: Robot, given: Any) -> Path:
-    """A path whose positions are the robot's."""
+    """Return what a user gives as a path of the robot's positions."""
     if callable(given) or isinstance(given, Path):
         path = Path.of(given)
     else:

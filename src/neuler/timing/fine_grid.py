@@ -44,21 +44,22 @@ class FineGrid:
         self.turns = Reversals(constraints, path, s, self.at) if jumps and path.everywhere else None
 
     def between(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """x and u at all points."""
+        """Return x and u at all points of the fine grid."""
         first, last = x[..., :-1, None], x[..., 1:, None]
         here = first + (last - first) * self.shares
         push = np.broadcast_to(u[..., None], here.shape)
         return here.reshape((*x.shape[:-1], -1)), push.reshape((*x.shape[:-1], -1))
 
     def values(self, x: Array, u: Array) -> Array:
-        """Of all rows, (..., M, R)."""
+        """Return the values of all rows, (..., M, R)."""
         found: Array = self.rows.a * u[..., None] + self.rows.b * x[..., None] + self.rows.c
         if self.constraints.nonlinear:
             found = found + self.constraints.nonlinear_part(self.at, x, u)
         return found
 
     def excess(self, x: Array, u: Array) -> tuple[Array, Array, Array, Array]:
-        """By interval and row below and above its bounds, how much slower velocities want x, and the worst of all."""
+        """Return by interval and row what is below and above bounds, the share of x that ceilings allow, and
+        the worst violation of each path."""
         lower, upper = self.constraints.lower, self.constraints.upper
         count, size = self.shares.shape[-1], len(lower)
         a, b, c, ceiling = self.rows
@@ -82,7 +83,7 @@ class FineGrid:
         return below, above, np.where(faster < 1.0 - TOLERANCE, faster, 1.0), worst
 
     def slowed(self, x: Array, u: Array, worst: Array) -> tuple[Array, Array, Array]:
-        """All of a path slower by one factor, where something is still violated: the less, the better."""
+        """Return x and u slowed as a whole by the least factor that holds all bounds, and the worst violation then."""
         lower, upper = self.constraints.lower, self.constraints.upper
         for _ in range(8):
             here, push = self.between(x, u)
@@ -106,7 +107,7 @@ class FineGrid:
 
 
 class Reversals:
-    """Points where a joint turns back, on both sides of it: what Coulomb friction takes there jumps."""
+    """Points where a joint turns back, on both sides of each: Coulomb friction jumps there."""
 
     def __init__(self, constraints: ConstraintSet, path: Path, s: Array, fine: PathPoints) -> None:
         self.constraints = constraints
@@ -147,7 +148,7 @@ class Reversals:
         self.rows = constraints.rows(at)
 
     def excess(self, x: Array, u: Array, below: Array, above: Array) -> None:
-        """Into ``below`` and ``above``, by interval and row, what is beyond bounds there."""
+        """Write what is beyond bounds there into ``below`` and ``above``, by interval and row."""
         if not self.count:
             return
         first, last, push = (np.take_along_axis(y, self.interval + k, -1) for y, k in ((x, 0), (x, 1), (u, 0)))

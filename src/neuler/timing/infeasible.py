@@ -21,7 +21,7 @@ def _which(where: Where) -> str:
 
 
 def explained(solver: ProfileSolver, where: Where, given: IntervalRows, sets: Array) -> str:
-    """The last point of the path that has no speed, and the two rows that say so."""
+    """Return a text that names the last point of the path without a feasible speed, and the rows that leave none."""
     empty = np.flatnonzero(sets[:, 0] > sets[:, 1] + 1e-12 * np.abs(sets[:, 1]))
     i = int(empty[-1])
     place = f"path{_which(where)}, s = {solver.s[i]:g}"
@@ -48,7 +48,7 @@ def explained(solver: ProfileSolver, where: Where, given: IntervalRows, sets: Ar
 
 
 def heavy(solver: ProfileSolver, where: Where, first: int = 0, last: int | None = None) -> str:
-    """A row that is beyond its bound at rest, at the first such point of some."""
+    """Return a text about the first row that is beyond its bound at rest, at some points; "" where there is none."""
     rest = solver.rows.c
     if solver.constraints.nonlinear:
         none = np.zeros(rest.shape[:-1])
@@ -96,7 +96,7 @@ def _lines(
 
 
 def too_fast(solver: ProfileSolver, where: Where, end: str, most: float, least: float = 0.0) -> str:
-    """A speed at an end that cannot be."""
+    """Return a text about a speed at an end that is too high, or too low."""
     x = float((solver.start if end == "start" else solver.end)[where])
     if end == "start" and x < least:
         because = heavy(solver, where, 0) or "rows near the start allow no slower motion"
@@ -116,7 +116,7 @@ def too_fast(solver: ProfileSolver, where: Where, end: str, most: float, least: 
 
 
 def stuck(solver: ProfileSolver, where: Where, x: Array) -> str:
-    """A path that comes to rest on its way."""
+    """Return a text about a path that comes to rest on its way."""
     i = int(np.argmax((x[:-1] + x[1:]) <= 0.0))
     return (
         f"path{_which(where)}: the robot cannot move on from s = {solver.s[i]:g}: "

@@ -47,7 +47,7 @@ class Path:
 
     @classmethod
     def through(cls, points: Any, at: Any = None, ends: str = "not-a-knot") -> Path:
-        """A cubic spline through points (..., W, nq); ``at`` (W) is s of each, evenly from 0 to 1 by default.
+        """Return a cubic spline through points (..., W, nq); ``at`` (W) is s of each, evenly from 0 to 1 by default.
 
         ``ends`` is SciPy's condition: "not-a-knot", "natural", "clamped", "periodic". Of robots whose joints are turns
         and slides: a quaternion is no point to draw a spline through, sample such paths.
@@ -79,7 +79,7 @@ class Path:
 
     @classmethod
     def sampled(cls, s: Any, q: Any, first: Any = None, second: Any = None) -> Path:
-        """From samples q (..., N, nq) at s (N), with dq/ds and d2q/ds2 (..., N, nv) where they are known.
+        """Return a path from samples q (..., N, nq) at s (N), with dq/ds and d2q/ds2 (..., N, nv) where they are known.
 
         Between samples a quintic takes the values of both ends, a cubic without ``second``; without both it is a cubic
         spline through all samples. Positions with quaternions need both and are not looked at between samples.
@@ -116,7 +116,7 @@ class Path:
 
     @classmethod
     def of(cls, given: Any, ends: tuple[float, float] | None = None) -> Path:
-        """A path of SciPy's splines (one path), or of a function ``f(s, order)`` of s (n) that gives (n, nq).
+        """Return the path of a spline of SciPy's, or of a function ``f(s, order)`` of s (n) that gives (n, nq).
 
         A function must know derivatives up to the second; up to the third for bounds on torque rates.
 
@@ -140,6 +140,11 @@ class Path:
             raise InputError(f"a path's function must give positions (n, nq) for s of shape (n), got {probe.shape}")
         slope = np.asarray(given(np.array(ends), 1))
         return cls(_OfFunction(given), ends, (), probe.shape[1], slope.shape[-1])
+
+    @property
+    def knots(self) -> Array | None:
+        """s where derivatives of the path may jump, its ends included; None where they are not known."""
+        return self._evaluate.knots
 
     def moved(self) -> Path:
         """Return the same path with s from zero on."""
@@ -166,7 +171,7 @@ class Path:
         return Path(self._evaluate.part(chosen), (self.start, self.end), chosen.shape, *self.sizes)
 
     def __call__(self, s: Any, order: int = 0) -> Array:
-        """q, or its derivative of an order: s one number, (n) for all paths, or (..., n) for each its own."""
+        """Return q, or its derivative of an order: s one number, (n) for all paths, or (..., n) for each its own."""
         s = np.asarray(s, dtype=float)
         if not s.ndim:
             found: Array = self._evaluate(s[None], order)[..., 0, :]
@@ -201,6 +206,11 @@ class PathPoints:
 class _Evaluator:
     """Positions and derivatives of paths; a class of its own for each kind, so that paths can be pickled."""
 
+    @property
+    def knots(self) -> Array | None:
+        """s where derivatives may jump."""
+        return None
+
     def __call__(self, s: Array, order: int) -> Array:
         """Of s (n) for all paths, or (..., n) for each its own."""
         raise NotImplementedError
@@ -217,6 +227,10 @@ class _Weighted(_Evaluator):
     spline: Any
     points: Array
 
+    @property
+    def knots(self) -> Array | None:
+        return np.asarray(self.spline.x)
+
     def __call__(self, s: Array, order: int) -> Array:
         found: Array = self.spline(s, order) @ self.points
         return found
@@ -230,6 +244,10 @@ class _Pieces(_Evaluator):
     """Polynomials (degree + 1, pieces, ..., n)."""
 
     pieces: PPoly
+
+    @property
+    def knots(self) -> Array | None:
+        return np.asarray(self.pieces.x)
 
     def __call__(self, s: Array, order: int) -> Array:
         part = self.pieces.derivative(order) if order else self.pieces
@@ -263,6 +281,10 @@ class _Moved(_Evaluator):
 
     before: _Evaluator
     start: float
+
+    @property
+    def knots(self) -> Array | None:
+        return None if self.before.knots is None else self.before.knots - self.start
 
     def __call__(self, s: Array, order: int) -> Array:
         return self.before(s + self.start, order)

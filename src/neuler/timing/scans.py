@@ -48,7 +48,7 @@ class IntervalRows:
 
     @property
     def rows(self) -> tuple[Array, ...]:
-        """In the order of the scans."""
+        """The arrays in the order of the scans' arguments."""
         bounds = np.maximum(self.lower, -FAR), np.minimum(self.upper, FAR)
         return (self.a0, self.b0, self.c0, self.a1, self.b1, self.c1, *bounds, self.d)
 
@@ -96,7 +96,7 @@ def _step_on(x: Any, *each: Any) -> Any:
 
 @functools.cache
 def scans(rows: int) -> tuple[Scan, Scan]:
-    """Both passes for so many rows."""
+    """Return the compiled backward and forward scans for so many rows."""
     each: dict[str, Any] = dict.fromkeys(("a0", "b0", "c0", "a1", "b1", "c1", "lower", "upper"), (rows,))
     back = scan(_step_back, {"K": 2}, {**each, "d": (), "ceiling": ()}, "sets", name="path_sets")
     on = scan(_step_on, {"x": ()}, {**each, "d": (), "low": (), "high": ()}, "after", name="path_speeds")
@@ -104,7 +104,7 @@ def scans(rows: int) -> tuple[Scan, Scan]:
 
 
 def reachable(given: IntervalRows, ceiling: Array, end: Array) -> Array:
-    """K of all points, (..., N, 2): empty where the first number is above the second. ``end`` (...) is x there."""
+    """Return K of all points, (..., N, 2), empty where the first number is the greater; ``end`` (...) is x there."""
     back, _ = scans(given.a0.shape[-1])
     last = np.stack([end, end], axis=-1)
     found = back(last, *given.rows, ceiling[..., :-1], reverse=True).sets
@@ -112,7 +112,7 @@ def reachable(given: IntervalRows, ceiling: Array, end: Array) -> Array:
 
 
 def greatest(given: IntervalRows, sets: Array, start: Array) -> Array:
-    """x of all points, (..., N), the greatest ones."""
+    """Return the greatest x of all points, (..., N)."""
     _, on = scans(given.a0.shape[-1])
     rest = on(start, *given.rows, sets[..., 1:, 0], sets[..., 1:, 1]).after
     return np.concatenate([np.broadcast_to(start[..., None], (*rest.shape[:-1], 1)), rest], axis=-1)

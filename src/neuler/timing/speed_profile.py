@@ -37,7 +37,7 @@ class SpeedProfile:
 
 
 class ProfileSolver:
-    """Paths of one robot on one grid, with their rows."""
+    """The time-optimal x and u of paths of one robot on one grid."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class ProfileSolver:
     # ---- one programme ------------------------------------------------------------------------------------------
 
     def intervals(self, x: Array | None, u: Array | None) -> IntervalRows:
-        """Rows with friction linear about x and u; about a slow motion where there are none."""
+        """Return rows with friction linear about x and u; about a slow motion where there are none."""
         parts = []
         for k, cut in enumerate((slice(None, -1), slice(1, None))):
             a, b, c = (value[..., cut, :] for value in (self.rows.a, self.rows.b, self.rows.c))
@@ -96,7 +96,7 @@ class ProfileSolver:
         return IntervalRows(a0, b0, c0, a1, b1, c1, self.lower, self.upper, self.d)
 
     def once(self, x: Array | None = None, u: Array | None = None) -> tuple[Array, Array]:
-        """The greatest x of linear rows; what cannot be is NaN, and told in ``failed``."""
+        """Return the greatest x under linear rows, and u; a path without one is NaN, and ``failed`` says why."""
         given = self.intervals(x, u)
         sets = reachable(given, self.ceiling, self.end)
         found = greatest(given, sets, self.start)
@@ -124,7 +124,7 @@ class ProfileSolver:
         return found, np.diff(found, axis=-1) / (2.0 * self.d)
 
     def settled(self, x: Array | None, u: Array | None) -> tuple[Array, Array]:
-        """The same with friction as it is: linear about the last x and u, until nothing changes."""
+        """Return the same with friction as it is: linear about the last x and u, until nothing changes."""
         if not self.constraints.needs_iteration:
             return self.once()
         if x is None or u is None:
@@ -149,7 +149,7 @@ class ProfileSolver:
     # ---- between the points -------------------------------------------------------------------------------------
 
     def solve(self, refine: bool) -> SpeedProfile:
-        """The law; with ``refine`` bounds are tightened where they are violated between points, until they hold."""
+        """Return x and u; with ``refine`` bounds are tightened where they are violated between points."""
         x, u = self.settled(None, None)
         if not refine:
             return SpeedProfile(x, u, None, self.iterations, 1, self.failed)
@@ -183,7 +183,7 @@ def _greatest(worst: Array) -> float:
 
 
 def grid_of(path: Path, given: Any) -> Array:
-    """Points of s: so many evenly, or the ones given, from end to end."""
+    """Return the points of a grid along s: so many evenly, or the ones given, from end to end."""
     if isinstance(given, np.ndarray | list | tuple):
         s = np.asarray(given, dtype=float)
         if s.ndim != 1 or len(s) < 2 or not np.isfinite(s).all() or not (np.diff(s) > 0).all():

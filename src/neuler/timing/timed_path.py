@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 class Kinematics(NamedTuple):
-    """Along time: positions (..., n, nq), velocities and accelerations (..., n, nv)."""
+    """A motion at some times: positions (..., n, nq), velocities and accelerations (..., n, nv)."""
 
     q: Array
     qd: Array
@@ -69,12 +69,12 @@ class TimedPath(Motion):
 
     @property
     def robot(self) -> Robot:  # type: ignore[override]
-        """Whose path it is."""
+        """The robot that moves along the path."""
         return self.constraints.robot
 
     @property
     def duration(self) -> Any:
-        """Of the motion (s): a number, or one a path; NaN of a path that has no law."""
+        """The duration (s): a number, or one for each path of a batch; NaN for a path that has no time law."""
         return self.t[..., -1][()]
 
     @property
@@ -85,7 +85,7 @@ class TimedPath(Motion):
 
     @functools.cached_property
     def worst_violation(self) -> Any:
-        """The greatest excess of a bound, of 1 + |bound|, on a grid ten times finer: a number, or one a path."""
+        """The greatest violation of a bound, as a share of 1 + |bound|, on a grid ten times finer, of each path."""
         if self.worst is not None:
             return self.worst
         found = FineGrid(self.constraints, self.path, self.s.reshape(-1, self.s.shape[-1])[0]).excess(
@@ -101,26 +101,26 @@ class TimedPath(Motion):
 
     @property
     def q(self) -> Array:
-        """Positions, (..., N, nq)."""
+        """Positions at the points of the grid, (..., N, nq)."""
         return self._points.q
 
     @property
     def qd(self) -> Array:
-        """Velocities, (..., N, nv)."""
+        """Velocities at the points of the grid, (..., N, nv)."""
         return self._points.first * self.sdot[..., None]
 
     @property
     def qdd(self) -> Array:
-        """Accelerations, (..., N, nv), after each point."""
+        """Accelerations just after the points of the grid, (..., N, nv)."""
         return self._points.first * self.sddot[..., None] + self._points.second * np.square(self.sdot)[..., None]
 
     @functools.cached_property
     def tau(self) -> Array:
-        """Torques, (..., N, nu), friction included, after each point."""
+        """Torques just after the points of the grid, (..., N, nu), friction included."""
         return self.constraints.dynamics.torques(self._points, np.square(self.sdot), self.sddot)
 
     def law(self, t: Any) -> tuple[Array, Array, Array, Array]:
-        """s and its derivatives up to the third at times t: (n) for all paths, or (..., n) for each its own."""
+        """Return s and its derivatives up to the third at times t: (n) for all paths, or (..., n) for each its own."""
         times = np.asarray(t, dtype=float)
         if np.isnan(times).any():
             raise InputError("TimedPath: a time is NaN")
@@ -145,7 +145,7 @@ class TimedPath(Motion):
         return np.clip(at, self.path.start, self.path.end), np.maximum(v, 0.0), w, j
 
     def at(self, t: Any) -> Kinematics:  # type: ignore[override]  # of batches, too
-        """Positions, velocities and accelerations at times t: one, (n) for all paths, or (..., n) for each its own.
+        """Return positions, velocities and accelerations at times t: one, (n) or (..., n) for each path its own.
 
         Before the start and after the end the motion is that of the end.
         """
@@ -155,7 +155,7 @@ class TimedPath(Motion):
         return Kinematics(*(x[..., 0, :] for x in found)) if alone else found
 
     def torques(self, t: Any) -> Array:
-        """Torques at such times, (..., n, nu)."""
+        """Return torques (N m, N) at such times, (..., n, nu)."""
         s, v, w, _ = self.law(np.atleast_1d(t))
         at = PathPoints(s, *(self.path(s, order) for order in range(3)))
         found = self.constraints.dynamics.torques(at, np.square(v), w)
@@ -234,7 +234,7 @@ class TimedPath(Motion):
         return True
 
     def __iter__(self) -> Iterator[TimedPath]:
-        """Go through the first batch axis."""
+        """Return an iterator over the first batch axis."""
         return (self[k] for k in range(len(self)))
 
     def __getitem__(self, key: Any) -> TimedPath:
@@ -297,7 +297,7 @@ def _derivatives(path: list[Array], v: Array, w: Array, j: Array) -> list[Array]
 
 
 def times(d: Array, x: Array) -> Array:
-    """Of the points of a grid, where sddot is constant between them: dt = 2 d / (sdot_i + sdot_j)."""
+    """Return the times of the points of a grid between which sddot is constant: dt = 2 d / (sdot_i + sdot_j)."""
     speed = np.sqrt(x)
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = 2.0 * d / (speed[..., :-1] + speed[..., 1:])

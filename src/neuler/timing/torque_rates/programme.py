@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
-from neuler import math as nm
 from neuler.functions.function import Function, function
 from neuler.optimize.programme import Solution
 from neuler.timing.paths import Path
@@ -36,12 +35,12 @@ AROUND = 3
 
 
 def knots(intervals: int) -> Array:
-    """Of a cubic spline over the shares of time."""
+    """Return the knots of a cubic spline over the shares of time."""
     return np.concatenate([[0.0] * 3, np.linspace(0.0, 1.0, intervals + 1), [1.0] * 3])
 
 
 def greville(intervals: int) -> Array:
-    """Shares of time of the control points: a law that is nearly s(t) has s there for them."""
+    """Return the shares of time of the control points, where a smooth law nearly has their values."""
     every = knots(intervals)
     return (every[1:-3] + every[2:-2] + every[3:-1]) / 3.0
 
@@ -54,20 +53,20 @@ def rate_rows(size: int, rated: tuple[int, ...]) -> tuple[Function, Function, Fu
     """
 
     def rows(cubics: Any, motion: Any, T: Any) -> Any:
-        return _rows(*_tables(cubics, motion[0]), motion[1:], T, rated)
+        return rows_and_rates(*cubic_values(cubics, motion[0]), motion[1:], T, rated)
 
     made = function(rows, {"cubics": (4, 4, size), "motion": 4, "T": ()}, "rows", name="path_rates")
     return made, made.jacobian(["motion", "T"]), made.hessian(["motion", "T"])
 
 
-def _tables(cubics: Any, h: Any) -> tuple[Any, Any]:
-    """Values and slopes of cubics, the highest power first."""
+def cubic_values(cubics: Any, h: Any) -> tuple[Any, Any]:
+    """Return values and slopes of cubics, the highest power first, h along them."""
     three, two, one, zero = cubics
     return zero + h * (one + h * (two + h * three)), one + h * (2 * two + 3 * h * three)
 
 
-def _rows(tables: Any, slopes: Any, motion: Any, T: Any, rated: tuple[int, ...]) -> Any:
-    """Rows, and rates of some, by a, b, c, d, their slopes and V, W, J."""
+def rows_and_rates(tables: Any, slopes: Any, motion: Any, T: Any, rated: tuple[int, ...]) -> Any:
+    """Return rows, and rates of some, by a, b, c, d, their slopes and V, W, J."""
     (a, b, c, d), (da, db, dc, dd), (V, W, J), p = tables, slopes, motion, 1.0 / T
     value = p * p * (a * W + b * V * V) + p * d * V + c
     if not rated:
@@ -76,25 +75,10 @@ def _rows(tables: Any, slopes: Any, motion: Any, T: Any, rated: tuple[int, ...])
     return np.concatenate([value, rate[list(rated)]])
 
 
-@functools.cache
-def rate_gaps(size: int, rated: tuple[int, ...]) -> Function:
-    """The least gap of a row to its bounds, by the cubics of its tables, the way h along them, and V, W, J; T is 1."""
-
-    def gaps(cubics: Any, h: Any, motion: Any, bounds: Any) -> Any:
-        rows = _rows(*_tables(cubics, h), motion, 1.0, rated)
-        found: Any = 1e300
-        for row, low, high in zip(rows, bounds[0], bounds[1], strict=True):
-            found = nm.minimum(found, nm.minimum(row - low, high - row))
-        return found
-
-    both = (2, size + len(rated))
-    return function(gaps, {"cubics": (4, 4, size), "h": (), "motion": 3, "bounds": both}, "gap", name="path_gaps")
-
-
 class RateProgramme:
     """The programme: min T over control points of s and T, rows at some places of every interval.
 
-    Of all rows, (points, rows), those of ``chosen`` are in the programme; ``missing`` says which others it needs.
+    Of all rows, (points, rows), those of ``chosen`` are in the programme; ``near_bounds`` says which others may matter.
     """
 
     def __init__(
@@ -117,7 +101,6 @@ class RateProgramme:
         self.values = self.size - len(tables.rated)
         """Rows that are no rates: the first ones."""
         self.kernels = rate_rows(self.values, tables.rates)
-        self.cubics = np.ascontiguousarray(np.moveaxis(tables.spline.c, 0, 1))
         sides = [np.where(np.isfinite(x), np.abs(x), 0.0) for x in (tables.lower, tables.upper)]
         self.scale = np.maximum(np.maximum(*sides), 1e-6)
         self.n = count + 1
@@ -194,10 +177,10 @@ class RateProgramme:
     def _motion(self, x: Array, to: Array, near: NDArray[np.intp]) -> tuple[Array, Array]:
         """Cubics of the tables, and the way along them, V, W, J at points."""
         motion = (to @ x[:-1][near][..., None])[..., 0]
-        first, step = self.tables.spline.x[0], self.tables.spline.x[1] - self.tables.spline.x[0]
-        k = np.clip(((motion[:, 0] - first) / step).astype(int), 0, len(self.cubics) - 1)
-        motion[:, 0] -= self.tables.spline.x[k]
-        return self.cubics[k], motion
+        edges = self.tables.edges
+        k = np.clip(((motion[:, 0] - edges[0]) / (edges[1] - edges[0])).astype(int), 0, len(edges) - 2)
+        motion[:, 0] -= edges[k]
+        return self.tables.cubics[k], motion
 
     def _here(self, x: Array) -> tuple[Array, Array]:
         """The same at the points of the programme, once for every x."""
@@ -237,17 +220,17 @@ class RateProgramme:
         return replace(solution, multipliers=np.concatenate([every[self.used], solution.multipliers[rows:]]))
 
     def objective(self, x: Array) -> float:
-        """T."""
+        """Return T."""
         return float(x[-1])
 
     def gradient(self, x: Array) -> Array:
-        """Of T."""
+        """Return the gradient of T."""
         found = np.zeros(self.n)
         found[-1] = 1.0
         return found
 
     def rows(self, x: Array) -> Array:
-        """Rows of all points in parts of their scale, rises of control points, speeds at the ends."""
+        """Return rows of all points in parts of their scale, rises of control points, speeds at the ends."""
         values = self.kernels[0](*self._here(x), x[-1]) / self.scale
         points = x[:-1]
         way = x[-1] / (3.0 * self.intervals)
@@ -256,14 +239,14 @@ class RateProgramme:
         return np.concatenate([values[self.mask], np.diff(points), more])
 
     def jacobian(self, x: Array) -> Array:
-        """Of the rows."""
+        """Return the entries of the Jacobian of the rows."""
         slopes = self.kernels[1](*self._here(x), x[-1]) / self.scale[:, None]
         local = np.concatenate([slopes[..., :4] @ self.to, slopes[..., 4:]], axis=-1)
         more = [y for k in self.moving for y in (-1.0, 1.0, -self.ends[k] / (3.0 * self.intervals))]
         return np.concatenate([local[self.mask].ravel(), self._fixed, more])
 
     def hessian(self, x: Array, weight: float, multipliers: Array) -> Array:
-        """Of the rows times multipliers; T itself has none."""
+        """Return the entries of the Hessian of rows times multipliers; T itself has none."""
         weights = np.zeros(self.mask.shape)
         weights[self.mask] = multipliers[: len(self.row_lower) - (self.n - 2) - len(self.moving)]
         inner = self.kernels[2](*self._here(x), x[-1], weights / self.scale)

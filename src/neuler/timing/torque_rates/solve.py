@@ -75,7 +75,7 @@ def _one(timed: TimedPath, ends: tuple[float, float], intervals: int, solver: st
     if not path.everywhere:
         raise InputError("time_path: bounds on torque rates need a path that is known between its samples")
     _standing(timed.constraints, path)
-    tables = RateTables.of(timed.constraints, path, timed)
+    tables = RateTables.of(timed.constraints, path, timed.t.shape[-1], lambda s: np.interp(s, timed.s, timed.sdot))
     least = 0.95 * float(timed.t[-1])
     margins = np.zeros((2, intervals, len(tables.lower)))
     room = 0.4 * (np.minimum(tables.upper, 1e9) - np.maximum(tables.lower, -1e9))
@@ -175,17 +175,24 @@ def _scaled(timed: TimedPath, k: float) -> TimedPath:
 
 
 def slowed(timed: TimedPath, tables: RateTables) -> tuple[TimedPath, float, float]:
-    """The least longer one that holds every bound, by bisection; the same where none does."""
-    low, high = 1.0, 1.0 + 1e-4
-    while tables.excess(_scaled(timed, high))[-1] > TOLERANCE:
-        low, high = high, 1.0 + 2.0 * (high - 1.0)
-        if high > 1e3:
-            return timed, tables.excess(timed)[-1], 1.0
-    for _ in range(20):
-        middle = 0.5 * (low + high)
-        if tables.excess(_scaled(timed, middle))[-1] > TOLERANCE:
-            low = middle
-        else:
-            high = middle
-    found = _scaled(timed, high)
-    return found, tables.excess(found)[-1], high
+    """Return the least longer law that holds every bound, its worst violation, and how many times as long it takes.
+
+    Intervals that violate a bound decide; all are looked at in the end, and decide where others do not hold then. A
+    law that no factor helps is returned as it is.
+    """
+    below, above, worst = tables.excess(timed)
+    beyond = np.maximum(below, above) > 0.0
+    for some in (np.flatnonzero(beyond.any(axis=-1)), np.arange(len(timed.t) - 1)):
+        low, high = 1.0, 1.0 + 1e-4
+        while tables.excess(_scaled(timed, high), some)[-1] > TOLERANCE:
+            low, high = high, 1.0 + 2.0 * (high - 1.0)
+            if high > 1e3:
+                return timed, worst, 1.0
+        while high - low > 1e-2 * (high - 1.0):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if tables.excess(_scaled(timed, middle), some)[-1] > TOLERANCE else (low, middle)
+        found = _scaled(timed, high)
+        held = tables.excess(found)[-1]
+        if held <= TOLERANCE:
+            return found, held, high
+    return found, held, high
