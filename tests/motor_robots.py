@@ -5,7 +5,6 @@ import functools
 import numpy as np
 
 from neuler import Joint, Link, Motor, Robot, Transform
-from neuler.robot.columns import slots
 from random_robots import _unit, random_link, random_transform
 
 SEEDS = range(8)
@@ -90,7 +89,7 @@ def explicit(robot):
 
 def springs(robot, q, qd):
     """Forces that hold the springs, along every velocity."""
-    at, found = {joint.name: (p, v) for joint, p, v in slots(robot)}, np.zeros_like(qd)
+    at, found = {entry.name: (entry.q.start, entry.v.start) for entry in robot.coordinates}, np.zeros_like(qd)
     for motor in robot.motors:
         if motor.elastic:
             (p, v), (p_link, v_link) = at[f"{motor.joint}.motor"], at[motor.joint]

@@ -7,7 +7,6 @@ from kind_robots import KINDS, SEEDS, hinged, kind_robot, kind_states, plain_los
 from neuler import InputError, Joint, Link, Robot, RobotError, Transform
 from neuler.peers.mujoco import mujoco_model
 from neuler.peers.pinocchio import pinocchio_model
-from neuler.robot.columns import slots
 from neuler.robot.kinds import KINDS as ALL
 from neuler.robot.kinds.kind import InARow
 from random_robots import along, close, few, random_link, random_transform
@@ -44,8 +43,8 @@ def test_against_pinocchio(seed):
     data = model.createData()
     q, qd, qdd = kind_states(robot, COUNT, seed)
     there = q.copy()
-    for joint, p, _ in slots(robot):
-        there[:, p : p + joint.nq] *= joint.turns_per_unit
+    for entry in robot.coordinates:
+        there[:, entry.q] *= entry.joint.turns_per_unit
     tau = robot.inverse_dynamics(q, qd, qdd)
     matrix, found = robot.mass_matrix(q), robot.forward_dynamics(q, qd, tau)
     losses = plain_losses(robot, q, qd)

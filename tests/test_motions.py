@@ -8,7 +8,6 @@ import pytest
 
 import neuler
 from neuler import Limits
-from neuler.robot.columns import slots
 from neuler.view.motions import margins, sample_motion, travel
 from neuler.view.moving import forces_along, paths, sensitivity
 from shown_robots import LOOPS, PARALLEL, afloat, all_kinds, at, geared, under_actuated
@@ -62,7 +61,7 @@ def test_forces_have_the_names_and_units_of_their_numbers():
 def test_positions_of_quaternions_are_told_as_turns():
     robot = neuler.robots.gough_stewart()
     motion = sample_motion(robot)
-    found = paths(robot, robot.moving_joints[0], motion.q[:, :7])
+    found = paths(robot.coordinates.entries[0], motion.q)
     assert [name for name, _, _ in found] == ["platform x", "platform y", "platform z", "platform turned by"]
     assert [unit for _, _, unit in found] == ["m", "m", "m", "rad"]
     assert found[3][1][-1] == pytest.approx(np.linalg.norm(robot.difference(motion.q[0], motion.q[-1])[3:]))
@@ -126,10 +125,10 @@ def test_every_robot_of_the_catalogue_moves_within_its_limits():
         robot = neuler.robots.get(name)
         motion = sample_motion(robot)
         assert robot.difference(motion.q[0], motion.q[-1]).all(), name
-        for joint, q, _ in slots(robot):
-            if joint.nq == 1:
-                assert joint.limits.lower <= motion.q[:, q].min(), name
-                assert motion.q[:, q].max() <= joint.limits.upper, name
+        for entry in robot.coordinates:
+            if entry.one:
+                assert entry.joint.limits.lower <= motion.q[:, entry.q].min(), name
+                assert motion.q[:, entry.q].max() <= entry.joint.limits.upper, name
 
 
 def test_the_motion_is_smooth_and_slow_enough():
