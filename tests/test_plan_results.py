@@ -11,7 +11,6 @@ from scipy.interpolate import BSpline, make_interp_spline
 
 import neuler
 from neuler import FormatError, InputError
-from neuler.control.coordinates import Coordinates
 from neuler.control.pieces import Pieces
 from neuler.motions import Bound, Samples
 from neuler.plan.planned import Planned, Violation
@@ -226,14 +225,14 @@ def test_pieces_halve_where_no_degree_is_enough():
 
 def five_bar():
     robot = neuler.robots.five_bar()
-    start = robot.neutral()[Coordinates.of(robot).places]
+    start = robot.neutral()[robot.coordinates.own.places]
     way = np.array([0, 0, 0, 0.15, 0.4, 0.6, 0.6, 0.6])[:, None] * np.array([0.5, -0.3])
     return planned(robot, start + way, 0.4)
 
 
 def delta():
     robot = neuler.robots.delta()
-    start = robot.neutral()[Coordinates.of(robot).places]
+    start = robot.neutral()[robot.coordinates.own.places]
     way = np.array([0, 0, 0, 0.5, 1, 1, 1])[:, None] * np.array([0.05, 0.02, 0.03])
     return planned(robot, start + way, 0.3)
 
@@ -317,7 +316,7 @@ def test_controllers_by_class_and_instance():
 def test_an_elastic_drive_follows_by_its_own_controller():
     """References of links up to the fourth derivative, as the inverse dynamics of springs needs."""
     robot = neuler.robots.hua_3r()
-    own = Coordinates.of_links(robot)
+    own = robot.coordinates.links
     path = np.array([0, 0, 0, 0, 0.3, 0.8, 1, 1, 1, 1])[:, None] * np.array([0.4, -0.3, 0.2])
     curve = make_interp_spline(np.linspace(0, 1, len(path)), path, 5)
 

@@ -13,7 +13,6 @@ from motor_robots import SEEDS as MOTOR_SEEDS
 from motor_robots import motor_robot, motor_states
 from neuler import Coupling, Joint, Limits, Link, Motor, Polynomial, Robot, RobotError
 from neuler.peers.pinocchio import pinocchio_model
-from neuler.robot.columns import slots
 from neuler.robot.displacement import displacement
 from neuler.robot.expand import simple_names
 from random_robots import close, few, random_link, random_robot, random_states, random_transform
@@ -24,7 +23,7 @@ EXACT = 1e-12
 def split(robot, names):
     """Numbers of the positions and of the velocities that are left when the joints of these names are held."""
     q, v = [], []
-    for joint, p, first in slots(robot):
+    for joint, p, first in ((e.joint, e.q.start, e.v.start) for e in robot.coordinates):
         if joint.name not in names:
             q += range(p, p + joint.nq)
             v += range(first, first + joint.nv)
@@ -33,7 +32,7 @@ def split(robot, names):
 
 def held_at(robot, q, names):
     """By name: the positions of some joints."""
-    found = {joint.name: q[p : p + joint.nq] for joint, p, _ in slots(robot)}
+    found = {entry.name: q[entry.q] for entry in robot.coordinates}
     return {name: float(found[name][0]) if len(found[name]) == 1 else found[name] for name in names}
 
 

@@ -178,8 +178,6 @@ COUNTERS = {
     "layouts.py": "Layout.nq counts the positions of another library",
 }
 """Files that may add up the sizes of joints, and why; so may the kinds, which have these sizes."""
-NOT_YET = {"plan"}
-"""Packages that still do; none soon."""
 SIZES = {"nq", "nv"}
 
 
@@ -229,7 +227,7 @@ def test_nobody_else_adds_up_nq_or_nv():
     """``robot.coordinates`` has the slices, and ``slices(joints)`` those of joints without a robot."""
     wrong = []
     for file in FILES:
-        if file not in COUNTERS and not file.startswith("robot/kinds/") and room_of(file) not in NOT_YET:
+        if file not in COUNTERS and not file.startswith("robot/kinds/"):
             found = [node for node in nodes(file) if _adds_up(node)]
             wrong += [f"{file}, line {node.lineno}: {ast.unparse(node)}" for node in found]
     wrong += [f"{file}: no longer adds up" for file in COUNTERS if not any(map(_adds_up, nodes(file)))]

@@ -12,12 +12,7 @@ from neuler.errors import InputError, RobotError
 from neuler.inputs import real, told
 from neuler.plain import degrees
 from neuler.robot import Robot
-from neuler.robot.coordinates import Selection
-from neuler.robot.coordinates import springs as springs
-from neuler.robot.coordinates import undriven as undriven
-
-Coordinates = Selection
-"""The name that the planner knows it by."""
+from neuler.robot.coordinates import springs, undriven
 
 
 def refuse_springs(robot: Robot, what: str) -> None:

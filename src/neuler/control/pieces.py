@@ -87,8 +87,8 @@ class Pieces:
         True
         """
         middle, half = (times[1:] + times[:-1]) / 2, np.diff(times) / 2
-        inside = np.array([-1.0, 1.0])
-        ends = [np.asarray(x) for x in values((middle[:, None] + half[:, None] * inside * _INSIDE).ravel())]
+        inside = np.array([-_INSIDE, _INSIDE])
+        ends = [np.asarray(x) for x in values((middle[:, None] + half[:, None] * inside).ravel())]
         if len(ends) < 3:
             nodes = np.linspace(-1.0, 1.0, 6)
             (found,) = values((middle[:, None] + half[:, None] * nodes).ravel())

@@ -73,7 +73,7 @@ def profiles_of(robot: Robot, coordinates: Selection, reference: ArrayLike, q: A
     """Profiles (..., nv) at positions q (..., nq) of the joints of ``coordinates``: ``lift`` the other way.
 
     >>> import neuler
-        >>> body = neuler.robots.puma560().with_free_base()
+    >>> body = neuler.robots.puma560().with_free_base()
     >>> profiles_of(body, body.coordinates.own, body.neutral(), body.neutral())[:6].tolist()
     [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     """
@@ -104,7 +104,7 @@ def turn_rows(coordinates: Selection) -> list[tuple[str, tuple[int, int, int]]]:
     """Which three profiles are a rotation vector, by joint: their length must stay below ``WIDEST``.
 
     >>> import neuler
-        >>> turn_rows(neuler.robots.two_link().with_free_base().coordinates.own)
+    >>> turn_rows(neuler.robots.two_link().with_free_base().coordinates.own)
     [('root_joint', (3, 4, 5))]
     """
     found = []

@@ -13,7 +13,6 @@ from neuler.errors import NeulerError
 from neuler.motions.samples import Samples, units_of
 from neuler.plain import number
 from neuler.robot import Robot
-from neuler.robot.columns import slots
 from neuler.view.html import Markup, join, pictures, tag
 from neuler.view.notebook import motion_html
 from neuler.view.plans import Panel, curves_figure, overview_figure, stroboscope
@@ -42,8 +41,7 @@ _TOLD = 6
 
 def driven(robot: Robot) -> Array:
     """One for the forces of tau that a motor gives, else zero, (nu,)."""
-    rows = [float(joint.role == "driven") for joint, _, _ in slots(robot) for _ in range(joint.nv)]
-    return np.array(rows)[list(robot.mobility.active_numbers)] if robot.loops else np.array(rows)
+    return np.array([float(entry.joint.role == "driven") for entry in robot.coordinates.owners("tau")])
 
 
 def panels(motion: Motion, samples: Samples) -> dict[str, list[Panel]]:
@@ -82,9 +80,9 @@ def _hidden(robot: Robot, array: str, values: Array) -> set[int]:
         return set(np.flatnonzero(np.abs(values).max(axis=0) < _NOTHING).tolist())
     if array != "q" or not robot.loops:
         return set()
-    owners = [joint.name for joint in robot.moving_joints for _ in range(joint.nv)]
-    shown = {*robot.active_names, *(owners[k] for k in robot.mobility.choice.independent)}
-    return {q + k for joint, q, _ in slots(robot) if joint.name not in shown for k in range(joint.nq)}
+    table = robot.coordinates
+    shown = {*robot.active_names, *(entry.name for entry in table.owners("qd"))}
+    return {k for entry in table if entry.name not in shown for k in entry.positions}
 
 
 def limits(motion: Motion, measure: str, names: list[str]) -> tuple[Array, Array]:

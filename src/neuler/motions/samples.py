@@ -23,7 +23,8 @@ from neuler.files.ends import written
 from neuler.files.series import KINDS, save_series
 from neuler.naming import hint
 from neuler.robot import Robot
-from neuler.robot.columns import column_names, slots, units
+from neuler.robot.columns import column_names
+from neuler.robot.coordinates import springs
 from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]
@@ -43,7 +44,7 @@ def units_of(robot: Robot, name: str, size: int) -> list[str]:
     if name == "force":
         return ["N"] * size
     whose, more = UNITS[name]
-    return [unit + more if unit else "" for unit in units(robot, whose)]
+    return [unit + more if unit else "" for unit in robot.coordinates.units(whose)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,24 +153,24 @@ class Samples:
 
 
 def names_of(robot: Robot, joints: tuple[str, ...]) -> dict[str, list[str]]:
-    """What the numbers of each array are called; ``joints`` are those of inner forces."""
-    sizes = {"q": robot.nq, "qd": robot.nv, "qdd": robot.nv, "qddd": robot.nv, "tau": robot.nu, "tau_rate": robot.nu}
-    found = {name: column_names(robot, Operand(name, (size,))) for name, size in sizes.items()}
+    """What the numbers of each array are called; ``joints`` are those of internal forces."""
+    sizes = {"q": robot.nq, "qd": robot.nv, "tau": robot.nu}
+    found = {name: column_names(robot, Operand(name, (sizes[whose],))) for name, (whose, _) in UNITS.items()}
     return found | {"force": [f"force_{name}" for name in joints]}
 
 
 def _driven(robot: Robot) -> list[tuple[str, int, int, int]]:
     """Name, place in q, place among velocities (of loops: of the tree) and place in tau of every driven joint."""
-    names = column_names(robot, Operand("tau", (robot.nu,)))
-    efforts = {name.removeprefix("tau_"): k for k, name in enumerate(names)}
-    behind = {joint.series[0]: joint.name for joint in robot.moving_joints if joint.series is not None}
-    places = {joint.name: v for joint, _, v in slots(robot.tree)} if robot.loops else {}
+    table, tree = robot.coordinates, robot.tree.coordinates
+    efforts = {name: k for k, name in enumerate(table.names("tau"))}
+    behind = {joint: shaft.name for joint, shaft in springs(robot).items()}
     found = []
-    for joint, q, v in slots(robot):
-        motor = behind.get(joint.name, joint.name)
-        moved = joint.role == "driven" or joint.name in behind
-        if moved and joint.nq == joint.nv == 1 and joint.series is None and motor in efforts:
-            found.append((joint.name, q, places.get(joint.name, v), efforts[motor]))
+    for entry in table:
+        motor = behind.get(entry.name, entry.name)
+        moved = entry.joint.role == "driven" or entry.name in behind
+        if moved and entry.one and not entry.elastic and motor in efforts:
+            place = tree[entry.name].v.start if robot.loops else entry.v.start
+            found.append((entry.name, entry.q.start, place, efforts[motor]))
     return found
 
 

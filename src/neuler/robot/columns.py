@@ -10,11 +10,10 @@ a joint of its own, ``q_<joint>.motor``.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from neuler.robot.coordinates import names
-from neuler.robot.joint import Joint
 from neuler.tables import is_table, take_columns
 from neuler.trace.recipe import Operand
 
@@ -106,38 +105,3 @@ def spellings(robot: Robot, inputs: Sequence[Operand], options: Mapping[str, Any
 
 
 # ---- other ways to say it: robot.coordinates has all of this ---------------------------------------------------
-
-
-def slots(robot: Robot) -> list[tuple[Joint, int, int]]:
-    """Of every moving joint: the joint, the numbers of its first position and of its first velocity.
-
-    >>> import neuler
-    >>> [(joint.name, q, qd) for joint, q, qd in slots(neuler.robots.two_link().with_free_base())]
-    [('root_joint', 0, 0), ('joint1', 7, 6), ('joint2', 8, 7)]
-    """
-    return [(entry.joint, entry.q.start, entry.v.start) for entry in robot.coordinates]
-
-
-def turns(robot: Robot, joint: Joint) -> tuple[bool, ...]:
-    """By velocity of a moving joint: whether it turns (rad, N m), else slides (m, N)."""
-    return robot.coordinates[joint.name].turns
-
-
-def units(robot: Robot, name: str) -> list[str]:
-    """Units of the numbers of q, qd or tau, in order; none of a quaternion."""
-    return robot.coordinates.units(name)
-
-
-def position_parts(joint: Joint) -> Sequence[str]:
-    """What the positions of a joint are called; nothing where there is one."""
-    return joint.type.parts
-
-
-def velocity_parts(joint: Joint) -> Sequence[str]:
-    """What the velocities of a joint are called; nothing where there is one."""
-    return joint.type.velocity_parts
-
-
-def entries(joints: Sequence[Joint], parts: Callable[[Joint], Sequence[str]], between: str = "_") -> list[str]:
-    """A name for every number of a vector over the joints."""
-    return [name for joint in joints for name in [f"{joint.name}{between}{x}" for x in parts(joint)] or [joint.name]]

@@ -390,16 +390,6 @@ class Selection:
     numbers: tuple[int, ...]
     """Of every velocity its number in qd."""
 
-    @classmethod
-    def of(cls, robot: Robot) -> Selection:
-        """``robot.coordinates.own``, as the planner asks for it."""
-        return robot.coordinates.own
-
-    @classmethod
-    def of_links(cls, robot: Robot) -> Selection:
-        """``robot.coordinates.links``, as the planner asks for it."""
-        return robot.coordinates.links
-
     @property
     def places(self) -> list[int]:
         """Of every position its number in q."""

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.control.coordinates import refuse_undriven, springs
+from neuler.control.coordinates import refuse_undriven
 from neuler.errors import InputError
 from neuler.robot import Robot
+from neuler.robot.coordinates import springs
 from neuler.timing.constraints import Coefficients, Constraint, Pair, RobotBounds
 from neuler.timing.dynamics import PathDynamics
 from neuler.timing.paths import PathPoints

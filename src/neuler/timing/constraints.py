@@ -8,7 +8,6 @@ constraints of this kind, and so is whatever users write: see :func:`neuler.timi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +18,10 @@ from neuler import math as nm
 from neuler.errors import InputError
 from neuler.functions.function import Function, function
 from neuler.robot import Robot
-from neuler.robot.columns import column_names
 from neuler.robot.value import kept
-from neuler.rollouts.events import joints_of
 from neuler.timing.dynamics import PathDynamics
 from neuler.timing.paths import PathPoints
 from neuler.timing.scans import FAR
-from neuler.trace.recipe import Operand
 
 Array = NDArray[np.float64]
 Pair = tuple[Array, Array]
@@ -122,7 +118,7 @@ class VelocityBound(Constraint):
         self.robot = robot
         self.lower, self.upper = bounds
         self.rows = _bounded(bounds)
-        self.labels = [f"velocity of {name}" for name in entry_names(robot, "qd")]
+        self.labels = [f"velocity of {name}" for name in robot.coordinates.names("qd")]
         self._pair = (
             np.where(self.rows, np.maximum(bounds[0], -FAR), -FAR),
             np.where(self.rows, np.minimum(bounds[1], FAR), FAR),
@@ -159,7 +155,7 @@ class AccelerationBound(Constraint):
     def __init__(self, robot: Robot, bounds: Pair) -> None:
         self.rows = np.flatnonzero(_bounded(bounds))
         self.lower, self.upper = (side[self.rows] for side in bounds)
-        names = entry_names(robot, "qd")
+        names = robot.coordinates.names("qd")
         self.labels = [f"acceleration of {names[k]}" for k in self.rows]
 
     def coefficients(self, points: PathPoints) -> Coefficients:
@@ -183,7 +179,7 @@ class TorqueBound(Constraint):
         self.dynamics = dynamics
         self.rows = np.flatnonzero(_bounded(bounds) | besides)
         self.lower, self.upper = (side[self.rows] for side in bounds)
-        names = entry_names(dynamics.robot, "tau")
+        names = dynamics.robot.coordinates.names("tau")
         self.labels = [f"torque of {names[k]}" for k in self.rows]
         self.nonlinear = dynamics.has_friction
         self.needs_iteration = dynamics.has_friction and not dynamics.coulomb_only
@@ -223,9 +219,8 @@ class RobotBounds:
         """Return what a user gives; for what is not given, the robot's own limits, or none."""
         own: dict[str, Any] = {"velocity": np.inf, "torque": np.inf}
         if robot_limits:
-            limits, owners = robot.coordinate_limits, joints_of(robot)
-            own["velocity"] = np.array([limits[k].velocity for k in owners["qd"]])
-            own["torque"] = np.array([limits[k].effort for k in owners["tau"]])
+            own["velocity"] = np.array([entry.limits.velocity for entry in robot.coordinates.owners("qd")])
+            own["torque"] = np.array([entry.limits.effort for entry in robot.coordinates.owners("tau")])
         nv, nu = robot.nv, robot.nu
         return cls(
             _pair("velocity", own["velocity"] if velocity is None else velocity, nv),
@@ -276,12 +271,6 @@ def _pair(name: str, given: Any, size: int) -> Pair:
 def _bounded(bounds: Pair) -> NDArray[np.bool_]:
     found: NDArray[np.bool_] = np.isfinite(bounds[0]) | np.isfinite(bounds[1])
     return found
-
-
-def entry_names(robot: Robot, operand: str) -> list[str]:
-    """Return the names of all entries of "qd" or "tau", which are those of joints where a joint has one."""
-    columns: Sequence[str] = column_names(robot, Operand(operand, (robot.nv if operand == "qd" else robot.nu,)))
-    return [column.partition("_")[2] for column in columns]
 
 
 @kept

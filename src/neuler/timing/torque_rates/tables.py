@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.timing.constraint_set import ConstraintSet
-from neuler.timing.constraints import TorqueBound, entry_names
+from neuler.timing.constraints import TorqueBound
 from neuler.timing.fine_grid import BETWEEN, TOLERANCE
 from neuler.timing.paths import Path, PathPoints
 from neuler.timing.timed_path import TimedPath
@@ -181,7 +181,7 @@ def _refuse_jumps(constraints: ConstraintSet, points: PathPoints) -> None:
     jump = (jump * np.isfinite(constraints.torque_rate).any(axis=0)).max(axis=-1)
     for *path, where, k in np.argwhere(turns):
         if jump[(*path, where)] > TOLERANCE:
-            name = entry_names(constraints.robot, "qd")[k]
+            name = constraints.robot.coordinates.names("qd")[k]
             raise InputError(
                 f"time_path: {name} turns back at s = {points.s[where]:g}, where its "
                 "Coulomb friction jumps: no speed holds a bound on the torque rate there. Use a smooth law "
