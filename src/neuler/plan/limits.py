@@ -1,5 +1,6 @@
 """Limits: bounds of measures at all times, or in a window of a phase.
 
+>>> from neuler.plan import torque
 >>> hold = limit(torque, -10.0, 10.0, joints=("joint1",))
 >>> hold.measure.name, hold.joints
 ('torque', ('joint1',))
@@ -182,6 +183,7 @@ def within(measure: Measure, bound: Any = None, **options: Any) -> Limit:
     The latter exist of position, velocity and torque. A plan keeps them anyway, unless it is told
     ``robot_limits=False``.
 
+    >>> from neuler.plan import torque
     >>> within(torque, 10.0).upper
     10.0
     >>> within(torque).own

@@ -121,7 +121,7 @@ def violations_of(
             found.append(Violation(column.name, column.label, at, peak.value, float(bound), remedy))
     for block in state.programme.blocks:
         found += _of_block(transcription, motion, block, solution, tolerance)
-    found += _of_totals(transcription, motion, tolerance)
+    found += total_violations(transcription, motion, tolerance)
     return sorted(found, key=lambda each: -each.relative)
 
 
@@ -181,7 +181,7 @@ def _not_joined(motion: SplineMotion, k: int, value: Array, used: Array, toleran
     return found
 
 
-def _of_totals(transcription: Transcription, motion: SplineMotion, tolerance: float) -> list[Violation]:
+def total_violations(transcription: Transcription, motion: SplineMotion, tolerance: float) -> list[Violation]:
     """Limits of the whole motion, on many more points than the solve has."""
     if not transcription.totals:
         return []

@@ -158,11 +158,11 @@ class Attempt:
             if self.interrupted or solution.status not in SOLVED:
                 break
             true = sum(self._costs(state, solution).values())
-            if (
-                not np.isfinite(true)
-                or abs(true - solution.objective) <= QUADRATURE * (1.0 + abs(true))
-                or self.smoothing
-            ):
+            good = abs(true - solution.objective) <= QUADRATURE * (1.0 + abs(true))
+            if good and transcription.totals:
+                motion = self.motion(state.profiles, state.x(solution.x))
+                good = not total_violations(transcription, motion, self.valid_to)
+            if good or not np.isfinite(true) or self.smoothing:
                 break
             profiles = placed([
                 transcription.phase_profiles(phase, mine.control_point_count, 4 * 2**turn)
