@@ -27,8 +27,11 @@ COARSE = (12, 25, 50, 100)
 """Intervals of smoothed laws to begin with; the quickest is taken."""
 ENOUGH = 1e-4
 """A law that is slowed by no more is not tightened again."""
+FEW = 5000
+"""Rows that are all in the programme; of more, those near their bounds."""
 NEAR = 0.5
-"""Share of their bounds: rows that come so near to them at the start are in the first programme."""
+"""Share of their bounds: rows that come so near to them at the start, or if it took as long as without bounds on
+torque rates, are in the first programme. With fewer the first solutions are far too fast, and the next solves long."""
 _PUSH = dict.fromkeys(("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac"), 1e-4)
 _FIRST: dict[str, Any] = {"mu_strategy": "monotone", "mu_init": 1e-3, **_PUSH}
 _ADDED: dict[str, Any] = {"mu_strategy": "monotone", "mu_init": 1e-4}
@@ -81,7 +84,10 @@ def _one(timed: TimedPath, ends: tuple[float, float], intervals: int, solver: st
     room = 0.4 * (np.minimum(tables.upper, 1e9) - np.maximum(tables.lower, -1e9))
     start = _begin(timed, tables, ends, intervals)
     law = RateProgramme(path, tables, ends, start, (margins[0], margins[1]), least)
-    law, iterations, warm = law.with_rows(law.near_bounds(law.start, NEAR)), 0, None
+    fastest = np.append(start[0], float(timed.t[-1]))
+    if law.possible.sum() > FEW:
+        law = law.with_rows(law.near_bounds(law.start, NEAR) | law.near_bounds(fastest, NEAR))
+    iterations, warm = 0, None
     best: tuple[bool, float, TimedPath, float, str] | None = None
     for _ in range(TIGHTER):
         law, solution, steps = _solved(law, warm, solver)
