@@ -23,7 +23,7 @@ from neuler.plan import judge
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.planned import Planned
 from neuler.plan.profiles import Profiles, placed
-from neuler.plan.report import bounds_of, costs, friction_left, obstacles_of, violations_of
+from neuler.plan.report import bounds_of, costs, friction_left, obstacles_of, total_violations, violations_of
 from neuler.plan.spline_motion import SplineMotion
 from neuler.plan.transcribe import Transcribed, Transcription
 from neuler.robot import Robot
