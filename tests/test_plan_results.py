@@ -15,7 +15,7 @@ from neuler.control.coordinates import Coordinates
 from neuler.control.pieces import Pieces
 from neuler.motions import Bound, Samples
 from neuler.plan.planned import Planned, Violation
-from neuler.view.plans import stroboscope
+from neuler.view.motion_figures import stroboscope
 
 
 class Splined:

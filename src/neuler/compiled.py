@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuler.bound import Bound
-from neuler.compiler import direct
-from neuler.compiler.direct import Direct
+from neuler.compiler import one_state
+from neuler.compiler.one_state import DirectCall
 from neuler.errors import InputError
 from neuler.naming import hint
 from neuler.tables import is_table, take_columns
@@ -145,8 +145,8 @@ def _results_again(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) 
     return _results(name, fields)(*values)
 
 
-@direct.vectorcalled
-class Compiled(Direct):
+@one_state.vectorcalled
+class Compiled(DirectCall):
     """A recipe and its machine code. It knows nothing of what it computes: who derives says so.
 
     Call it on arrays whose last axes are ``inputs``' shapes; all leading axes broadcast.
@@ -233,7 +233,7 @@ class Compiled(Direct):
             _results=None if len(names) == 1 else _results(self._called, names),
         )
         self._limit()
-        direct.ready(self, None, "call", self._compiled.code)
+        one_state.ready(self, None, "call", self._compiled.code)
         if self._takes_one_state:
             self.__dict__["_one_waits"] = len(self.inputs[0].shape)
             if self._compiled.one_state is not None:
@@ -243,16 +243,16 @@ class Compiled(Direct):
     def _take_one_state(self) -> None:
         """Let emitted code take calls with one state. The words that it reads live as long as the object."""
         code, shapes = self._one_state, [operand.shape for operand in self.inputs]
-        words = direct.frame(code.one, code.pool, shapes, self.outputs[0].shape)
+        words = one_state.frame(code.one, code.pool, shapes, self.outputs[0].shape)
         kept: Any = self.__dict__.setdefault("_frame", (*words, code))  # the first of two threads decides
-        direct.ready(self, kept[0], "call", *kept[1:], self._compiled.code)
+        one_state.ready(self, kept[0], "call", *kept[1:], self._compiled.code)
         self.__dict__["_one_waits"] = -1
 
     @property
     def _takes_one_state(self) -> bool:
         """Whether there are calls that emitted code takes."""
         single = len(self.outputs) == 1 and bool(self.outputs[0].shape)
-        return single and self.dtype == np.float64 and 0 < len(self.inputs) <= direct.MOST
+        return single and self.dtype == np.float64 and 0 < len(self.inputs) <= one_state.MOST
 
     def _is_one_state(self, arrays: Sequence[Any]) -> bool:
         """Whether emitted code takes a call with these."""

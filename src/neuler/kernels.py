@@ -10,7 +10,7 @@ import numpy as np
 
 from neuler.bound import Bound
 from neuler.compiled import Compiled, apart, precision, threads
-from neuler.compiler import direct
+from neuler.compiler import one_state
 from neuler.diagnose.watch import LoopWatch, Watch
 from neuler.errors import InputError
 from neuler.passes.parameters import stacked
@@ -51,7 +51,7 @@ def plain_options(quantity: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-@direct.vectorcalled
+@one_state.vectorcalled
 class Kernel(Compiled):
     """A compiled quantity of one robot.
 

@@ -15,8 +15,8 @@ from neuler.plain import number
 from neuler.robot import Robot
 from neuler.robot.columns import slots
 from neuler.view.html import Markup, join, pictures, tag
+from neuler.view.motion_figures import Panel, curves_figure, overview_figure, stroboscope
 from neuler.view.notebook import motion_html
-from neuler.view.plans import Panel, curves_figure, overview_figure, stroboscope
 from neuler.view.player import FPS, Inline, play, player
 from neuler.view.space import svg
 

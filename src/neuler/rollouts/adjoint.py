@@ -21,10 +21,10 @@ from neuler.functions.tracing import listing_of
 from neuler.robot import Robot
 from neuler.robot.value import kept
 from neuler.rollouts.loop import Steps, TimeLoop
+from neuler.rollouts.loop_recipes import Found, Phases
 from neuler.rollouts.model import Model, Values
-from neuler.rollouts.phases import Found, Phases
+from neuler.rollouts.one_step import along_velocities, pulled, refuse_rough, stepped
 from neuler.rollouts.rollout import Integers, checked, run_checked
-from neuler.rollouts.single import along_velocities, pulled, refuse_rough, stepped
 from neuler.trace.differentiate import pull_back
 from neuler.trace.graph import Node, Scalar
 from neuler.trace.listing import Listing, run

@@ -21,10 +21,10 @@ from neuler.algebra.linear import Eliminated, times
 from neuler.compiler.program import Phase
 from neuler.rollouts.events import alarm
 from neuler.rollouts.friction import lost, spared
+from neuler.rollouts.loop_recipes import Found, Phases, time_of, unique
+from neuler.rollouts.methods import Scheme
 from neuler.rollouts.model import Model, Values
-from neuler.rollouts.phases import Found, Phases, time_of, unique
 from neuler.rollouts.pivots import grips_of, without
-from neuler.rollouts.schemes import Scheme
 from neuler.rollouts.slides import rows_of, signs_of, tell_directions
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar

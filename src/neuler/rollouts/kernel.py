@@ -10,9 +10,9 @@ from neuler.robot.value import kept
 from neuler.rollouts.events import diagnosis
 from neuler.rollouts.implicit import implicit
 from neuler.rollouts.loop import TimeLoop
+from neuler.rollouts.loop_recipes import Found, Phases
+from neuler.rollouts.methods import Scheme, euler, rk4
 from neuler.rollouts.model import Model, Values
-from neuler.rollouts.phases import Found, Phases
-from neuler.rollouts.schemes import Scheme, euler, rk4
 from neuler.trace.recipe import Recipe
 
 METHODS: dict[str, Callable[[Model], Scheme]] = {"euler": euler, "rk4": rk4, "implicit": implicit}

@@ -18,10 +18,10 @@ from neuler.robot import Robot
 from neuler.robot.value import kept
 from neuler.rollouts.events import alarm, diagnosis
 from neuler.rollouts.loop import Steps, TimeLoop
+from neuler.rollouts.loop_recipes import Found, Phases, time_of, unique
 from neuler.rollouts.model import Model, Values
-from neuler.rollouts.phases import Found, Phases, time_of, unique
+from neuler.rollouts.one_step import own_rates, rates_along, refuse_rough, stepped
 from neuler.rollouts.rollout import Integers, checked
-from neuler.rollouts.single import own_rates, rates_along, refuse_rough, stepped
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar
 

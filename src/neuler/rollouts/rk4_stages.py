@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from neuler.rollouts.loop_recipes import Found
 from neuler.rollouts.model import Model, Values
-from neuler.rollouts.phases import Found
 from neuler.trace.graph import Scalar
 
 

@@ -17,10 +17,10 @@ from neuler.compiler.program import Phase
 from neuler.rollouts.angles import Angle, angles_of, both, further, reach, tell
 from neuler.rollouts.events import alarm
 from neuler.rollouts.friction import spared
+from neuler.rollouts.loop_recipes import Found, Phases, time_of, unique
 from neuler.rollouts.model import Model, Values
-from neuler.rollouts.phases import Found, Phases, time_of, unique
+from neuler.rollouts.rk4_stages import STAGES, ahead, times
 from neuler.rollouts.slides import Signs, signs_of, tell_directions
-from neuler.rollouts.stages import STAGES, ahead, times
 from neuler.trace.graph import Graph, Node, Scalar
 from neuler.trace.recipe import Recipe
 from neuler.trace.scalars import less, where
