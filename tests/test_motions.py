@@ -62,7 +62,7 @@ def test_forces_have_the_names_and_units_of_their_numbers():
 def test_positions_of_quaternions_are_told_as_turns():
     robot = neuler.robots.gough_stewart()
     motion = sample_motion(robot)
-    found = paths(robot, robot.moving_joints[0], motion.q[:, :7])
+    found = paths(robot.coordinates.owners("q")[0], motion.q)
     assert [name for name, _, _ in found] == ["platform x", "platform y", "platform z", "platform turned by"]
     assert [unit for _, _, unit in found] == ["m", "m", "m", "rad"]
     assert found[3][1][-1] == pytest.approx(np.linalg.norm(robot.difference(motion.q[0], motion.q[-1])[3:]))
