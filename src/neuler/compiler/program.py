@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from neuler.compiler.schedule import Homes, Plan, plan
+from neuler.compiler.schedule import Homes, Schedule, schedule
 from neuler.trace.graph import count
 from neuler.trace.recipe import Operand, Operations, Recipe, traced
 
@@ -133,16 +133,16 @@ class Program:
             sides.append([slot for start, size in places for slot in range(start, start + size)])
         return Homes(sides[0], sides[1], self.first)
 
-    def plans(self, *, fma: bool) -> tuple[list[Plan], Operations]:
+    def schedules(self, *, fma: bool) -> tuple[list[Schedule], Operations]:
         """Of ``recipes``; and the operations of one step, a sample included."""
-        plans, counts = [], {}
+        schedules, counts = [], {}
         for recipe in self.recipes:
             nodes, outputs = traced(recipe)
-            plans.append(plan(nodes, outputs, fma=fma, homes=self.homes(recipe)))
+            schedules.append(schedule(nodes, outputs, fma=fma, homes=self.homes(recipe)))
             counts[id(recipe)] = count(outputs)
         total = dict.fromkeys(("mul", "add", "div", "trig"), 0)
         always = (phase.recipe for phase in self.work.phases if not phase.unless)
         for recipe in (*self.work.control, *always):
             for kind, number in counts[id(recipe)].items():
                 total[kind] += number
-        return plans, Operations(**total)
+        return schedules, Operations(**total)
