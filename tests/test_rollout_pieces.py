@@ -139,13 +139,13 @@ def test_derivatives(robot, monkeypatch):
 def test_calls_are_short_whatever_is_kept(monkeypatch):
     """An interruption is heard between two calls of machine code: none has much work, or takes long."""
     seen = []
-    run = loop.TimeLoop.run
+    run = loop.LoopKernel.run
 
     def counted(self, batch, arrays, *others):
         seen.append(int(arrays[0][COUNTS.index("total")]))
         run(self, batch, arrays, *others)
 
-    monkeypatch.setattr(loop.TimeLoop, "run", counted)
+    monkeypatch.setattr(loop.LoopKernel, "run", counted)
     monkeypatch.setattr(loop, "WORK_PER_CALL", 100_000_000)
     q, qd = np.random.default_rng(0).uniform(-1, 1, (2, 2, 6))
     steps = 20_000

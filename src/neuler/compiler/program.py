@@ -39,10 +39,10 @@ TIME = "t"
 
 
 @dataclass(frozen=True)
-class Phase:
-    """A part of a step: a recipe; left out where a variable is below one in every row at hand.
+class StepPart:
+    """A part of a step: a recipe, skipped where the variable ``unless`` is below one in every row at hand.
 
-    Done again while it is not, up to so many ``times``; with ``back`` all phases from so many before it are.
+    It is repeated while that variable is not, up to ``times`` times; with ``back``, so many parts before it are, too.
     """
 
     recipe: Recipe
@@ -55,7 +55,7 @@ class Phase:
 class Work:
     """What a time loop does to every row."""
 
-    phases: tuple[Phase, ...]
+    parts: tuple[StepPart, ...]
     """The step, one after the other; a recipe that stands here several times is compiled once."""
     diagnose: Recipe
     """Done where the alarm is not below one: a status and a joint."""
@@ -112,7 +112,7 @@ class Program:
     @property
     def recipes(self) -> tuple[Recipe, ...]:
         """Each once."""
-        every = (*self.work.once, *self.work.control, *(phase.recipe for phase in self.work.phases), self.work.diagnose)
+        every = (*self.work.once, *self.work.control, *(part.recipe for part in self.work.parts), self.work.diagnose)
         return tuple({id(recipe): recipe for recipe in every}.values())
 
     def _operands(self) -> Iterator[Operand]:
@@ -141,7 +141,7 @@ class Program:
             schedules.append(schedule(nodes, outputs, fma=fma, homes=self.homes(recipe)))
             counts[id(recipe)] = count(outputs)
         total = dict.fromkeys(("mul", "add", "div", "trig"), 0)
-        always = (phase.recipe for phase in self.work.phases if not phase.unless)
+        always = (part.recipe for part in self.work.parts if not part.unless)
         for recipe in (*self.work.control, *always):
             for kind, number in counts[id(recipe)].items():
                 total[kind] += number

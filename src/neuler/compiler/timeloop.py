@@ -25,8 +25,8 @@ class TimeLoop:
 
     def __init__(self, program: Program, schedules: Sequence[Schedule], target: Target) -> None:
         self.program, self.schedules = program, schedules
-        self.groups = 2 if len(program.work.phases) == 1 else 1
-        """Vectors of rows that take turns: where a step is one phase, the next one waits for all of it."""
+        self.groups = 2 if len(program.work.parts) == 1 else 1
+        """Vectors of rows that take turns: where a step is one part, the next one waits for all of it."""
         self.emitter = Emitter(schedules[0], target, "float64")
         self.lanes, self.vector = self.emitter.lanes, self.emitter.vector
         self.mask = f"<{self.lanes} x i1>"
@@ -48,7 +48,7 @@ class TimeLoop:
         for number, schedule in enumerate(self.schedules):
             functions, calls = emitter.stages(schedule, f"p{number}")
             sets = [self._store(f"%c{slot}", slot, emitter.constant(value)) for slot, value in schedule.constants]
-            lines = [f"define internal void @phase{number}(ptr %m) #0 {{", *calls]
+            lines = [f"define internal void @part{number}(ptr %m) #0 {{", *calls]
             body += [*functions, "\n".join([*lines, *(line for pair in sets for line in pair), "  ret void", "}"])]
         numbers = {id(recipe): number for number, recipe in enumerate(program.recipes)}
         body += [self._event(numbers[id(program.work.diagnose)]), self._settle(), self._hidden()]
@@ -107,7 +107,7 @@ out:
         found = {operand.name: operand for operand in self.program.work.diagnose.outputs}
         lines = [
             "define internal void @event(ptr %m, i64 %done) #2 {",
-            f"  call void @phase{diagnose}(ptr %m)",
+            f"  call void @part{diagnose}(ptr %m)",
             *self._load("%alarm", self.at(ALARM.name)),
             *self._load("%status", self.at(EVENT.name, 0)),
             *self._load("%when", self.at(EVENT.name, 1)),

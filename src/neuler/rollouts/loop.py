@@ -84,7 +84,7 @@ def stored_loops(robot: Robot) -> OrderedDict[Any, Any]:
     return OrderedDict()
 
 
-class TimeLoop:
+class LoopKernel:
     """What rollouts and their derivatives share; who derives says what the program is, and all that decides it."""
 
     model: Model
