@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import neuler
-from neuler.compiled import share
+from neuler.batches import in_threads
 from neuler.compiler.program import COUNTS
 from neuler.rollouts import loop
 
@@ -185,6 +185,6 @@ def test_an_interruption_ends_all_parts_of_a_call():
         ended.append(k)
 
     with pytest.raises(KeyboardInterrupt):
-        share(part, 50, 2)
+        in_threads(part, 50, 2)
     assert len(begun) <= 3
     assert len(ended) == len(begun) - 1
