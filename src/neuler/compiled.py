@@ -34,7 +34,7 @@ class TracedArgument(Exception):
 
 
 def shares_no_memory(arrays: Sequence[Any], out: Any) -> bool:
-    """Whether an array to write into surely shares no memory with the others: it owns its own, and none is a view of it."""
+    """Whether an array to write into surely shares no memory with the others: it owns its own, which none views."""
     if type(out) is not np.ndarray or out.base is not None:
         return False
     for x in arrays:

@@ -9,9 +9,9 @@ import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from neuler.compiler.schedule import Homes, Schedule, schedule
-from neuler.trace.graph import count
-from neuler.trace.recipe import Operand, Operations, Recipe, traced
+from neuler.compiler.lower import lower
+from neuler.compiler.schedule import Homes, Schedule
+from neuler.trace.recipe import Operand, Operations, Recipe
 
 COUNTS = ("every", "period", "start", "before", "due", "wait", "total")
 """Steps from one kept state to the next; from one sample to the next; the number of the first step, which times it;
@@ -134,15 +134,8 @@ class Program:
         return Homes(sides[0], sides[1], self.first)
 
     def schedules(self, *, fma: bool) -> tuple[list[Schedule], Operations]:
-        """Of ``recipes``; and the operations of one step, a sample included."""
-        schedules, counts = [], {}
-        for recipe in self.recipes:
-            nodes, outputs = traced(recipe)
-            schedules.append(schedule(nodes, outputs, fma=fma, homes=self.homes(recipe)))
-            counts[id(recipe)] = count(outputs)
-        total = dict.fromkeys(("mul", "add", "div", "trig"), 0)
+        """The schedules of ``recipes``, over the variables; and the operations of one step, a sample included."""
+        lowered = {id(recipe): lower(recipe, fma=fma, homes=self.homes(recipe)) for recipe in self.recipes}
         always = (part.recipe for part in self.work.parts if not part.unless)
-        for recipe in (*self.work.control, *always):
-            for kind, number in counts[id(recipe)].items():
-                total[kind] += number
-        return schedules, Operations(**total)
+        total = sum((lowered[id(recipe)].operations for recipe in (*self.work.control, *always)), Operations())
+        return list(lowered.values()), total
