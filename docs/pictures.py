@@ -13,9 +13,9 @@ import neuler
 from neuler import plan, timing
 from neuler.motions.pictures import panels
 from neuler.view import draw
-from neuler.view.motions import sample_motion
-from neuler.view.placed import surroundings
-from neuler.view.plans import stroboscope
+from neuler.view.motion_figures import stroboscope
+from neuler.view.poses import surroundings
+from neuler.view.sample_motion import sample_motion
 from neuler.view.space import drawn, plotting, png
 
 MACHINES = (

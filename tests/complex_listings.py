@@ -56,7 +56,7 @@ def run(function, inputs):
     values = [np.broadcast_to(x[:, k], (points,)) for x in flat for k in range(x.shape[1])]
     assert len(values) == takes
     start = listings._HEAD.size
-    names = list(listings._MEANING)
+    names = list(listings.SCALARS)
     ops = [names[k] for k in listing.body[start : start + count]]
     outs = sum(operand.size for operand in listing.outputs)
     places = np.frombuffer(listing.body, "<i4", 2 * count + outs, start + count).tolist()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from durations import Recorder
-from neuler import measure
+from neuler import speed
 from neuler.compiler import build, cache, sources
 
 TESTS = Path(__file__).parent
@@ -84,5 +84,5 @@ def brief(monkeypatch):
         call()
         return 1e-6
 
-    monkeypatch.setattr(measure, "best_seconds", once)
-    monkeypatch.setattr(measure, "_compile_seconds", lambda kernel: kernel.compile_seconds)
+    monkeypatch.setattr(speed, "best_seconds", once)
+    monkeypatch.setattr(speed, "_compile_seconds", lambda kernel: kernel.compile_seconds)

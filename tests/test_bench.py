@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import neuler
-from neuler import bench, measure
+from neuler import bench, speed
 from neuler.cli import main
 from neuler.peers import mjcf, peer
 from neuler.robot import Joint, Link, Robot
@@ -198,7 +198,7 @@ def test_wrong_requests_are_refused(capsys, monkeypatch):
 def test_the_clock_is_called_enough(monkeypatch):
     monkeypatch.undo()
     calls = []
-    assert measure.best_seconds(lambda: calls.append(1), repeats=3, shortest=1e-5) > 0
+    assert speed.best_seconds(lambda: calls.append(1), repeats=3, shortest=1e-5) > 0
     assert len(calls) > 3
 
 

@@ -11,8 +11,8 @@ from neuler import Joint, Link, Loop, Robot
 from neuler.view import draw
 from neuler.view.curves import run_figure, span
 from neuler.view.marks import symbols
-from neuler.view.motions import sample_motion
-from neuler.view.placed import Placed, surroundings
+from neuler.view.poses import Placed, surroundings
+from neuler.view.sample_motion import sample_motion
 from neuler.view.space import CUT, on_paper, plotting
 from shown_robots import LOOPS, PARALLEL, all_kinds, at, bar, geared
 

@@ -221,7 +221,7 @@ def test_what_is_held_at_rest_is_the_friction_just_beside_it(law, ratio):
     tau, creep = 5.0, 1e-12
     found = drives.held(drive, tau)
     for side, level in zip((1.0, -1.0), found, strict=True):
-        lost = tau - drives.delivered(drive, tau, side * creep) + drives.friction(drive, side * creep)
+        lost = tau - drives.load_from_tau(drive, tau, side * creep) + drives.friction(drive, side * creep)
         close(level, side * lost, 1e-9)
 
 

@@ -6,12 +6,12 @@ import pytest
 import neuler
 from cli_runs import evaluate, refused, run
 from motor_robots import motor_robot
-from neuler import Motor, measure
+from neuler import Motor, speed
 from neuler.formats import save
 from neuler.quantities.catalogue import QUANTITIES, offered
 from neuler.robot.columns import column_names
-from neuler.view.motions import sample_motion
-from neuler.view.moving import forces_along, paths
+from neuler.view.report_motion import forces_along, paths
+from neuler.view.sample_motion import sample_motion
 
 
 @pytest.fixture
@@ -84,8 +84,8 @@ def test_units_are_those_of_the_output_side():
 
 def test_bench_of_what_springs_alone_have(capsys, elbow):
     robot, _ = elbow
-    assert not measure.measure(robot, "elastic_inverse_dynamics", 8, 1, 1e-4).measurement.failure
-    free = measure.measure(robot.with_free_base(), "elastic_inverse_dynamics", 8, 1, 1e-4)
+    assert not speed.measure(robot, "elastic_inverse_dynamics", 8, 1, 1e-4).measurement.failure
+    free = speed.measure(robot.with_free_base(), "elastic_inverse_dynamics", 8, 1, 1e-4)
     assert all(np.isfinite(x).all() for x in free.found)
     told = refused(capsys, "bench", "two_link", "--verbs", "elastic_inverse_dynamics")
     assert "has no motors behind springs" in told

@@ -9,7 +9,7 @@ import pytest
 from every_robot import MADE, made, path, states
 from motor_robots import springs
 from neuler.quantities.catalogue import QUANTITIES
-from neuler.view.neglect import at_rest
+from neuler.view.simpler_models import at_rest
 from random_robots import along, close
 
 ROBOTS = sorted(MADE)

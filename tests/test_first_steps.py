@@ -16,8 +16,8 @@ from neuler import FormatError, InputError, plan
 from neuler.elsewhere import _FUNCTIONS, _VERBS, method, quantity
 from neuler.formats import DHRow, KhalilRow
 from neuler.quantities.catalogue import QUANTITIES
-from neuler.view.placed import Placed
 from neuler.view.player import player
+from neuler.view.poses import Placed
 
 ROBOT = neuler.robots.puma560()
 Q = np.random.default_rng(2).normal(size=(5, 6))

@@ -14,7 +14,7 @@ from neuler.diagnose.doctor import examine
 from neuler.formats import save
 from neuler.robot.friction import friction_law
 from neuler.trace.graph import Graph
-from neuler.view.data import as_dict
+from neuler.view.as_json import as_dict
 from neuler.view.text import summary
 from random_robots import close
 

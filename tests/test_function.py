@@ -246,7 +246,21 @@ def test_numpy_on_arrays_of_traced_values():
 def test_every_operation_has_its_place_in_listings():
     names = [name for name in vars(g) if name.isupper() and isinstance(getattr(g, name), str) and name != "INPUT"]
     assert len(names) == 22
-    assert {getattr(g, name) for name in names} == set(listing._MEANING)
+    assert {getattr(g, name) for name in names} == set(listing.SCALARS)
+
+
+def test_a_listing_runs_on_scalars_of_another_kind():
+    """Arrays, by a table of NumPy's functions; an operation that a table lacks is named."""
+    x, y = Graph().inputs("x", 2)
+    body = listing.written([x, y], [2.0 * g.sin(x) - y, x / y, 3.0])
+    table = {g.SUB: np.subtract, g.MUL: np.multiply, g.DIV: np.divide, g.SIN: lambda a, _: np.sin(a)}
+    a, b = RNG.normal(size=(2, 5))
+    found = listing.run(body, [a, b], table)
+    np.testing.assert_allclose(found[0], 2.0 * np.sin(a) - b, rtol=1e-15)
+    np.testing.assert_array_equal(found[1], a / b)
+    assert found[2] == 3.0
+    with pytest.raises(neuler.NeulerError, match=r"operation 'sin', the table has only sub, mul, div"):
+        listing.run(body, [a, b], {op: function for op, function in table.items() if op != g.SIN})
 
 
 def test_a_listing_is_the_same_graph():

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuler.compiler.build import compile_recipe
-from neuler.compiler.schedule import plan
+from neuler.compiler.schedule import schedule
 from neuler.compiler.target import available_levels, level
 from neuler.trace.differentiate import jacobian
 from neuler.trace.graph import Graph, cos, count, inverse_above, one_if_above, sign, sin, sqrt
@@ -108,7 +108,7 @@ def test_compiled_graphs_equal_plain_floats(seed, inputs, size):
 
 @pytest.mark.parametrize("chunk", [1, 3, 17, 1000])
 def test_chunks_do_not_change_the_result(chunk, monkeypatch):
-    monkeypatch.setitem(plan.__kwdefaults__, "chunk", chunk)
+    monkeypatch.setitem(schedule.__kwdefaults__, "chunk", chunk)
     recipe = _random_expressions(7, 4, 120)
     kernel = compile_recipe(recipe, "chunked", "", "float64", ("chunks", chunk)).ufunc
     x = np.random.default_rng(0).normal(size=(9, 4))
@@ -121,7 +121,7 @@ def test_slots_are_used_again():
         (Operand("x", (1,)),), (Operand("y", (1,)),), lambda v: [[_long_chain(v["x"][0], 4000)]]
     )  # fmt: skip
     nodes, outputs = traced(recipe)
-    assert plan(nodes, outputs, fma=True, chunk=50).slots < 20
+    assert schedule(nodes, outputs, fma=True, chunk=50).slots < 20
 
 
 def _long_chain(x, length):

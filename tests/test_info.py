@@ -10,7 +10,7 @@ import neuler
 from cli_runs import refused, run
 from neuler.formats import par
 from neuler.view import text
-from neuler.view.data import as_dict
+from neuler.view.as_json import as_dict
 from shown_robots import LOOPS, PARALLEL, all_kinds, elastic, geared
 
 

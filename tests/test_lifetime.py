@@ -17,7 +17,7 @@ from neuler import plan
 from neuler.compiler import build, gufunc, jit
 from neuler.errors import CompileError
 from neuler.rollouts import loop
-from neuler.rollouts.kernel import Kernel as RolloutKernel
+from neuler.rollouts.kernel import RolloutKernel
 from neuler.rollouts.model import Model
 
 LINUX = pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="no /proc here")

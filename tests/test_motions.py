@@ -8,8 +8,8 @@ import pytest
 
 import neuler
 from neuler import Limits
-from neuler.view.motions import margins, sample_motion, travel
-from neuler.view.moving import forces_along, paths, sensitivity
+from neuler.view.report_motion import forces_along, paths, sensitivity
+from neuler.view.sample_motion import margins, sample_motion, travel
 from shown_robots import LOOPS, PARALLEL, afloat, all_kinds, at, geared, under_actuated
 
 Joint = neuler.Joint

@@ -15,11 +15,11 @@ from neuler.formats import save
 from neuler.solve.equilibrium import equilibrium, settling
 from neuler.solve.modes import modes
 from neuler.view import draw, text
-from neuler.view.data import as_dict
-from neuler.view.motions import sample_motion
+from neuler.view.as_json import as_dict
 from neuler.view.motors import stiffened
-from neuler.view.neglect import at_rest, neglected, random_motion
-from neuler.view.placed import Placed
+from neuler.view.poses import Placed
+from neuler.view.sample_motion import sample_motion
+from neuler.view.simpler_models import at_rest, neglected, random_motion
 from neuler.view.space import ROTOR, SPRING
 from random_robots import close
 from shown_robots import HOSTILE, bar

@@ -14,7 +14,7 @@ from neuler import FormatError, InputError
 from neuler.control.pieces import Pieces
 from neuler.motions import Bound, Samples
 from neuler.plan.planned import Planned, Violation
-from neuler.view.plans import stroboscope
+from neuler.view.motion_figures import stroboscope
 
 
 class Splined:

@@ -16,9 +16,9 @@ import neuler
 from neuler import InputError, Joint, Link, Robot, RobotError
 from neuler.view import play
 from neuler.view.marks import SYMBOLS
-from neuler.view.motions import sample_motion
-from neuler.view.placed import Placed
 from neuler.view.player import player
+from neuler.view.poses import Placed
+from neuler.view.sample_motion import sample_motion
 from neuler.view.scene import Scene
 from shown_robots import HOSTILE, LOOPS, PARALLEL, afloat, all_kinds, bar, geared
 from shown_robots import at as moved_by

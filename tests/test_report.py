@@ -16,13 +16,13 @@ import pytest
 
 import neuler
 from neuler.cli import main
-from neuler.measure import MANY, SLOW, VERBS, default_verbs
 from neuler.robot import Joint, Limits, Link, Robot, Transform
+from neuler.speed import MANY, SLOW, VERBS, default_verbs
 from neuler.view import draw
-from neuler.view.charts import force_figure, matrix_figure, short_names
+from neuler.view.diagrams import force_figure, matrix_figure, short_names
 from neuler.view.draw import pose_pictures
-from neuler.view.motions import sample_motion
 from neuler.view.report import report
+from neuler.view.sample_motion import sample_motion
 from shown_robots import HOSTILE
 
 pytestmark = pytest.mark.usefixtures("brief")
@@ -363,7 +363,7 @@ def test_of_many_joints_the_slow_quantities_are_measured_when_asked_for(monkeypa
     chain = neuler.robots.general_chain(MANY + 1)
     assert set(VERBS) - set(default_verbs(chain)) == set(SLOW)
     assert default_verbs(neuler.robots.general_chain(MANY)) == VERBS
-    monkeypatch.setattr("neuler.measure.MANY", 1)  # two are many: no long chain needs to be compiled
+    monkeypatch.setattr("neuler.speed.MANY", 1)  # two are many: no long chain needs to be compiled
     page = report(neuler.robots.two_link(), batch=8)
     assert "Measured when asked for (--verbs): forward_dynamics_sensitivities, reaction_sensitivities" in page
     asked = report(neuler.robots.two_link(), verbs=["inverse_dynamics"], batch=8)

@@ -10,7 +10,7 @@ import pytest
 
 import neuler
 from cli_runs import refused, run
-from neuler import Loop, measure
+from neuler import Loop, speed
 from neuler.cli import main
 from neuler.view.report import report
 from shown_robots import HOSTILE, afloat, all_kinds, elastic, geared, under_actuated
@@ -129,9 +129,9 @@ def test_bench_of_loops_measures_closed_states(capsys, brief):
     assert code == 0
     told = json.loads(out)
     robot = neuler.robots.delta()
-    assert [one["quantity"] for one in told["measurements"]] == list(measure.default_verbs(robot))
+    assert [one["quantity"] for one in told["measurements"]] == list(speed.default_verbs(robot))
     assert all(not one["failure"] for one in told["measurements"])
-    states = measure.random_states(robot, ("q", "qd", "tau"), 200)
+    states = speed.random_states(robot, ("q", "qd", "tau"), 200)
     assert [x.shape for x in states.values()] == [(200, 12), (200, 3), (200, 3)]
     assert np.abs(robot.closure(states["q"])[0]).max() < 1e-11
     assert "only trees" in refused(capsys, "bench", "delta", "--peer", "mujoco")

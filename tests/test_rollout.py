@@ -8,7 +8,7 @@ import pytest
 import neuler
 from kind_robots import kind_robot
 from neuler import Joint, Link, Robot
-from neuler.compiler.program import ALARM, Phase, Program, Work, counts
+from neuler.compiler.program import ALARM, Program, StepPart, Work, counts
 from neuler.trace.recipe import Operand, Recipe
 from random_robots import close, few, random_robot, real_files
 
@@ -309,7 +309,7 @@ def test_variables_may_be_read_and_written_in_any_order():
     x, y = Operand("x", (1,)), Operand("y", (1,))
     swap = Recipe((x, y), (x, y, ALARM), lambda v: [v["y"], [v["x"][0] + v["y"][0]], [0.0]])
     never = Recipe((x,), (Operand("status", (1,)), Operand("joint", (1,))), lambda v: [[1.0], [0.0]])
-    program = Program((x, y), (), (), (x, y), (), lambda: Work((Phase(swap),), never))
+    program = Program((x, y), (), (), (x, y), (), lambda: Work((StepPart(swap),), never))
     built = compile_program(program, "fibonacci", "", "test of time loops")
     rows, kept = 13, 20
     start = np.arange(rows, dtype=float)[:, None]

@@ -133,7 +133,7 @@ def test_controllers_that_fail_are_marked():
 def test_interruption_keeps_what_was_computed(monkeypatch):
     monkeypatch.setattr(loop, "WORK_PER_CALL", 1)
     calls = []
-    run = loop.TimeLoop.run
+    run = loop.LoopKernel.run
 
     def interrupted(self, *arguments):
         run(self, *arguments)
@@ -141,7 +141,7 @@ def test_interruption_keeps_what_was_computed(monkeypatch):
         if len(calls) == 14:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(loop.TimeLoop, "run", interrupted)
+    monkeypatch.setattr(loop.LoopKernel, "run", interrupted)
     q, qd = starts(3)
     with pytest.raises(Interrupted) as caught:
         ARM.rollout(q, qd, np.zeros((1, 6)), 1e-3, steps=50, every=5)

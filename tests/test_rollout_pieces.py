@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import neuler
-from neuler.compiled import share
+from neuler.batches import in_threads
 from neuler.compiler.program import COUNTS
 from neuler.rollouts import loop
 
@@ -139,13 +139,13 @@ def test_derivatives(robot, monkeypatch):
 def test_calls_are_short_whatever_is_kept(monkeypatch):
     """An interruption is heard between two calls of machine code: none has much work, or takes long."""
     seen = []
-    run = loop.TimeLoop.run
+    run = loop.LoopKernel.run
 
     def counted(self, batch, arrays, *others):
         seen.append(int(arrays[0][COUNTS.index("total")]))
         run(self, batch, arrays, *others)
 
-    monkeypatch.setattr(loop.TimeLoop, "run", counted)
+    monkeypatch.setattr(loop.LoopKernel, "run", counted)
     monkeypatch.setattr(loop, "WORK_PER_CALL", 100_000_000)
     q, qd = np.random.default_rng(0).uniform(-1, 1, (2, 2, 6))
     steps = 20_000
@@ -185,6 +185,6 @@ def test_an_interruption_ends_all_parts_of_a_call():
         ended.append(k)
 
     with pytest.raises(KeyboardInterrupt):
-        share(part, 50, 2)
+        in_threads(part, 50, 2)
     assert len(begun) <= 3
     assert len(ended) == len(begun) - 1

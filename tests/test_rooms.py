@@ -11,8 +11,8 @@ SOURCE = Path(neuler.__file__).parent
 ORDER = (
     "version", "errors", "naming", "elsewhere", "extras", "tables", "inputs", "plain", "progress", "tolerances",
     "trace", "algebra", "robot", "formats", "robots", "passes", "recursions", "structure", "quantities", "compiler",
-    "diagnose", "bound", "compiled", "functions", "math", "kernels", "solve", "rollouts", "workers", "optimize",
-    "files", "verbs", "layouts", "peers", "measure", "bench", "view", "control", "moments", "motions",
+    "diagnose", "batches", "bound", "compiled", "functions", "math", "kernels", "solve", "rollouts", "workers",
+    "optimize", "files", "verbs", "layouts", "peers", "speed", "bench", "view", "control", "moments", "motions",
     "simulation", "timing", "plan", "tasks", "cli",
 )  # fmt: skip
 """From the ground up: none imports from a room above it."""
@@ -125,7 +125,7 @@ LOOPS = {
     "verbs": "assemble refuses robots without",
     "layouts": "no other library's coordinates have them",
     "peers": "no other library computes them",
-    "measure": "states to measure with are closed ones",
+    "speed": "states to measure with are closed ones",
     "view": "drawn and told",
     "moments": "dependent positions of loops are inputs of a moment",
     "motions": "samples of loops are interpolated along closed positions",

@@ -13,9 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler import measure
+from neuler import speed
 from neuler.errors import InputError
-from neuler.measure import (
+from neuler.peers import Peer, Task, peer
+from neuler.peers.pinocchio import Derivatives
+from neuler.plain import columns, shown
+from neuler.robot import Robot
+from neuler.speed import (
     REPEATS,
     SHORTEST,
     VERBS,
@@ -26,10 +30,6 @@ from neuler.measure import (
     machine,
     random_states,
 )  # fmt: skip
-from neuler.peers import Peer, Task, peer
-from neuler.peers.pinocchio import Derivatives
-from neuler.plain import columns, shown
-from neuler.robot import Robot
 
 __all__ = [
     "VERBS", "Bench", "Measurement", "PeerTimes", "beside", "best_seconds", "default_verbs", "machine",
@@ -71,7 +71,7 @@ def run(
     shortest: float = SHORTEST,
 ) -> Bench:
     """Measure quantities of a robot, beside the peer ``against``; ``urdf`` is the file that the robot came from."""
-    chosen = measure.check(robot, default_verbs(robot) if verbs is None else verbs, batch)
+    chosen = speed.check(robot, default_verbs(robot) if verbs is None else verbs, batch)
     other = None
     friction_left_out = False
     if against is not None:
@@ -102,7 +102,7 @@ def _without_springs(robot: Robot) -> Robot:
 def _measured(
     robot: Robot, quantity: str, batch: int, other: Peer | None, repeats: int, shortest: float
 ) -> Measurement:
-    ours = measure.measure(robot, quantity, batch, repeats, shortest)
+    ours = speed.measure(robot, quantity, batch, repeats, shortest)
     task = other.task(quantity, ours.states) if other and not ours.measurement.failure else None
     if task is None:
         return ours.measurement
@@ -111,8 +111,8 @@ def _measured(
 
 def beside(task: Task, found: tuple[Array, ...], repeats: int = REPEATS, shortest: float = SHORTEST) -> PeerTimes:
     """The peer's times for what neuler found; off those of derivatives what its call from Python costs is taken."""
-    one, many = (measure.best_seconds(job, repeats, shortest) for job in (task.one, task.batch))
-    spared = measure.best_seconds(task.overhead, repeats, shortest) if isinstance(task, Derivatives) else 0.0
+    one, many = (speed.best_seconds(job, repeats, shortest) for job in (task.one, task.batch))
+    spared = speed.best_seconds(task.overhead, repeats, shortest) if isinstance(task, Derivatives) else 0.0
     spared = spared if spared < many else 0.0  # too short to tell apart
     per_state = 1e9 / task.states
     return PeerTimes(1e6 * one, (many - spared) * per_state, task.batched, _agreement(task, found), spared * per_state)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from neuler.compiler import direct
-from neuler.compiler.direct import Direct
+from neuler.compiler import one_state
+from neuler.compiler.one_state import DirectCall
 from neuler.errors import InputError
 
 if TYPE_CHECKING:
     from neuler.compiled import Compiled
 
 
-@direct.vectorcalled
-class Bound(Direct):
+@one_state.vectorcalled
+class Bound(DirectCall):
     """A kernel for one state with arrays of its own, allocated once: write into them, call it, read the result.
 
     Its arrays are attributes named like the kernel's inputs and outputs, and stand in ``inputs`` and ``outputs``. A
@@ -61,8 +61,8 @@ class Bound(Direct):
         for name, value in {**named, **facts, "_attributes": MappingProxyType({**named, **facts})}.items():
             object.__setattr__(bound, name, value)
         result = outputs[0] if len(outputs) == 1 else outputs
-        words = direct.bound_frame(code.one, code.pool, arrays, result)
-        direct.ready(bound, words, "bound", arrays, result, code)
+        words = one_state.bound_frame(code.one, code.pool, arrays, result)
+        one_state.ready(bound, words, "bound", arrays, result, code)
         return bound
 
     @property

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
 import functools
 import operator
-import os
 import sys
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuler.batches import WORK_PER_THREAD, call_in_parts, threads
 from neuler.bound import Bound
-from neuler.compiler import direct
-from neuler.compiler.direct import Direct
+from neuler.compiler import one_state
+from neuler.compiler.one_state import DirectCall
 from neuler.errors import InputError
 from neuler.naming import hint
 from neuler.tables import is_table, take_columns
@@ -25,82 +23,18 @@ from neuler.trace.listing import Listing
 from neuler.trace.recipe import Operand, Operations, Recipe
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
-
     from neuler.compiler.build import Built
     from neuler.compiler.gufunc import Code
 
 _DTYPES = ("float64", "float32")
-WORK_PER_THREAD = 8_000_000
-"""Operations, about a quarter of a millisecond, below which waking a thread costs more than it brings."""
 
 
-def threads() -> int:
-    """How many threads large batches use: NEULER_THREADS, else all cores of this process."""
-    chosen = os.environ.get("NEULER_THREADS", "").strip()
-    if not chosen:
-        return _cores()
-    if not chosen.isdecimal() or int(chosen) < 1:
-        raise InputError(f"NEULER_THREADS must be a positive whole number, got {chosen!r}")
-    return int(chosen)
-
-
-@functools.cache
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@functools.cache
-def _pool(workers: int, process: int) -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(workers, thread_name_prefix="neuler")
-
-
-def share(part: Callable[[int], None], parts: int, workers: int | None = None) -> None:
-    """Do all parts, in this thread and in others; where none can be had (the interpreter ends) in this one alone.
-
-    ``workers`` threads where there are more parts than that: an interruption is heard between two parts.
-    """
-    waiting = list(range(parts))[::-1]
-    workers = workers or parts
-
-    def work() -> None:
-        while waiting:
-            try:
-                k = waiting.pop()
-            except IndexError:  # another thread was quicker
-                return
-            part(k)
-
-    jobs: list[Future[None]] = []
-    failures: list[BaseException | None] = []
-    try:
-        with contextlib.suppress(RuntimeError):  # no new threads at the interpreter's end
-            for _ in range(workers - 1):  # np.errstate is part of the context, which threads do not inherit
-                jobs.append(_pool(max(_cores(), workers), os.getpid()).submit(contextvars.copy_context().run, work))
-        work()
-    finally:  # nobody may write into out after this call
-        waiting.clear()  # what was not begun is not done
-        while jobs:
-            try:
-                failures.append(None if jobs[0].cancel() else jobs[0].exception())
-                del jobs[0]
-            except KeyboardInterrupt as stop:  # heard when the others have ended
-                failures.append(stop)
-    for failure in failures:
-        if failure is not None:
-            raise failure
-
-
-class Traced(Exception):
+class TracedArgument(Exception):
     """Some argument holds traced values: the call is part of a function that is being traced."""
 
 
-def apart(arrays: Sequence[Any], out: Any) -> bool:
-    """Whether it is plain that an array to write into shares no memory with the others: it owns its own."""
+def shares_no_memory(arrays: Sequence[Any], out: Any) -> bool:
+    """Whether an array to write into surely shares no memory with the others: it owns its own, which none views."""
     if type(out) is not np.ndarray or out.base is not None:
         return False
     for x in arrays:
@@ -145,8 +79,8 @@ def _results_again(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) 
     return _results(name, fields)(*values)
 
 
-@direct.vectorcalled
-class Compiled(Direct):
+@one_state.vectorcalled
+class Compiled(DirectCall):
     """A recipe and its machine code. It knows nothing of what it computes: who derives says so.
 
     Call it on arrays whose last axes are ``inputs``' shapes; all leading axes broadcast.
@@ -233,7 +167,7 @@ class Compiled(Direct):
             _results=None if len(names) == 1 else _results(self._called, names),
         )
         self._limit()
-        direct.ready(self, None, "call", self._compiled.code)
+        one_state.ready(self, None, "call", self._compiled.code)
         if self._takes_one_state:
             self.__dict__["_one_waits"] = len(self.inputs[0].shape)
             if self._compiled.one_state is not None:
@@ -243,16 +177,16 @@ class Compiled(Direct):
     def _take_one_state(self) -> None:
         """Let emitted code take calls with one state. The words that it reads live as long as the object."""
         code, shapes = self._one_state, [operand.shape for operand in self.inputs]
-        words = direct.frame(code.one, code.pool, shapes, self.outputs[0].shape)
+        words = one_state.frame(code.one, code.pool, shapes, self.outputs[0].shape)
         kept: Any = self.__dict__.setdefault("_frame", (*words, code))  # the first of two threads decides
-        direct.ready(self, kept[0], "call", *kept[1:], self._compiled.code)
+        one_state.ready(self, kept[0], "call", *kept[1:], self._compiled.code)
         self.__dict__["_one_waits"] = -1
 
     @property
     def _takes_one_state(self) -> bool:
         """Whether there are calls that emitted code takes."""
         single = len(self.outputs) == 1 and bool(self.outputs[0].shape)
-        return single and self.dtype == np.float64 and 0 < len(self.inputs) <= direct.MOST
+        return single and self.dtype == np.float64 and 0 < len(self.inputs) <= one_state.MOST
 
     def _is_one_state(self, arrays: Sequence[Any]) -> bool:
         """Whether emitted code takes a call with these."""
@@ -323,13 +257,13 @@ class Compiled(Direct):
             self._take_one_state()
         try:
             found = self._run(arrays, out)
-        except Traced:
+        except TracedArgument:
             return self._inlined(arrays, out)
         return found if self._results is None else self._results(*found)
 
     def _run(self, arrays: Sequence[Any], out: Any) -> Any:
         """The results, several as a tuple."""
-        return self._checked(arrays, out)
+        return self._call_ufunc(arrays, out)
 
     def _ordered(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """Arguments in the order of the inputs."""
@@ -364,12 +298,12 @@ class Compiled(Direct):
             raise InputError(f"{self._called}: traced values cannot be written into out; use what the call returns")
         if len(arrays) != len(self.inputs):
             raise self._explain(arrays, TypeError())
-        values = [self._looked_at(x, o, traced=True) for x, o in zip(arrays, self.inputs, strict=True)]
+        values = [self._as_array(x, o, traced=True) for x, o in zip(arrays, self.inputs, strict=True)]
         found = inlined(self._called, self._listing, values, self._batch_shape(values))
         names = tuple(operand.name for operand in self.outputs)
         return found[0] if len(found) == 1 else _results(self._called, names)(*found)
 
-    def _checked(self, arrays: Sequence[Any], out: Any) -> Any:
+    def _call_ufunc(self, arrays: Sequence[Any], out: Any) -> Any:
         size = 0
         given = out if isinstance(out, tuple) else (out,)
         for x in (*arrays, *(() if out is None else given)):
@@ -410,7 +344,7 @@ class Compiled(Direct):
     def _batch(self, arrays: Sequence[Any], out: Any) -> Any:
         if len(arrays) != len(self.inputs):
             raise self._explain(arrays, TypeError())
-        values = [self._array(x, operand) for x, operand in zip(arrays, self.inputs, strict=True)]
+        values = [self._cast(x, operand) for x, operand in zip(arrays, self.inputs, strict=True)]
         batch = self._batch_shape(values)
         given = self._outputs(out)
         rows = int(np.prod(batch, dtype=np.int64))
@@ -430,11 +364,11 @@ class Compiled(Direct):
             shown = ", ".join(f"{o.name} {x.shape}" for x, o in zip(values, self.inputs, strict=True))
             raise InputError(f"{self._called}: the batch axes do not broadcast: {shown}") from None
 
-    def _array(self, x: Any, operand: Operand) -> np.ndarray:
-        value = self._looked_at(x, operand)
+    def _cast(self, x: Any, operand: Operand) -> np.ndarray:
+        value = self._as_array(x, operand)
         return value if value.dtype == self.dtype else value.astype(self.dtype)
 
-    def _looked_at(self, x: Any, operand: Operand, *, traced: bool = False) -> np.ndarray:
+    def _as_array(self, x: Any, operand: Operand, *, traced: bool = False) -> np.ndarray:
         """An argument as an array of real numbers, or (``traced``) of objects with traced values among them."""
         if operand.shape and is_table(x):
             x = take_columns(self._called, operand.name, x, operand.name, self._entries(operand))
@@ -447,7 +381,7 @@ class Compiled(Direct):
         if value.dtype.kind == "O":
             value, symbolic = scalars(value)
             if symbolic and not traced:
-                raise Traced
+                raise TracedArgument
         kind = value.dtype.kind
         if kind not in "fiub" and not (kind == "O" and symbolic):
             what = "complex numbers" if kind == "c" else f"values of type {value.dtype}"
@@ -487,8 +421,7 @@ class Compiled(Direct):
     def _split(
         self, values: Sequence[np.ndarray], batch: tuple[int, ...], given: tuple[Any, ...] | None, workers: int
     ) -> Any:
-        """Cut the longest batch axis into as many parts as there are workers; NumPy releases the GIL."""
-        axis = int(np.argmax(batch))
+        """The results of a large batch, computed by several threads; where out and inputs may overlap, by this one."""
         results = []
         for k, operand in enumerate(self.outputs):
             array = given[k] if given is not None else None
@@ -497,15 +430,8 @@ class Compiled(Direct):
             elif array.shape != batch + operand.shape or any(np.may_share_memory(array, x) for x in values):
                 return self.ufunc(*values, out=given)
             results.append(array)
-        spread = [np.broadcast_to(x, batch + o.shape) for x, o in zip(values, self.inputs, strict=True)]
-        edges = np.linspace(0, batch[axis], min(workers, batch[axis]) + 1).astype(int)
-        before = (slice(None),) * axis
-
-        def part(k: int) -> None:
-            cut = (*before, slice(edges[k], edges[k + 1]))
-            self.ufunc(*(x[cut] for x in spread), out=tuple(r[cut] for r in results))
-
-        share(part, len(edges) - 1)
+        cores = [len(operand.shape) for operand in self.inputs]
+        call_in_parts(self.ufunc, batch, values, cores, results, workers)
         return results[0] if len(results) == 1 else tuple(results)
 
     # ---- errors that explain themselves -----------------------------------------------------------
@@ -515,7 +441,7 @@ class Compiled(Direct):
         if len(arrays) != len(self.inputs):
             return InputError(f"{self._called}: takes {len(self.inputs)} arrays ({names}), got {len(arrays)}")
         try:
-            self._batch_shape([self._array(x, operand) for x, operand in zip(arrays, self.inputs, strict=True)])
+            self._batch_shape([self._cast(x, operand) for x, operand in zip(arrays, self.inputs, strict=True)])
             self._outputs(out)
         except InputError as better:
             return better

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuler.batches import threads
 from neuler.bound import Bound
-from neuler.compiled import Compiled, apart, precision, threads
-from neuler.compiler import direct
+from neuler.compiled import Compiled, precision, shares_no_memory
+from neuler.compiler import one_state
 from neuler.diagnose.watch import LoopWatch, Watch
 from neuler.errors import InputError
 from neuler.passes.parameters import stacked
@@ -51,7 +52,7 @@ def plain_options(quantity: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-@direct.vectorcalled
+@one_state.vectorcalled
 class Kernel(Compiled):
     """A compiled quantity of one robot.
 
@@ -251,15 +252,15 @@ class Kernel(Compiled):
         return watch.find(self.ufunc, self.dtype)
 
     def _run(self, arrays: Sequence[Any], out: Any) -> Any:
-        return self._checked(arrays, out) if self._watch is None else self._watched(self._watch, arrays, out)
+        return self._call_ufunc(arrays, out) if self._watch is None else self._watched(self._watch, arrays, out)
 
     def _watched(self, watch: Watch | LoopWatch, arrays: Sequence[Any], out: Any) -> Any:
         """The results, explained where the code has seen NaN; what that needs is kept before it is written over."""
         nans = self._compiled.code.nans
         assert nans is not None
         before = nans.value
-        kept = arrays if out is None or apart(arrays, out) else watch.kept(arrays, out)
-        found = self._checked(kept, out)
+        kept = arrays if out is None or shares_no_memory(arrays, out) else watch.kept(arrays, out)
+        found = self._call_ufunc(kept, out)
         return found if nans.value == before else watch.named(found, kept)
 
     def _entries(self, operand: Operand) -> list[str]:

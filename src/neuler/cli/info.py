@@ -18,14 +18,14 @@ def add(commands: Any) -> None:
 
 def run(chosen: Any) -> int:
     """Print a text or JSON; 1 where errors are to count."""
-    from neuler.view import data, text
+    from neuler.view import as_json, text
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # what is wrong is among the findings
         robot = load_robot(chosen)
     found = robot.check()
     if chosen.json:
-        print_json(data.as_dict(robot, found))
+        print_json(as_json.as_dict(robot, found))
     else:
         print(text.summary(robot, found, _marks()))
     return int(chosen.strict and any(finding.severity == "error" for finding in found))

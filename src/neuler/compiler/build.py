@@ -1,4 +1,4 @@
-"""From a recipe or a time loop to a gufunc: trace, plan, emit, compile, link; or straight from the cache."""
+"""From a recipe or a time loop to a gufunc: trace, schedule, emit, compile, link; or straight from the cache."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from neuler.compiler.lower import lower
 from neuler.compiler.movement import NANS
 from neuler.compiler.objects import linkable
 from neuler.compiler.program import Program
-from neuler.compiler.schedule import Plan
+from neuler.compiler.schedule import Schedule
 from neuler.compiler.target import Target, host
 from neuler.compiler.timeloop import TimeLoop
 from neuler.trace.recipe import Operand, Operations, Recipe
@@ -96,13 +96,13 @@ def compile_recipe(
     """
     target = target or host()
     lanes, few = target.lanes(dtype), target.one_lanes(dtype)
-    plans: list[Plan] = []
+    schedules: list[Schedule] = []
 
     def write(target: Target, lanes: int, *, alone: bool) -> tuple[str, int, Operations]:
-        if not plans:
-            plans.append(lower(recipe, fma=target.fma))
-        emitter = Emitter(plans[0], target, dtype, lanes, reports=reports and not alone)
-        return emitter.one_module() if alone else emitter.module(), emitter.pool, plans[0].operations
+        if not schedules:
+            schedules.append(lower(recipe, fma=target.fma))
+        emitter = Emitter(schedules[0], target, dtype, lanes, reports=reports and not alone)
+        return emitter.one_module() if alone else emitter.module(), emitter.pool, schedules[0].operations
 
     sizes = gufunc.signature([x.shape for x in recipe.inputs], [x.shape for x in recipe.outputs])
     entries = (jit.ENTRY, *([jit.ONE] if few == lanes else []), *([NANS] if reports else []))
@@ -126,8 +126,8 @@ def compile_program(
     """The gufunc of a time loop; the same otherwise, in double precision."""
 
     def write(target: Target) -> tuple[str, int, Operations]:
-        plans, operations = program.plans(fma=target.fma)
-        loop = TimeLoop(program, plans, target)
+        schedules, operations = program.schedules(fma=target.fma)
+        loop = TimeLoop(program, schedules, target)
         return loop.module(), loop.pool, operations
 
     source = _Source(program.inputs, program.outputs, signature(program), "float64", write, (jit.ENTRY,))

@@ -1,4 +1,4 @@
-"""From a plan to LLVM text: one function body works on a whole vector of states at once.
+"""From a schedule to LLVM text: one function body works on a whole vector of states at once.
 
 The emitted ``@loop`` has NumPy's inner-loop signature. It takes blocks of as many states as a
 vector has lanes, gathers them into scratch (any strides), runs the stages, and scatters.
@@ -13,7 +13,7 @@ from typing import Any
 
 from neuler.compiler import movement, support, trig
 from neuler.compiler.elementary import FUNCTIONS, INLINE, Writer
-from neuler.compiler.schedule import Chunk, Plan
+from neuler.compiler.schedule import Chunk, Schedule
 from neuler.compiler.sums import Term
 from neuler.compiler.target import Target
 from neuler.compiler.trig import literal
@@ -41,9 +41,9 @@ class Emitter:
     """Writes the text of one module, for as many lanes as a vector has, or for fewer."""
 
     def __init__(
-        self, plan: Plan, target: Target, dtype: str, lanes: int | None = None, *, reports: bool = False
+        self, schedule: Schedule, target: Target, dtype: str, lanes: int | None = None, *, reports: bool = False
     ) -> None:
-        self.plan = plan
+        self.schedule = schedule
         self.target = target
         self.dtype = dtype
         self.reports = reports
@@ -90,7 +90,7 @@ class Emitter:
         """One straight-line function over the scratch buffer."""
         v, lines = self.vector, [f"define internal void @{name}(ptr noalias %m) #1 {{"]
         here: dict[Node, str] = {}
-        slot, sums, align = self.plan.slot, self.plan.sums, self.lanes * self.bytes
+        slot, sums, align = self.schedule.slot, self.schedule.sums, self.lanes * self.bytes
 
         def value(x: Scalar) -> str:
             if not isinstance(x, Node):
@@ -103,7 +103,7 @@ class Emitter:
             return name
 
         waiting = _stores(chunk)
-        kept = self.plan.kept(chunk)
+        kept = self.schedule.kept(chunk)
 
         def store(node: Node, *, end: bool = False) -> None:
             """What a value is kept in, once what the slot held is not needed any more."""
@@ -135,8 +135,8 @@ class Emitter:
     def operation(self, name: str, node: Node, value: Callable[[Scalar], str], lines: list[str]) -> str:
         """The line that computes a node; what it needs first is appended to ``lines``."""
         v, op, a, b = self.vector, node.op, node.a, node.b
-        if node in self.plan.sums.terms:
-            return self.sum(name, self.plan.sums.terms[node], value, lines)
+        if node in self.schedule.sums.terms:
+            return self.sum(name, self.schedule.sums.terms[node], value, lines)
         if op is DIV and (_few_values(a) or _few_values(b)):
             self.intrinsics.add("arithmetic.fence")
             for side, operand in (("a", a), ("b", b)):
@@ -197,7 +197,7 @@ class Emitter:
 
     def sum(self, name: str, terms: Sequence[Term], value: Callable[[Scalar], str], lines: list[str]) -> str:
         """Plain terms first, then every product that vanished is taken in by a fused multiply-add."""
-        v, gone = self.vector, self.plan.sums.vanished
+        v, gone = self.vector, self.schedule.sums.vanished
         products = [(minus, x) for minus, x in terms if isinstance(x, Node) and x in gone]
         plain = [(minus, value(x)) for minus, x in terms if not (isinstance(x, Node) and x in gone)]
         plain.sort(key=lambda term: term[0])
@@ -231,11 +231,11 @@ class Emitter:
         Nearly all are structural zeros: all outputs are cleared at once, and the other constants follow.
         """
         once: list[str] = []
-        zeros = [slot for slot, value in self.plan.constants if value == 0.0]
+        zeros = [slot for slot, value in self.schedule.constants if value == 0.0]
         if zeros:
             once.append(f"  %zeros = getelementptr i8, ptr %m, i64 {self.offset(min(zeros))}")
             once.append(f"  call void @clear(ptr %zeros, i64 {max(zeros) - min(zeros) + 1})")
-        for slot, value in self.plan.constants:
+        for slot, value in self.schedule.constants:
             if value != 0.0:
                 once.append(f"  %k{slot} = getelementptr i8, ptr %m, i64 {self.offset(slot)}")
                 once.append(f"  store {self.vector} {self.constant(value)}, ptr %k{slot}, align 8")
@@ -243,12 +243,12 @@ class Emitter:
 
     # ---- the module ------------------------------------------------------------------------
 
-    def stages(self, plan: Plan, label: str = "") -> tuple[list[str], list[str]]:
-        """The functions of a plan's stages, and the calls of them in order."""
-        self.plan = plan
+    def stages(self, schedule: Schedule, label: str = "") -> tuple[list[str], list[str]]:
+        """The functions of a schedule's stages, and the calls of them in order."""
+        self.schedule = schedule
         body: list[str] = []
         calls: list[str] = []
-        for number, stage in enumerate(plan.stages):
+        for number, stage in enumerate(schedule.stages):
             if isinstance(stage, Chunk):
                 body.append(self.chunk(f"{label}chunk{number}", stage))
                 calls.append(f"  call void @{label}chunk{number}(ptr %m)")
@@ -281,10 +281,10 @@ class Emitter:
 
     def _parts(self) -> tuple[list[str], movement.Loop, tuple[Any, ...]]:
         """The functions of the stages, the loop around them, and what it is made of."""
-        plan = self.plan
-        body, calls = self.stages(plan)
-        shapes = [x.shape for x in plan.inputs], [x.shape for x in plan.outputs]
-        return body, self.loop(plan.slots), (*shapes, calls, self.constants())
+        schedule = self.schedule
+        body, calls = self.stages(schedule)
+        shapes = [x.shape for x in schedule.inputs], [x.shape for x in schedule.outputs]
+        return body, self.loop(schedule.slots), (*shapes, calls, self.constants())
 
     def whole(self, body: list[str]) -> str:
         """A module: these functions, and declarations of all that they call."""

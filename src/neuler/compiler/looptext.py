@@ -158,7 +158,7 @@ class LoopText:
         for k in range(2, first_stream):
             self._fetch(k, "b")
         for recipe in program.work.once:
-            add(f"  call void @phase{self.numbers[id(recipe)]}(ptr %bm)")
+            add(f"  call void @part{self.numbers[id(recipe)]}(ptr %bm)")
         extend(
             "  %blive = call i64 @settle(ptr %bm)",
             "  store i64 %blive, ptr %blp",
@@ -215,25 +215,25 @@ class LoopText:
                 add(f"  %away{k} = mul i64 %t, %by{k}")
                 self._fetch(k, "w", f"%away{k}")
             for recipe in program.work.control:
-                add(f"  call void @phase{self.numbers[id(recipe)]}(ptr %wm)")
+                add(f"  call void @part{self.numbers[id(recipe)]}(ptr %wm)")
             extend("  br label %held", "held:")
         before = "held" if program.work.control else f"had{first_sample - 1}" if program.streams else "work"
-        targets = {k - phase.back for k, phase in enumerate(program.work.phases) if phase.back}
-        for k, phase in enumerate(program.work.phases):
+        targets = {k - part.back for k, part in enumerate(program.work.parts) if part.back}
+        for k, part in enumerate(program.work.parts):
             if k in targets:
                 extend(f"  br label %z{k}", f"z{k}:")
                 before = f"z{k}"
-            call = f"  call void @phase{self.numbers[id(phase.recipe)]}(ptr %wm)"
-            if not phase.unless:
+            call = f"  call void @part{self.numbers[id(part.recipe)]}(ptr %wm)"
+            if not part.unless:
                 add(call)
                 continue
-            if phase.back:
+            if part.back:
                 extend(
-                    *self._below_one(f"u{k}", phase.unless),
+                    *self._below_one(f"u{k}", part.unless),
                     f"  br i1 %u{k}, label %x{k}, label %y{k}, !prof !2",
                     f"y{k}:",
                     call,
-                    f"  br label %z{k - phase.back}",
+                    f"  br label %z{k - part.back}",
                     f"x{k}:",
                 )
                 before = f"x{k}"
@@ -242,8 +242,8 @@ class LoopText:
                 f"  br label %r{k}",
                 f"r{k}:",
                 f"  %n{k} = phi i64 [ 0, %{before} ], [ %m{k}, %y{k} ]",
-                *self._below_one(f"u{k}", phase.unless),
-                f"  %d{k} = icmp eq i64 %n{k}, {phase.times}",
+                *self._below_one(f"u{k}", part.unless),
+                f"  %d{k} = icmp eq i64 %n{k}, {part.times}",
                 f"  %o{k} = or i1 %u{k}, %d{k}",
                 f"  br i1 %o{k}, label %x{k}, label %y{k}, !prof !2",
                 f"y{k}:",

@@ -127,7 +127,7 @@ def pool_stride(scratch: int) -> int:
 
 @dataclass(frozen=True)
 class Loop(Lanes):
-    """NumPy's inner loop around the stages of a plan that needs ``slots`` vectors of scratch."""
+    """NumPy's inner loop around the stages of a schedule that needs ``slots`` vectors of scratch."""
 
     slots: int
     on_stack: int = ON_STACK

@@ -9,9 +9,9 @@ import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from neuler.compiler.schedule import Homes, Plan, plan
-from neuler.trace.graph import count
-from neuler.trace.recipe import Operand, Operations, Recipe, traced
+from neuler.compiler.lower import lower
+from neuler.compiler.schedule import Homes, Schedule
+from neuler.trace.recipe import Operand, Operations, Recipe
 
 COUNTS = ("every", "period", "start", "before", "due", "wait", "total")
 """Steps from one kept state to the next; from one sample to the next; the number of the first step, which times it;
@@ -39,10 +39,10 @@ TIME = "t"
 
 
 @dataclass(frozen=True)
-class Phase:
-    """A part of a step: a recipe; left out where a variable is below one in every row at hand.
+class StepPart:
+    """A part of a step: a recipe, skipped where the variable ``unless`` is below one in every row at hand.
 
-    Done again while it is not, up to so many ``times``; with ``back`` all phases from so many before it are.
+    It is repeated while that variable is not, up to ``times`` times; with ``back``, so many parts before it are, too.
     """
 
     recipe: Recipe
@@ -55,7 +55,7 @@ class Phase:
 class Work:
     """What a time loop does to every row."""
 
-    phases: tuple[Phase, ...]
+    parts: tuple[StepPart, ...]
     """The step, one after the other; a recipe that stands here several times is compiled once."""
     diagnose: Recipe
     """Done where the alarm is not below one: a status and a joint."""
@@ -114,7 +114,7 @@ class Program:
     @property
     def recipes(self) -> tuple[Recipe, ...]:
         """Each once."""
-        every = (*self.work.once, *self.work.control, *(phase.recipe for phase in self.work.phases), self.work.diagnose)
+        every = (*self.work.once, *self.work.control, *(part.recipe for part in self.work.parts), self.work.diagnose)
         return tuple({id(recipe): recipe for recipe in every}.values())
 
     def _operands(self) -> Iterator[Operand]:
@@ -135,16 +135,9 @@ class Program:
             sides.append([slot for start, size in places for slot in range(start, start + size)])
         return Homes(sides[0], sides[1], self.first)
 
-    def plans(self, *, fma: bool) -> tuple[list[Plan], Operations]:
-        """Of ``recipes``; and the operations of one step, a sample included."""
-        plans, counts = [], {}
-        for recipe in self.recipes:
-            nodes, outputs = traced(recipe)
-            plans.append(plan(nodes, outputs, fma=fma, homes=self.homes(recipe)))
-            counts[id(recipe)] = count(outputs)
-        total = dict.fromkeys(("mul", "add", "div", "trig"), 0)
-        always = (phase.recipe for phase in self.work.phases if not phase.unless)
-        for recipe in (*self.work.control, *always):
-            for kind, number in counts[id(recipe)].items():
-                total[kind] += number
-        return plans, Operations(**total)
+    def schedules(self, *, fma: bool) -> tuple[list[Schedule], Operations]:
+        """The schedules of ``recipes``, over the variables; and the operations of one step, a sample included."""
+        lowered = {id(recipe): lower(recipe, fma=fma, homes=self.homes(recipe)) for recipe in self.recipes}
+        always = (part.recipe for part in self.work.parts if not part.unless)
+        total = sum((lowered[id(recipe)].operations for recipe in (*self.work.control, *always)), Operations())
+        return list(lowered.values()), total

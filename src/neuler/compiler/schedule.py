@@ -1,6 +1,6 @@
-"""From a graph to a plan: what is computed when, and where each value lives in between.
+"""From a graph to a schedule: what is computed when, and where each value lives in between.
 
-A plan is a list of stages over one scratch buffer of numbered slots. Arithmetic is cut into
+A schedule is a list of stages over one scratch buffer of numbered slots. Arithmetic is cut into
 chunks of bounded size (so that compile time grows linearly with the graph); sines and cosines
 are stages of their own between them. Values that cross a stage live in a slot, and a slot is
 used again as soon as its value is dead, so that the scratch stays small.
@@ -45,7 +45,7 @@ class Trig:
 
 
 @dataclass
-class Plan:
+class Schedule:
     """Stages over ``slots`` scratch values: inputs first, then outputs, then what crosses stages."""
 
     stages: list[Chunk | list[Trig]]
@@ -80,33 +80,33 @@ class Homes:
         return cls(range(inputs), range(inputs, both), both)
 
 
-def plan(
+def schedule(
     inputs: Sequence[Node],
     outputs: Sequence[Scalar],
     *,
     fma: bool,
     chunk: int | None = None,
     homes: Homes | None = None,
-) -> Plan:
+) -> Schedule:
     """Order the live part of a graph and give every value that crosses a stage a slot.
 
     Work goes from the last output to the first. Of a large graph, the order in which the recursion made the
-    outputs is tried too: what is made together shares values, and the plan that keeps fewer of them is taken.
+    outputs is tried too: what is made together shares values, and the schedule that keeps fewer of them is taken.
     """
     homes = homes or Homes.in_order(len(inputs), len(outputs))
     graph = inputs[0].graph if inputs else next((o.graph for o in outputs if isinstance(o, Node)), None)
     live = graph.live(outputs) if graph else []
-    first = _planned(live, inputs, outputs, fma, chunk, homes)
+    first = _scheduled(live, inputs, outputs, fma, chunk, homes)
     if graph is None or len(live) <= WHOLE:
         return first
     made = sorted({out for out in outputs if isinstance(out, Node)}, key=lambda node: node.id)
-    second = _planned(graph.live(made), inputs, outputs, fma, chunk, homes)
+    second = _scheduled(graph.live(made), inputs, outputs, fma, chunk, homes)
     return second if second.slots < first.slots else first
 
 
-def _planned(
+def _scheduled(
     live: list[Node], inputs: Sequence[Node], outputs: Sequence[Scalar], fma: bool, chunk: int | None, homes: Homes
-) -> Plan:
+) -> Schedule:
     sums = Sums(live, outputs, fma=fma)
     stages = _stages(live, chunk or _chunk(live, outputs))
 
@@ -123,7 +123,7 @@ def _planned(
         else:
             goals.setdefault(out, []).append(number)
     slots, stages_out = _place(stages, slot, goals, late, sums, homes.first)
-    return Plan(stages_out, slot, slots, constants, sums)
+    return Schedule(stages_out, slot, slots, constants, sums)
 
 
 def _chunk(live: list[Node], outputs: Sequence[Scalar]) -> int:

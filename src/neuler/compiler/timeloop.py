@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from neuler.compiler.llvm import Emitter
 from neuler.compiler.looptext import LoopText
 from neuler.compiler.program import ALARM, EVENT, Program
-from neuler.compiler.schedule import Plan
+from neuler.compiler.schedule import Schedule
 from neuler.compiler.target import Target
 
 LIMIT = 3.0
@@ -23,15 +23,15 @@ LIMIT = 3.0
 class TimeLoop:
     """Writes the module of one program; double precision."""
 
-    def __init__(self, program: Program, plans: Sequence[Plan], target: Target) -> None:
-        self.program, self.plans = program, plans
-        self.groups = 2 if len(program.work.phases) == 1 else 1
-        """Vectors of rows that take turns: where a step is one phase, the next one waits for all of it."""
-        self.emitter = Emitter(plans[0], target, "float64")
+    def __init__(self, program: Program, schedules: Sequence[Schedule], target: Target) -> None:
+        self.program, self.schedules = program, schedules
+        self.groups = 2 if len(program.work.parts) == 1 else 1
+        """Vectors of rows that take turns: where a step is one part, the next one waits for all of it."""
+        self.emitter = Emitter(schedules[0], target, "float64")
         self.lanes, self.vector = self.emitter.lanes, self.emitter.vector
         self.mask = f"<{self.lanes} x i1>"
         self.widest = max(operand.size for operand in (*program.kept, *program.last, EVENT))
-        self.slots = max(plan.slots for plan in plans) + self.widest + 1
+        self.slots = max(schedule.slots for schedule in schedules) + self.widest + 1
         """Of one vector of rows; the last ones hold what is written for rows that are marked, and the mask of these."""
         self.shown = self.slots - self.widest - 1
         self.gone = self.slots - 1
@@ -45,10 +45,10 @@ class TimeLoop:
         """The whole text."""
         emitter, program = self.emitter, self.program
         body: list[str] = []
-        for number, plan in enumerate(self.plans):
-            functions, calls = emitter.stages(plan, f"p{number}")
-            sets = [self._store(f"%c{slot}", slot, emitter.constant(value)) for slot, value in plan.constants]
-            lines = [f"define internal void @phase{number}(ptr %m) #0 {{", *calls]
+        for number, schedule in enumerate(self.schedules):
+            functions, calls = emitter.stages(schedule, f"p{number}")
+            sets = [self._store(f"%c{slot}", slot, emitter.constant(value)) for slot, value in schedule.constants]
+            lines = [f"define internal void @part{number}(ptr %m) #0 {{", *calls]
             body += [*functions, "\n".join([*lines, *(line for pair in sets for line in pair), "  ret void", "}"])]
         numbers = {id(recipe): number for number, recipe in enumerate(program.recipes)}
         body += [self._event(numbers[id(program.work.diagnose)]), self._settle(), self._hidden()]
@@ -149,7 +149,7 @@ out:
         found = {operand.name: operand for operand in self.program.work.diagnose.outputs}
         lines = [
             "define internal void @event(ptr %m, i64 %done) #2 {",
-            f"  call void @phase{diagnose}(ptr %m)",
+            f"  call void @part{diagnose}(ptr %m)",
             *self._load("%alarm", self.at(ALARM.name)),
             *self._load("%status", self.at(EVENT.name, 0)),
             *self._load("%when", self.at(EVENT.name, 1)),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from neuler.compiled import Compiled, precision
-from neuler.compiler import direct
+from neuler.compiler import one_state
 from neuler.errors import InputError
 from neuler.functions import differentiated, stored
 from neuler.functions.tracing import check_name, listing_of
@@ -23,7 +23,7 @@ MOST_OPERANDS = 64
 Names = str | Sequence[str] | None
 
 
-@direct.vectorcalled
+@one_state.vectorcalled
 class Function(Compiled):
     """A compiled function of arrays, made by :func:`neuler.function`; and its derivatives, which are functions too.
 

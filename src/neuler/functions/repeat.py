@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.compiler.program import ALARM, Phase, Program, Work, counts
+from neuler.compiler.program import ALARM, Program, StepPart, Work, counts
 from neuler.functions.rows import run_rows
 from neuler.trace.graph import Scalar
 from neuler.trace.listing import Listing, run
@@ -55,7 +55,7 @@ class Repeat:
         again = Recipe(listing.inputs, self.carry, step)
         never = Recipe((ALARM,), (Operand("status", (1,)), Operand("joint", (1,))), lambda _: [[0.0], [0.0]])
         quiet = Recipe((), (ALARM,), lambda _: [[0.0]])
-        work = Work((Phase(again, BUSY, _MOST),), never, once=(quiet,))
+        work = Work((StepPart(again, BUSY, _MOST),), never, once=(quiet,))
         return Program(listing.inputs, (), (), (), self.carry, lambda: work)
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.compiled import WORK_PER_THREAD, share, threads
+from neuler.batches import WORK_PER_THREAD, call_in_parts, threads
 
 if TYPE_CHECKING:
     from neuler.compiler.build import Built
@@ -29,12 +29,4 @@ def run_rows(
         if workers < 2:
             built.ufunc(*arrays, out=tuple(out))
             return
-        axis = int(np.argmax(batch))
-        spread = [np.broadcast_to(x, batch + x.shape[x.ndim - n :]) for x, n in zip(arrays, cores, strict=True)]
-        edges = np.linspace(0, batch[axis], workers + 1).astype(int)
-
-        def part(k: int) -> None:
-            cut = (*(slice(None),) * axis, slice(edges[k], edges[k + 1]))
-            built.ufunc(*(x[cut] for x in spread), out=tuple(x[cut] for x in out))
-
-        share(part, workers)
+        call_in_parts(built.ufunc, batch, arrays, cores, out, workers)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.compiler.program import ALARM, Phase, Program, Work, counts
+from neuler.compiler.program import ALARM, Program, StepPart, Work, counts
 from neuler.errors import InputError
 from neuler.functions.rows import run_rows
 from neuler.functions.tracing import listing_of, operands
@@ -85,7 +85,7 @@ class Scan:
         )
         always = Recipe((*inputs, *ends), (*carry, *outputs, ALARM), step)
         never = Recipe((ALARM,), (Operand("status", (1,)), Operand("joint", (1,))), lambda _: [[0.0], [0.0]])
-        work = Work((Phase(always),), never)
+        work = Work((StepPart(always),), never)
         given, streams = (*carry, *held, *ends), (*each, *tables)
         return Program(given, streams, (), outputs, carry, lambda: work, self._lookups)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from neuler.errors import InputError
 from neuler.trace.dependence import dependence
 from neuler.trace.graph import Graph, Scalar
-from neuler.trace.listing import Listing, run, written
+from neuler.trace.listing import SCALARS, UNMARKED, Listing, run, written
 
 
 def trimmed(listing: Listing, *, marked: bool = True) -> Listing:
@@ -18,10 +18,11 @@ def trimmed(listing: Listing, *, marked: bool = True) -> Listing:
     >>> [operand.name for operand in trimmed(f._listing).inputs]
     ['x', 'z']
     """
+    table = SCALARS if marked else UNMARKED
     graph = Graph()
     nodes = {operand.name: graph.inputs(operand.name, operand.size) for operand in listing.inputs}
     flat = [x for operand in listing.inputs for x in nodes[operand.name]]
-    outputs = run(listing.body, flat, marked=marked)
+    outputs = run(listing.body, flat, table)
     felt = {flat[k] for reached in dependence(flat, outputs) for k in reached}
     kept = tuple(operand for operand in listing.inputs if felt.intersection(nodes[operand.name]))
     if not kept:
@@ -38,4 +39,4 @@ def trimmed(listing: Listing, *, marked: bool = True) -> Listing:
             values += mine
         else:
             values += [0.0] * operand.size
-    return Listing(kept, listing.outputs, written(inputs, run(listing.body, values, marked=marked)), listing.structure)
+    return Listing(kept, listing.outputs, written(inputs, run(listing.body, values, table)), listing.structure)

@@ -14,8 +14,8 @@ from neuler.motions.samples import Samples, units_of
 from neuler.plain import number
 from neuler.robot import Robot
 from neuler.view.html import Markup, join, pictures, tag
+from neuler.view.motion_figures import Panel, curves_figure, overview_figure, stroboscope
 from neuler.view.notebook import motion_html
-from neuler.view.plans import Panel, curves_figure, overview_figure, stroboscope
 from neuler.view.player import FPS, Inline, play, player
 from neuler.view.space import svg
 

@@ -20,7 +20,7 @@ from neuler.optimize.programme import Array
 from neuler.plain import count, number, shown
 from neuler.plan.spline_motion import SplineMotion
 from neuler.robot import Robot
-from neuler.view.plans import verdict
+from neuler.view.motion_figures import verdict
 
 _TOLD = 6
 """Violations that are told in words."""

@@ -15,7 +15,7 @@ from neuler.recursions.hybrid import hybrid
 from neuler.recursions.positions import integrate
 from neuler.robot import Robot
 from neuler.structure.chart import Chart
-from neuler.structure.closed import Constraints, Solution, margin
+from neuler.structure.closed import Constraints, LoopSolution, margin
 from neuler.structure.inertias import usual_own
 from neuler.structure.lift import Lift
 from neuler.structure.mobility import choose, refuse_undriven
@@ -69,7 +69,7 @@ def assembly_step(robot: Robot, *, independent: Names | None = None) -> RobotRec
 
     def trace(values: Values) -> list[list[Scalar]]:
         q = values["q"]
-        solution = Solution(Constraints(trees(robot, values).fused, robot), choice, q)
+        solution = LoopSolution(Constraints(trees(robot, values).fused, robot), choice, q)
         step = closing_step(solution)
         reach = _size(step)
         bounded = values["share"][0] / sqrt(1.0 + (reach * reach) * (1.0 / _LONGEST**2))
@@ -114,7 +114,7 @@ def coupling_matrix(robot: Robot) -> RobotRecipe:
 
     def trace(values: Values) -> list[list[Scalar]]:
         chart = Chart(robot, values["q"])
-        return [chart.marked([x for row in zip(*chart.columns(), strict=True) for x in row])]
+        return [chart.nan_where_invalid([x for row in zip(*chart.columns(), strict=True) for x in row])]
 
     return RobotRecipe(coordinates(robot, "q"), (Operand("coupling", (robot.tree.nv, robot.nv)),), trace)
 
@@ -135,7 +135,7 @@ def singularity(robot: Robot) -> RobotRecipe:
     def trace(values: Values) -> list[list[Scalar]]:
         chart = Chart(robot, values["q"])
         assert chart.solution is not None
-        least = chart.motors()[1] if robot.mobility.driven == robot.nv else 0.0
+        least = chart.actuation_columns()[1] if robot.mobility.driven == robot.nv else 0.0
         return [[chart.solution.margin], [least]]
 
     coordinates(robot, "q")
@@ -156,7 +156,7 @@ def tree_motion(robot: Robot) -> RobotRecipe:
     def trace(values: Values) -> list[list[Scalar]]:
         chart = Chart(robot, values["q"])
         qd, qdd = values["qd"], values["qdd"]
-        return [chart.marked(chart.velocities(qd)), chart.marked(chart.accelerations(qd, qdd))]
+        return [chart.nan_where_invalid(chart.velocities(qd)), chart.nan_where_invalid(chart.accelerations(qd, qdd))]
 
     outputs = (Operand("qd_tree", (robot.tree.nv,)), Operand("qdd_tree", (robot.tree.nv,)))
     return RobotRecipe(coordinates(robot, "q", "qd", "qdd"), outputs, trace)
@@ -178,7 +178,7 @@ def platform_jacobian(robot: Robot) -> RobotRecipe:
 
     def trace(values: Values) -> list[list[Scalar]]:
         chart = Chart(robot, values["q"])
-        columns = [chart.shared([float(i == k) for i in range(robot.nv)]) for k in range(robot.nv)]
+        columns = [chart.distribute([float(i == k) for i in range(robot.nv)]) for k in range(robot.nv)]
         return [[x * one for row, one in columns for x in row]]
 
     return RobotRecipe(coordinates(robot, "q"), (Operand("platform_jacobian", (robot.nv, robot.nu)),), trace)
@@ -215,7 +215,7 @@ def constrained_dynamics(robot: Robot) -> RobotRecipe:
         q, qd, rate = values["q"], values["qd"], values["damping"][0]
         constraints = Constraints(trees(robot, values).fused, robot)
         lift = Lift(robot, q)
-        tau = Losses(robot, tree, qd, every=True).delivered(values["tau"])
+        tau = Losses(robot, tree, qd, every=True).load_from_tau(values["tau"])
         rows, gap, bias = constraints.jacobian(q), constraints.open_by(q), constraints.bias(q, qd)
         matrix = mass_matrix(tree, lift.q)
         if robot.couplings:

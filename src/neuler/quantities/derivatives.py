@@ -159,7 +159,7 @@ def _torque_sensitivities(robot: Robot, values: Values, outside: External, metho
         ways.append(_lossy(losses, loads, [found.dq, found.dqd, found.dqdd]))
     if method != "recursion" and isinstance(q[0], Node):
         for backward in (True, False) if tree.dof <= _FORWARD_PAYS else (True,):
-            tau = losses.needed(loads())
+            tau = losses.tau_from_load(loads())
             ways.append(_by_pass(robot.moving_joints, tau, q, [qd, qdd], backward=backward))
     return min(ways, key=lambda way: _work([row for rows in way for row in rows])) if len(ways) > 1 else ways[0]
 
@@ -212,8 +212,8 @@ def inverse_dynamics_sensitivities(
             return _picked(robot, _torque_sensitivities(robot, values, outside, method), sparse)
         tree = trees(robot, values).grouped
         solved = moved_tree(chart, tree, values, outside, values["qdd"])
-        tau, one = chart.shared(chart.project(solved.coordinates))
-        tau = Losses(robot, tree, chart.rates(values["qd"])).needed(tau)
+        tau, one = chart.distribute(chart.project(solved.coordinates))
+        tau = Losses(robot, tree, chart.rates(values["qd"])).tau_from_load(tau)
         found = along_chart(chart, [x * one for x in tau], values["q"], [values["qd"], values["qdd"]])
         return _picked(robot, found, sparse)
 
@@ -246,7 +246,7 @@ def forward_dynamics_sensitivities(robot: Robot, *, external: Names = (), loads:
 
         def trace_chart(values: Values) -> list[list[Scalar]]:
             chart = Chart(robot, values["q"])
-            found = chart.marked(direct(chart, values, outside, values["tau"], names, usual))
+            found = chart.nan_where_invalid(direct(chart, values, outside, values["tau"], names, usual))
             parts = along_chart(chart, found, values["q"], [values["qd"], values["tau"]])
             return [[x for row in part for x in row] for part in parts]
 
@@ -257,7 +257,7 @@ def forward_dynamics_sensitivities(robot: Robot, *, external: Names = (), loads:
         n = tree.dof
         q, qd = values["q"], values["qd"]
         losses = Losses(robot, tree, qd)
-        loads = losses.delivered(values["tau"])
+        loads = losses.load_from_tau(values["tau"])
         slopes = losses.slopes(loads)  # tau' = a load' + b qd'
         qdd = hybrid(tree, q, qd, loads, [False] * n, outside.applied(tree, values)).coordinates
         found = sensitivities(tree, q, qd, qdd, outside.fixed(tree, values), outside.turned(tree, values))
@@ -304,8 +304,8 @@ def inverse_dynamics_hessian(robot: Robot, *, external: Names = (), loads: Names
         chart = Chart(robot, q)
         tree = trees(robot, values).grouped
         solved = moved_tree(chart, tree, values, outside, qdd)
-        tau, one = chart.shared(chart.project(solved.coordinates))
-        tau = Losses(robot, tree, chart.rates(qd)).needed(tau)
+        tau, one = chart.distribute(chart.project(solved.coordinates))
+        tau = Losses(robot, tree, chart.rates(qd)).tau_from_load(tau)
         if chart.solution is None:
             return [dense(hessian(tau, weights, inputs), 3 * n, 3 * n)]
         slopes = along_chart(chart, [dot(weights, tau)], q, [qd, qdd])

@@ -1,4 +1,4 @@
-"""Motions that forces make: direct dynamics, and hybrid ones, where some joints are told their motion.
+"""Motions that forces make: direct dynamics, and hybrid ones, where the motion of some joints is given.
 
 By articulated bodies of a tree; with couplings or loops by the reduced matrix, Khalil (58), but for rotors on the
 antecedents of their joints, which articulated bodies know.
@@ -46,9 +46,9 @@ def direct(
 ) -> list[Scalar]:
     """A_c^-1 (G_a^T tau - H_c), Khalil (58)."""
     tree = trees(chart.robot, values).grouped
-    tau = Losses(chart.robot, tree, chart.rates(values["qd"])).delivered(tau)
+    tau = Losses(chart.robot, tree, chart.rates(values["qd"])).load_from_tau(tau)
     rest = moved_tree(chart, tree, values, outside, [0.0] * len(names)).coordinates
-    right = [a - b for a, b in zip(chart.driven(tau), chart.project(rest), strict=True)]
+    right = [a - b for a, b in zip(chart.generalized(tau), chart.project(rest), strict=True)]
     return Factor(reduced_mass(chart, tree), names, usual).solve(right)
 
 
@@ -95,7 +95,7 @@ def forward_dynamics(
     def trace(values: Values) -> list[list[Scalar]]:
         tree = trees(robot, values).whole if reactions else trees(robot, values).grouped
         q, qd, pushed = values["q"], values["qd"], outside.applied(tree, values)
-        tau = Losses(robot, tree, qd).delivered(values["tau"])
+        tau = Losses(robot, tree, qd).load_from_tau(values["tau"])
         if method == "walker_orin":
             return [walker_orin.forward_dynamics(tree, q, qd, tau, pushed)]
         if method == "nasser":
@@ -121,7 +121,7 @@ def _geared_direct(
         if has_parameters(values):
             return [direct(Chart(robot, values["q"]), values, outside, values["tau"], names, usual)]
         q, qd = values["q"], values["qd"]
-        tau = Losses(robot, tree, qd).delivered(values["tau"])
+        tau = Losses(robot, tree, qd).load_from_tau(values["tau"])
         return [hybrid(tree, q, qd, tau, [False] * tree.dof, outside.applied(tree, values)).coordinates]
 
     return RobotRecipe(inputs, outputs, trace, may_vanish=tuple(dict.fromkeys(names)) if usual else ())
@@ -149,7 +149,7 @@ def _reduced_direct(
         whole = trees(robot, values).whole if reactions else None
         chart = Chart(robot, values["q"], whole)
         found = direct(chart, values, outside, values["tau"], names, usual)
-        results = [chart.marked(found)]
+        results = [chart.nan_where_invalid(found)]
         return results if whole is None else results + reactions_of(chart, whole, values, outside, found)
 
     return RobotRecipe(inputs, outputs, trace, may_vanish=tuple(dict.fromkeys(names)) if usual else ())
@@ -195,19 +195,19 @@ def hybrid_dynamics(
     inputs = (*coordinates(robot, "q", "qd"), Operand("given", (robot.nu,)), *outside.inputs())
     if robot.loops or robot.couplings:
         return _reduced_hybrid(robot, chosen, outside, inputs, outputs)
-    told = [entry.name in chosen for entry in robot.coordinates.owners("qd")]
+    motion_given = [entry.name in chosen for entry in robot.coordinates.owners("qd")]
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree = trees(robot, values).whole if reactions else trees(robot, values).grouped
         losses = Losses(robot, tree, values["qd"])
-        given = losses.mixed(values["given"], told, found=False)
-        solved = hybrid(tree, values["q"], values["qd"], given, told, outside.applied(tree, values))
+        given = losses.mixed(values["given"], motion_given, found=False)
+        solved = hybrid(tree, values["q"], values["qd"], given, motion_given, outside.applied(tree, values))
         return [
-            losses.mixed(solved.coordinates, told, found=True),
+            losses.mixed(solved.coordinates, motion_given, found=True),
             *([by_link(tree, solved.reactions)] if reactions else []),
         ]
 
-    return RobotRecipe(inputs, outputs, trace, may_vanish=may_vanish(robot, "hybrid_dynamics", told))
+    return RobotRecipe(inputs, outputs, trace, may_vanish=may_vanish(robot, "hybrid_dynamics", motion_given))
 
 
 def _reduced_hybrid(
@@ -220,11 +220,11 @@ def _reduced_hybrid(
     """Along velocities that begin with those given: M_ff qdd_f = tau_f - h_f - M_fm qdd_m."""
     if len(outputs) > 1:
         raise InputError("hybrid_dynamics: with loops or couplings it has no reactions; inverse_dynamics has them")
-    told = [k for k, _ in velocity_numbers(robot, chosen)]
+    moved = [k for k, _ in velocity_numbers(robot, chosen)]
     choice = completed(robot, chosen) if robot.loops else None
     active = robot.coordinates.active
     own = list(choice.independent if choice else robot.coordinates.independent)
-    free = [k for k in own if k not in told]
+    free = [k for k in own if k not in moved]
     every = [entry.name for entry in robot.coordinates.owners("qd", every=True)]
     spots = [own.index(k) for k in free]
     usual = usual_free(robot, "hybrid_dynamics", own, [every[k] for k in own], spots)
@@ -235,13 +235,13 @@ def _reduced_hybrid(
         rates = base.rates(values["qd"])
         motion = {**values, "qd": [rates[k] for k in own]}
         tree = trees(robot, values).grouped
-        losses, told_motion = Losses(robot, tree, rates), [k in told for k in active]
-        given = dict(zip(active, losses.mixed(values["given"], told_motion, found=False), strict=True))
-        pushed = [given[k] if k in told else 0.0 for k in own]
+        losses, motion_given = Losses(robot, tree, rates), [k in moved for k in active]
+        given = dict(zip(active, losses.mixed(values["given"], motion_given, found=False), strict=True))
+        pushed = [given[k] if k in moved else 0.0 for k in own]
         needed = chart.project(moved_tree(chart, tree, motion, outside, pushed).coordinates)
-        # forces that are told, along all velocities; those that are sought act along their own alone
+        # forces that are given, along all velocities; those that are unknown act along their own alone
         rows = chart.coupling
-        forces = [(rows[k], x) for k, x in given.items() if k not in told]
+        forces = [(rows[k], x) for k, x in given.items() if k not in moved]
         helped = [dot([row[i] for row, _ in forces], [x for _, x in forces]) for i in range(len(own))]
         qdd = list(pushed)
         matrix = reduced_mass(chart, tree)
@@ -251,8 +251,8 @@ def _reduced_hybrid(
                 qdd[i] = x
         moving = chart.joint_accelerations(motion["qd"], qdd)
         whole = chart.project(moved_tree(chart, tree, motion, outside, qdd).coordinates)
-        found = [whole[own.index(k)] - helped[own.index(k)] if k in told else moving[k] for k in active]
-        return [base.marked(losses.mixed(found, told_motion, found=True), chart.valid)]
+        found = [whole[own.index(k)] - helped[own.index(k)] if k in moved else moving[k] for k in active]
+        return [base.nan_where_invalid(losses.mixed(found, motion_given, found=True), chart.valid)]
 
     vanishing = tuple(dict.fromkeys(every[k] for k in free)) if usual else ()
     return RobotRecipe(inputs, outputs, trace, may_vanish=vanishing)

@@ -16,11 +16,11 @@ from neuler.quantities.declare import Names, quantity
 from neuler.quantities.losses import Losses
 from neuler.quantities.setup import External, RobotRecipe, Values, coordinates, trees
 from neuler.recursions import composite, coriolis, frames
-from neuler.recursions.hybrid import Found, hybrid
+from neuler.recursions.hybrid import HybridResult, hybrid
 from neuler.recursions.positions import position_rates
 from neuler.robot import Robot
 from neuler.structure.chart import Chart
-from neuler.structure.closed import Constraints, Solution
+from neuler.structure.closed import Constraints, LoopSolution
 from neuler.structure.guides import unguided, unguided_motion
 from neuler.structure.lift import Lift
 from neuler.structure.mobility import refuse_forceless, refuse_undriven
@@ -35,7 +35,7 @@ def reaction_outputs(robot: Robot) -> tuple[Operand, ...]:
     return (Operand("reactions", (len(robot.shown_names), 6)), *cuts)
 
 
-def moved_tree(chart: Chart, tree: Tree, values: Values, outside: External, qdd: Sequence[Scalar]) -> Found:
+def moved_tree(chart: Chart, tree: Tree, values: Values, outside: External, qdd: Sequence[Scalar]) -> HybridResult:
     """All motion given: inverse dynamics of the tree along the robot's motion, Khalil (12)."""
     qd = values["qd"]
     pushed = outside.applied(tree, {**values, "q": chart.q})
@@ -54,12 +54,12 @@ def reactions_of(
     alone = moved_tree(chart, tree, values, outside, qdd)
     if chart.solution is None:
         return [by_link(tree, alone.reactions)]
-    tau, one = chart.shared(chart.project(alone.coordinates))
+    tau, one = chart.distribute(chart.project(alone.coordinates))
     robot = unguided(chart.robot)
     motion = unguided_motion(chart, list(values["qd"]), list(qdd))
     tree = trees(robot, values).whole
     positions = [x for x, kept in zip(motion[0], _own(robot), strict=True) if kept]
-    solution = Solution(Constraints(tree, robot), robot.mobility.choice, positions)
+    solution = LoopSolution(Constraints(tree, robot), robot.mobility.choice, positions)
     pushed: dict[int, list[Wrench]] = {
         number: list(some) for number, some in outside.applied(tree, {**values, "q": motion[0]}).items()
     }
@@ -121,8 +121,8 @@ def inverse_dynamics(robot: Robot, *, external: Names = (), loads: Names = (), r
         tree = trees(robot, values).whole if reactions else trees(robot, values).grouped
         chart = Chart(robot, values["q"], tree if reactions else None)
         solved = moved_tree(chart, tree, values, outside, values["qdd"])
-        tau, one = chart.shared(chart.project(solved.coordinates))
-        tau = Losses(robot, tree, chart.rates(values["qd"])).needed(tau)
+        tau, one = chart.distribute(chart.project(solved.coordinates))
+        tau = Losses(robot, tree, chart.rates(values["qd"])).tau_from_load(tau)
         found = [[x * one for x in tau]]
         return found + reactions_of(chart, tree, values, outside, values["qdd"]) if reactions else found
 
@@ -147,7 +147,7 @@ def generalized_force(robot: Robot, *, external: Names = (), loads: Names = ()) 
     def trace(values: Values) -> list[list[Scalar]]:
         chart = Chart(robot, values["q"])
         solved = moved_tree(chart, trees(robot, values).grouped, values, outside, values["qdd"])
-        return [chart.marked(chart.project(solved.coordinates))]
+        return [chart.nan_where_invalid(chart.project(solved.coordinates))]
 
     inputs = coordinates(robot, "q", "qd", "qdd") + outside.inputs()
     return RobotRecipe(inputs, (Operand("force", (robot.nv,)),), trace)
@@ -219,7 +219,7 @@ def mass_matrix(robot: Robot) -> RobotRecipe:
     def trace(values: Values) -> list[list[Scalar]]:
         chart = Chart(robot, values["q"])
         matrix = reduced_mass(chart, trees(robot, values).grouped)
-        return [chart.marked([x for row in matrix for x in row])]
+        return [chart.nan_where_invalid([x for row in matrix for x in row])]
 
     return RobotRecipe(coordinates(robot, "q"), (Operand("mass_matrix", (n, n)),), trace)
 
@@ -255,7 +255,7 @@ def coriolis_matrix(robot: Robot) -> RobotRecipe:
             [a + b for a, b in zip(times(matrix, column), times(inertia, rate), strict=True)]
             for column, rate in zip(columns, turned, strict=True)
         ]
-        return [chart.marked([dot(row, column) for row in columns for column in bent])]
+        return [chart.nan_where_invalid([dot(row, column) for row in columns for column in bent])]
 
     return RobotRecipe(coordinates(robot, "q", "qd"), (Operand("coriolis_matrix", (n, n)),), trace)
 
@@ -280,7 +280,7 @@ def actuation_matrix(robot: Robot) -> RobotRecipe:
 
     def trace(values: Values) -> list[list[Scalar]]:
         chart = Chart(robot, values["q"])
-        return [chart.marked([x for row in chart.actuation() for x in row])]
+        return [chart.nan_where_invalid([x for row in chart.actuation() for x in row])]
 
     return RobotRecipe(coordinates(robot, "q"), (Operand("actuation_matrix", (robot.nu, robot.nv)),), trace)
 

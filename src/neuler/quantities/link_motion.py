@@ -26,7 +26,7 @@ def by_own(chart: Chart, rows: Sequence[Sequence[Scalar]]) -> list[Scalar]:
     if chart.trivial:
         return [x for row in rows for x in row]
     columns = chart.columns()
-    return chart.marked([dot(row, column) for row in rows for column in columns])
+    return chart.nan_where_invalid([dot(row, column) for row in rows for column in columns])
 
 
 @quantity("q -> poses")
@@ -76,7 +76,7 @@ def link_velocities(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
         for name in names:
             number, placement = tree.frames[name]
             rows.extend(flat(frames.motion_at(placement, screws[number])))
-        return [chart.marked(rows)]
+        return [chart.nan_where_invalid(rows)]
 
     shape = (len(names), 6) if frame is None else (6,)
     return RobotRecipe(coordinates(robot, "q", "qd"), (Operand("velocities", shape),), trace)
@@ -131,7 +131,7 @@ def link_motions(robot: Robot, *, frame: str | None = None) -> RobotRecipe:
             number, placement = tree.frames[name]
             for row, part in zip(rows, _at(moving[number], placement), strict=True):
                 row.extend(part)
-        return [chart.marked(row) for row in rows]
+        return [chart.nan_where_invalid(row) for row in rows]
 
     outputs = tuple(Operand(name, shape) for name in ("velocities", "accelerations", "jerks"))
     return RobotRecipe(coordinates(robot, *MOTION[:4]), outputs, trace)

@@ -1,7 +1,7 @@
 """Load-dependent friction of the joints in tau: between what the motion asks of a drive, its load, and its force.
 
-It acts on every force of tau by itself, after the chart: needed(load) = tau, delivered(tau) = load. Where no joint has
-such friction, both are the identity and leave no trace.
+It acts on every force of tau by itself, after the chart. Where no joint has such friction, ``tau_from_load`` and its
+inverse ``load_from_tau`` are the identity and leave no trace.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Matrix = list[list[Scalar]]
 
 
 class Losses:
-    """At one state; ``rates`` are those of the joints with coordinates.
+    """Load-dependent friction at one state, of the joints in tau or of those of ``every`` coordinate.
 
-    Of the joints in tau, or of those of ``every`` coordinate.
+    ``rates`` are velocities of the joints with coordinates.
     """
 
     def __init__(self, robot: Robot, tree: Tree, rates: Sequence[Scalar], *, every: bool = False) -> None:
@@ -28,26 +28,29 @@ class Losses:
         numbers = range(len(own)) if every else robot.coordinates.active
         self._drives = [(own[k], rates[k]) for k in numbers]
         self.numbers = list(numbers)
-        """Of the velocity behind every force."""
+        """For every force, the number of its velocity."""
 
     @property
     def any(self) -> bool:
-        """Whether there are such joints."""
+        """Whether any of the joints has such friction."""
         return any(drives.loaded(drive) for drive, _ in self._drives)
 
-    def needed(self, loads: Sequence[Scalar]) -> list[Scalar]:
-        """Tau from the loads."""
-        return [drives.needed(drive, x, v) for (drive, v), x in zip(self._drives, loads, strict=True)]
+    def tau_from_load(self, loads: Sequence[Scalar]) -> list[Scalar]:
+        """The forces in tau that carry these loads: friction is added."""
+        return [drives.tau_from_load(drive, x, v) for (drive, v), x in zip(self._drives, loads, strict=True)]
 
-    def delivered(self, tau: Sequence[Scalar]) -> list[Scalar]:
-        """The loads from tau."""
-        return [drives.delivered(drive, x, v) for (drive, v), x in zip(self._drives, tau, strict=True)]
+    def load_from_tau(self, tau: Sequence[Scalar]) -> list[Scalar]:
+        """The loads that forces in tau carry: friction is taken off."""
+        return [drives.load_from_tau(drive, x, v) for (drive, v), x in zip(self._drives, tau, strict=True)]
 
-    def mixed(self, values: Sequence[Scalar], told: Sequence[bool], *, found: bool) -> list[Scalar]:
-        """Forces among values, those where motion is ``told`` and ``found``, else those that are given."""
-        changed = self.needed(values) if found else self.delivered(values)
-        return [y if motion == found else x for x, y, motion in zip(values, changed, told, strict=True)]
+    def mixed(self, values: Sequence[Scalar], motion_given: Sequence[bool], *, found: bool) -> list[Scalar]:
+        """Values of hybrid dynamics with friction at their forces.
+
+        With ``found`` they are results, whose forces are where motion is given; else inputs, forces elsewhere.
+        """
+        changed = self.tau_from_load(values) if found else self.load_from_tau(values)
+        return [y if motion == found else x for x, y, motion in zip(values, changed, motion_given, strict=True)]
 
     def slopes(self, loads: Sequence[Scalar]) -> list[tuple[Scalar, Scalar]]:
         """Derivatives of tau to its load and its rate."""
-        return [drives.needed_slopes(drive, x, v) for (drive, v), x in zip(self._drives, loads, strict=True)]
+        return [drives.tau_slopes(drive, x, v) for (drive, v), x in zip(self._drives, loads, strict=True)]

@@ -88,8 +88,8 @@ def inverse_dynamics_rate(robot: Robot, *, external: Names = (), loads: Names = 
         else:
             tree = trees(robot, values).grouped
             solved = moved_tree(chart, tree, values, outside, values["qdd"])
-            tau, one = chart.shared(chart.project(solved.coordinates))
-            tau = Losses(robot, tree, chart.rates(values["qd"])).needed(tau)
+            tau, one = chart.distribute(chart.project(solved.coordinates))
+            tau = Losses(robot, tree, chart.rates(values["qd"])).tau_from_load(tau)
             seeds = seeds_along(chart, values, outside.names)
             found = [[x * one for x in tau], [x * one for x in tangents(tau, seeds)]]
         return found if order == 1 else [*found, tangents(found[1], seeds_along(chart, values, outside.names))]
@@ -109,4 +109,4 @@ def _by_recursion(robot: Robot, values: Values, outside: External) -> list[list[
     losses = Losses(robot, tree, qd)
     slopes = losses.slopes(found.tau)
     rate = [a * x + b * y for (a, b), x, y in zip(slopes, found.tau_rate, qdd, strict=True)]
-    return [losses.needed(found.tau), rate]
+    return [losses.tau_from_load(found.tau), rate]

@@ -58,7 +58,7 @@ def energy(robot: Robot) -> RobotRecipe:
     def trace(values: Values) -> list[list[Scalar]]:
         chart = Chart(robot, values["q"])
         kinetic = kinetic_energy(trees(robot, values).grouped, chart.q, chart.velocities(values["qd"]))
-        return [chart.marked([kinetic]), [potential_energy(trees(robot, values).fused, chart.q)]]
+        return [chart.nan_where_invalid([kinetic]), [potential_energy(trees(robot, values).fused, chart.q)]]
 
     outputs = (Operand("kinetic", ()), Operand("potential", ()))
     return RobotRecipe(coordinates(robot, "q", "qd"), outputs, trace)
@@ -76,7 +76,7 @@ def momentum(robot: Robot) -> RobotRecipe:
     def trace(values: Values) -> list[list[Scalar]]:
         tree, chart = trees(robot, values).fused, Chart(robot, values["q"])
         carried = momentum_of(tree, chart.q, chart.velocities(values["qd"]))
-        return [chart.marked(flat(frames.wrench_at(tree.base, carried)))]
+        return [chart.nan_where_invalid(flat(frames.wrench_at(tree.base, carried)))]
 
     return RobotRecipe(coordinates(robot, "q", "qd"), (Operand("momentum", (6,)),), trace)
 
@@ -130,7 +130,8 @@ def centroidal_momentum(robot: Robot) -> RobotRecipe:
 
     def trace(values: Values) -> list[list[Scalar]]:
         tree, chart = trees(robot, values).fused, Chart(robot, values["q"])
-        return [chart.marked(_in_base_axes(tree, centroidal.momentum(tree, chart.q, chart.velocities(values["qd"]))))]
+        momentum = centroidal.momentum(tree, chart.q, chart.velocities(values["qd"]))
+        return [chart.nan_where_invalid(_in_base_axes(tree, momentum))]
 
     return RobotRecipe(coordinates(robot, "q", "qd"), (Operand("centroidal_momentum", (6,)),), trace)
 
@@ -150,7 +151,7 @@ def centroidal_momentum_rate(robot: Robot) -> RobotRecipe:
     def trace(values: Values) -> list[list[Scalar]]:
         tree, chart = trees(robot, values).fused, Chart(robot, values["q"])
         motion = chart.velocities(values["qd"]), chart.accelerations(values["qd"], values["qdd"])
-        return [chart.marked(_in_base_axes(tree, centroidal.momentum_rate(tree, chart.q, *motion)))]
+        return [chart.nan_where_invalid(_in_base_axes(tree, centroidal.momentum_rate(tree, chart.q, *motion)))]
 
     return RobotRecipe(coordinates(robot, "q", "qd", "qdd"), (Operand("centroidal_momentum_rate", (6,)),), trace)
 

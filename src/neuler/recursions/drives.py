@@ -172,20 +172,20 @@ def loaded(drive: Drive) -> LoadDependent | None:
     return drive.law if isinstance(drive.law, LoadDependent) else None
 
 
-def needed(drive: Drive, load: Scalar, rate: Scalar) -> Scalar:
+def tau_from_load(drive: Drive, load: Scalar, rate: Scalar) -> Scalar:
     """The force tau that gives the load along a coordinate: t + (Fc + mu |t|) sign(qd) + Fv qd, on the rotor."""
     law = loaded(drive)
     return load if law is None else drive.ratio * law.needed(load / drive.ratio, drive.ratio * rate)
 
 
-def delivered(drive: Drive, tau: Scalar, rate: Scalar) -> Scalar:
-    """The load that a force tau gives: ``needed`` the other way."""
+def load_from_tau(drive: Drive, tau: Scalar, rate: Scalar) -> Scalar:
+    """The load that a force tau gives: the inverse of ``tau_from_load``."""
     law = loaded(drive)
     return tau if law is None else drive.ratio * law.delivered(tau / drive.ratio, drive.ratio * rate)
 
 
-def needed_slopes(drive: Drive, load: Scalar, rate: Scalar) -> tuple[Scalar, Scalar]:
-    """Derivatives of ``needed`` to the load and to the rate."""
+def tau_slopes(drive: Drive, load: Scalar, rate: Scalar) -> tuple[Scalar, Scalar]:
+    """Derivatives of ``tau_from_load`` to the load and to the rate."""
     law = loaded(drive)
     if law is None:
         return 1.0, 0.0

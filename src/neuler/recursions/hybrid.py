@@ -1,15 +1,15 @@
-"""Hybrid dynamics: every joint is told its acceleration or its force, and the other is found.
+"""Hybrid dynamics: of every joint the acceleration or the force is given, and the other is computed.
 
 All motion given: the inverse dynamics of Khalil (13)-(31). All forces given: the articulated-body
 direct dynamics (34)-(44). Mixed: 6.3, (72)-(82). A free link is a joint of six coordinates: with its
 acceleration given (13)-(31), with its wrench given 7.2, (89)-(100), and 7.3, (101)-(112); they are
-eliminated one by one. Which joint is told what is data.
+eliminated one by one. Which of the two is given is data.
 
 Accelerations are counted from those the links would have if every unknown joint acceleration
 were zero. These nominal accelerations satisfy (14) with all its velocity terms, so that the
 differences obey dV_j = T dV_i + a_j qdd_j without gamma_j, and the wrenches alpha_j of (38) and
-(76) contain no K_j gamma_j. A link whose joint, and all joints below it, are told their motion
-is *settled*: its nominal acceleration is its acceleration.
+(76) contain no K_j gamma_j. A link is *settled* where the motion of its joint, and of all joints between
+it and the base, is given: its nominal acceleration is its acceleration.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from neuler.trace.graph import Node, Scalar, one_if_felt
 
 
 @dataclass
-class Found:
-    """Per coordinate what was not given; per body the reaction wrench of its antecedent on it."""
+class HybridResult:
+    """Per coordinate the acceleration or force that was not given; per body the reaction wrench of its parent."""
 
     coordinates: list[Scalar]
     reactions: list[Wrench] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Elimination:
+class EliminatedCoordinate:
     """One joint coordinate whose acceleration was eliminated from its link's equations."""
 
     index: int
@@ -66,7 +66,7 @@ class Links:
     """The wrench before its joint's coordinates were eliminated."""
     plain: list[Inertia | None]
     """The inertia before that."""
-    steps: list[list[Elimination]]
+    steps: list[list[EliminatedCoordinate]]
 
 
 def reciprocal(inertia: Scalar, name: str, usual: float = 0.0) -> Scalar:
@@ -91,13 +91,13 @@ def hybrid(
     external: Mapping[int, Sequence[Wrench]] | None = None,
     *,
     gravity: Vector | None = None,
-) -> Found:
-    """``given[k]`` is an acceleration where ``motion_given[k]``, else a force; the other is found.
+) -> HybridResult:
+    """``given[k]`` is an acceleration where ``motion_given[k]``, else a force; the other of the two is computed.
 
     ``external`` holds wrenches applied TO a body, in its canonical frame at its origin.
     """
     places = placements(tree, q)
-    nominal = [x if told else 0.0 for x, told in zip(given, motion_given, strict=True)]
+    nominal = [x if moved else 0.0 for x, moved in zip(given, motion_given, strict=True)]
     pull = tree.gravity if gravity is None else gravity
     moving = motions(tree, places, qd, nominal, pull)
     settled = _settled(tree, motion_given)
@@ -137,7 +137,7 @@ def hybrid(
                 if body.drive.momentum is not None:
                     wd = vec.add(moving[body.antecedent].turning.wd, change[body.antecedent][1])
                     found[k] = found[k] + carried(body.drive, wd)
-    return Found(found, felt)
+    return HybridResult(found, felt)
 
 
 def inverse_dynamics(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
@@ -153,12 +153,11 @@ def forward_dynamics(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], tau:
 def _settled(tree: Tree, motion_given: Sequence[bool]) -> list[bool]:
     settled = [True]
     for body in tree.bodies[1:]:
-        told = all(motion_given[index] for index, _ in body.freedoms)
-        settled.append(settled[body.antecedent] and told)
+        settled.append(settled[body.antecedent] and all(motion_given[index] for index, _ in body.freedoms))
     return settled
 
 
-def _eliminate(links: Links, number: int, index: int, column: Column, force: Scalar) -> Elimination:
+def _eliminate(links: Links, number: int, index: int, column: Column, force: Scalar) -> EliminatedCoordinate:
     """Khalil (36)-(38): solve for the joint's acceleration and take it out of the link's equations."""
     body, j = links.tree.bodies[number], links.inertia[number]
     assert j is not None
@@ -178,7 +177,7 @@ def _eliminate(links: Links, number: int, index: int, column: Column, force: Sca
     if exact is not None:
         alpha[exact] = force
     links.wrench[number] = pair(alpha)
-    return Elimination(index, column, nominal, share, exact is not None)
+    return EliminatedCoordinate(index, column, nominal, share, exact is not None)
 
 
 def _outward(links: Links) -> tuple[list[Scalar], list[Wrench], list[Screw]]:

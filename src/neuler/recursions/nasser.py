@@ -19,7 +19,7 @@ from neuler.algebra.screw import Wrench, flat, pair, plus
 from neuler.algebra.vector import Vector
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Tree
 from neuler.recursions.drives import none, passive_forces, rotor
-from neuler.recursions.hybrid import Found, reciprocal
+from neuler.recursions.hybrid import HybridResult, reciprocal
 from neuler.recursions.kinematics import angular_velocities, coordinate, placements
 from neuler.trace.graph import Scalar
 
@@ -48,7 +48,7 @@ def nasser(
     qd: Sequence[Scalar],
     tau: Sequence[Scalar],
     external: Mapping[int, Sequence[Wrench]] | None = None,
-) -> Found:
+) -> HybridResult:
     """Joint accelerations, and the reaction wrenches on all links in their own frames."""
     places = placements(tree, q)
     w = angular_velocities(tree, places, qd)
@@ -124,7 +124,7 @@ def _outbound(
     equations: Sequence[Equations | None],
     drives: Sequence[Scalar],
     base_load: Wrench,
-) -> Found:
+) -> HybridResult:
     """(2.1.20): F_j, then the joint's acceleration, then the acceleration of the link."""
     found: list[Scalar] = [0.0] * tree.dof
     up = vec.negate(tree.gravity)
@@ -152,4 +152,4 @@ def _outbound(
             felt[0] = plus(felt[0], one.stand.wrench_up(f, m))
         arm = (0.0, 0.0, one.joint.r)
         felt.append((one.joint.down(f), one.joint.down(vec.subtract(m, vec.cross(arm, f)))))
-    return Found(found, felt)
+    return HybridResult(found, felt)

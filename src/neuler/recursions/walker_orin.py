@@ -25,14 +25,14 @@ def inertia_matrix_and_bias(
     """A and H of (7): H is tau at qdd = 0; column i of A is tau at qdd = u_i, qd = 0, g = 0, no external wrench."""
     n = tree.dof
     bare = rotors_alone(tree)
-    told = [True] * n
+    motion_given = [True] * n
     still: list[Scalar] = [0.0] * n
-    bias = hybrid(tree, q, qd, still, told, external).coordinates
+    bias = hybrid(tree, q, qd, still, motion_given, external).coordinates
     columns = []
     for i in range(n):
         unit: list[Scalar] = [0.0] * n
         unit[i] = 1.0
-        columns.append(hybrid(bare, q, still, unit, told, gravity=vec.ZERO).coordinates)
+        columns.append(hybrid(bare, q, still, unit, motion_given, gravity=vec.ZERO).coordinates)
     return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)], bias
 
 

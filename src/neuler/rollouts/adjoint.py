@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.compiler.program import EVENT, Phase, Program, Work
+from neuler.compiler.program import EVENT, Program, StepPart, Work
 from neuler.errors import InputError
 from neuler.functions.tracing import listing_of
 from neuler.robot import Robot
 from neuler.robot.value import kept
-from neuler.rollouts.loop import Steps, TimeLoop
+from neuler.rollouts.loop import LoopKernel, Steps
+from neuler.rollouts.loop_recipes import LoopRecipes, Written
 from neuler.rollouts.model import Model, Values
-from neuler.rollouts.phases import Found, Phases
+from neuler.rollouts.one_step import along_velocities, pulled, refuse_rough, stepped
 from neuler.rollouts.rollout import Integers, checked, run_checked
-from neuler.rollouts.single import along_velocities, pulled, refuse_rough, stepped
 from neuler.trace.differentiate import pull_back
 from neuler.trace.graph import Node, Scalar
 from neuler.trace.listing import Listing, run
@@ -56,7 +56,7 @@ class RolloutGradient(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Adjoint(TimeLoop):
+class Adjoint(LoopKernel):
     """The loop backward."""
 
     model: Model
@@ -76,27 +76,27 @@ class Adjoint(TimeLoop):
     @kept
     def program(self) -> Program:
         """Streams are read from the last step to the first."""
-        model, phases = self.model, Phases(self.model)
+        model, recipes = self.model, LoopRecipes(self.model)
         robot = model.robot
         parameters = any(x.name == "parameters" for x in model.held)
-        phases.sizes |= {
-            "aq": (robot.nv,), "av": (robot.nv,), "gu": (robot.nu,), "gp": phases.sizes.get("parameters", (0,)),
+        recipes.sizes |= {
+            "aq": (robot.nv,), "av": (robot.nv,), "gu": (robot.nu,), "gp": recipes.sizes.get("parameters", (0,)),
             "cost": (1,), "when": (1,), "qe": (robot.nq,), "ve": (robot.nv,), "begun": (1,),
         }  # fmt: skip
         held = [x.name for x in model.held]
         carried = ["aq", "av", *(["gp"] if parameters else []), *(["gu"] if self.held else []), "cost"]
 
-        def begin(values: Values) -> Found:
+        def begin(values: Values) -> Written:
             """At the end of the motion; where the run goes on, from what is carried."""
             (begun,) = values["begun"]
-            found: Found = {"begun": [1.0]}
+            found: Written = {"begun": [1.0]}
             for name, start in end(values).items():  # differences: they leave -0.0 as it is
                 pairs = zip(values[name], start, strict=True)
                 found[name] = [mask(begun, x) - mask(1.0 - begun, -y) for x, y in pairs]
             return found
 
-        def end(values: Values) -> Found:
-            zero: Found = {name: [0.0] * phases.sizes[name][0] for name in carried}
+        def end(values: Values) -> Written:
+            zero: Written = {name: [0.0] * recipes.sizes[name][0] for name in carried}
             if self.final is None:
                 return zero
             q, qd = values["qe"], values["ve"]
@@ -106,7 +106,7 @@ class Adjoint(TimeLoop):
                 **zero, "cost": [cost], "aq": along_velocities(model, q, slope[: len(q)]), "av": slope[len(q) :],
             }  # fmt: skip
 
-        def back(values: Values) -> Found:
+        def back(values: Values) -> Written:
             q, qd, tau, (dt,) = values["q"], values["qd"], values["tau"], values["dt"]
             (t,) = values["when"]
             after, speed = stepped(model, self.method, values, t)
@@ -123,22 +123,22 @@ class Adjoint(TimeLoop):
             if self.held:
                 force = [x + y for x, y in zip(values["gu"], force, strict=True)]
             sums = [x + y for x, y in zip(values["gp"], rest, strict=True)] if parameters else []
-            found: Found = {"aq": along_velocities(model, q, slope[:a]), "av": slope[a:b], "gu": force, "gp": sums}
+            found: Written = {"aq": along_velocities(model, q, slope[:a]), "av": slope[a:b], "gu": force, "gp": sums}
             return {**found, "cost": [total], "alarm": [0.0]}
 
         reads = ["q", "qd", "tau", "dt", "when", *held, *carried]
-        step = phases.make(reads, ["aq", "av", "gu", "gp", "cost", "alarm"], back)
-        once = phases.make(["qe", "ve", "begun", *carried], ["begun", *carried], begin)
+        step = recipes.make(reads, ["aq", "av", "gu", "gp", "cost", "alarm"], back)
+        once = recipes.make(["qe", "ve", "begun", *carried], ["begun", *carried], begin)
         never = Recipe(
-            phases.operands(["cost"]), (Operand("status", (1,)), Operand("joint", (1,))), lambda _: [[1.0], [-1.0]]
+            recipes.operands(["cost"]), (Operand("status", (1,)), Operand("joint", (1,))), lambda _: [[1.0], [-1.0]]
         )
         return Program(
-            phases.operands(["dt", *held, "qe", "ve", "begun", *carried]),
-            phases.operands(["q", "qd", "tau", "when"]),
+            recipes.operands(["dt", *held, "qe", "ve", "begun", *carried]),
+            recipes.operands(["q", "qd", "tau", "when"]),
             (),
-            phases.operands(["aq"] if self.held else ["gu"]),
-            phases.operands([*carried, "begun"]),
-            lambda: Work((Phase(step),), never, (), (once,)),
+            recipes.operands(["aq"] if self.held else ["gu"]),
+            recipes.operands([*carried, "begun"]),
+            lambda: Work((StepPart(step),), never, (), (once,)),
         )
 
 

@@ -18,13 +18,13 @@ from __future__ import annotations
 import math
 
 from neuler.algebra.linear import Eliminated, times
-from neuler.compiler.program import Phase
+from neuler.compiler.program import StepPart
 from neuler.rollouts.events import alarm
 from neuler.rollouts.friction import lost, spared
+from neuler.rollouts.loop_recipes import LoopRecipes, Written, time_of, unique
+from neuler.rollouts.methods import Scheme
 from neuler.rollouts.model import Model, Values
-from neuler.rollouts.phases import Found, Phases, time_of, unique
 from neuler.rollouts.pivots import grips_of, without
-from neuler.rollouts.schemes import Scheme
 from neuler.rollouts.slides import rows_of, signs_of, tell_directions
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar
@@ -103,16 +103,16 @@ def advanced(
 
 
 def implicit(model: Model) -> Scheme:
-    """The step in two phases: accelerations at its beginning, then all else; between and after them, what rests."""
-    phases = Phases(model)
-    held = phases.braked
-    more, left = phases.before
+    """The step in two parts: accelerations at its beginning, then all else; between and after them, what rests."""
+    recipes = LoopRecipes(model)
+    held = recipes.braked
+    more, left = recipes.before
 
-    def middle(values: Values) -> Found:
+    def middle(values: Values) -> Written:
         way, after = advanced(model, values, *slopes(model, values, time_of(values)))
-        return {"way": way, "vn": after, **phases.crossing(values, after, way, values["qdd"])}
+        return {"way": way, "vn": after, **recipes.crossing(values, after, way, values["qdd"])}
 
-    def resting(values: Values) -> Found:
+    def resting(values: Values) -> Written:
         released = [a + b - c for a, b, c in zip(values["told"], values["high"], values["low"], strict=True)]
         given = {**values, "told": released}
         way, after = advanced(model, given, *slopes(model, values, time_of(values)), held=True)
@@ -121,44 +121,44 @@ def implicit(model: Model) -> Scheme:
         way = [where(moving, a, b) for a, b in zip(values["way"], way, strict=True)]
         nan = lost(values["qdd"])
         after = [where(moving, a, b) + nan for a, b in zip(values["vn"], after, strict=True)]
-        found = dict(phases.crossing(values, after, way, values["qdd"]))
+        found = dict(recipes.crossing(values, after, way, values["qdd"]))
         if any(len(row) > 1 for row in held):  # what several velocities hold together is made right afterwards
             found["cross"] = [found["cross"][0] + count]
         return {"way": way, "vn": after, **found}
 
-    def begin(values: Values) -> Found:
-        values, found = phases.sampled(values)
-        return {**phases.resting(values, values["q"], values["qd"]), **found}
+    def begin(values: Values) -> Written:
+        values, found = recipes.sampled(values)
+        return {**recipes.resting(values, values["q"], values["qd"]), **found}
 
-    def slope(values: Values) -> Found:
+    def slope(values: Values) -> Written:
         q, qd, t = values["q"], values["qd"], time_of(values)
         signs = signs_of(model, values, q, qd, model.accelerations(values, q, qd, t))
         tell_directions(model, values, q, qd, signs, values["told"])
         return {"qdd": model.accelerations(values, q, qd, t)}
 
-    def end(values: Values) -> Found:
+    def end(values: Values) -> Written:
         qd = values["vn"]
-        q = phases.moved(values, values["way"], qd)
+        q = recipes.moved(values, values["way"], qd)
         return {"q": q, "qd": qd, "alarm": [alarm(model, values, q, qd)]}
 
-    def whole(values: Values) -> Found:
+    def whole(values: Values) -> Written:
         way, after = advanced(model, values, *slopes(model, values, time_of(values)))
         return end({**values, "way": way, "vn": after})
 
-    reads = unique("q", "qd", *phases.outside, *more)
+    reads = unique("q", "qd", *recipes.outside, *more)
     if not held:
-        first = phases.make(reads, ["qdd", *left], phases.begin)
-        second = phases.make(unique("q", "qd", "qdd", *phases.outside, *phases.ends), ["q", "qd", "alarm"], whole)
-        return Scheme((Phase(first), Phase(second)))
-    first = phases.make(unique(*reads, *phases.ends), [*phases.BEGUN, *left], begin)
-    known = phases.make(unique("q", "qd", "told", *phases.outside), ["qdd"], slope)
-    reads, writes = unique("q", "qd", "qdd", *phases.outside, *phases.crosses), ["vn", "way", "cross", "strong"]
-    second = phases.make(reads, writes, middle)
-    third = phases.make(unique(*reads, "locked", "high", "low", "rests", "vn", "way"), writes, resting)
-    last = phases.make(unique("q", "vn", "way", "met", *phases.ends), ["q", "qd", "alarm"], end)
-    rest = phases.rest("q", lambda values: values)
+        first = recipes.make(reads, ["qdd", *left], recipes.begin)
+        second = recipes.make(unique("q", "qd", "qdd", *recipes.outside, *recipes.ends), ["q", "qd", "alarm"], whole)
+        return Scheme((StepPart(first), StepPart(second)))
+    first = recipes.make(unique(*reads, *recipes.ends), [*recipes.BEGUN, *left], begin)
+    known = recipes.make(unique("q", "qd", "told", *recipes.outside), ["qdd"], slope)
+    reads, writes = unique("q", "qd", "qdd", *recipes.outside, *recipes.crosses), ["vn", "way", "cross", "strong"]
+    second = recipes.make(reads, writes, middle)
+    third = recipes.make(unique(*reads, "locked", "high", "low", "rests", "vn", "way"), writes, resting)
+    last = recipes.make(unique("q", "vn", "way", "met", *recipes.ends), ["q", "qd", "alarm"], end)
+    rest = recipes.rest("q", lambda values: values)
     reads = unique("qd", "qdd", "dt", "told", "early", "rows")
-    spare = phases.make(reads, ["told", "early", "push"], lambda values: dict(spared(model, values, values["qdd"])))
-    steps = (Phase(known), *rest, Phase(second), Phase(third, "rests"))
-    redo = Phase(spare, "strong", back=len(steps))
-    return Scheme((Phase(first), *steps, redo, *phases.stopping(), Phase(last)))
+    spare = recipes.make(reads, ["told", "early", "push"], lambda values: dict(spared(model, values, values["qdd"])))
+    steps = (StepPart(known), *rest, StepPart(second), StepPart(third, "rests"))
+    redo = StepPart(spare, "strong", back=len(steps))
+    return Scheme((StepPart(first), *steps, redo, *recipes.stopping(), StepPart(last)))

@@ -9,17 +9,17 @@ from neuler.compiler.program import Program, Work
 from neuler.robot.value import kept
 from neuler.rollouts.events import diagnosis
 from neuler.rollouts.implicit import implicit
-from neuler.rollouts.loop import TimeLoop
+from neuler.rollouts.loop import LoopKernel
+from neuler.rollouts.loop_recipes import LoopRecipes, Written
+from neuler.rollouts.methods import Scheme, euler, rk4
 from neuler.rollouts.model import Model, Values
-from neuler.rollouts.phases import Found, Phases
-from neuler.rollouts.schemes import Scheme, euler, rk4
 from neuler.trace.recipe import Recipe
 
 METHODS: dict[str, Callable[[Model], Scheme]] = {"euler": euler, "rk4": rk4, "implicit": implicit}
 
 
 @dataclass(frozen=True)
-class Kernel(TimeLoop):
+class RolloutKernel(LoopKernel):
     """The machine code of a model's rollout by one method."""
 
     model: Model
@@ -29,8 +29,8 @@ class Kernel(TimeLoop):
     @kept
     def program(self) -> Program:
         """The loop."""
-        model, phases = self.model, Phases(self.model)
-        names = ["q", "qd", "dt", *(operand.name for operand in model.held), *phases.ends]
+        model, recipes = self.model, LoopRecipes(self.model)
+        names = ["q", "qd", "dt", *(operand.name for operand in model.held), *recipes.ends]
         sampled = bool(model.control and not model.fused)
         names += [*(["tau"] if sampled else []), *(["memory"] if model.control else [])]
         streams = ["tau"] if model.control is None else ["reference"] if model.fused else []
@@ -39,12 +39,12 @@ class Kernel(TimeLoop):
         last = [name for name in names if name in ("q", "qd", "tau", "memory")]  # what a run goes on from
 
         def make() -> Work:
-            control = (_control(phases),) if sampled else ()
+            control = (_control(recipes),) if sampled else ()
             scheme = METHODS[self.method](model)
-            return Work(scheme.phases, diagnosis(model), control, scheme.once)
+            return Work(scheme.parts, diagnosis(model), control, scheme.once)
 
         given, reads, samples_, states, ends = (
-            phases.operands(side) for side in (names, streams, samples, kept_names, last)
+            recipes.operands(side) for side in (names, streams, samples, kept_names, last)
         )
         return Program(given, reads, samples_, states, ends, make)
 
@@ -54,14 +54,14 @@ class Kernel(TimeLoop):
         return (self.method,)
 
 
-def _control(phases: Phases) -> Recipe:
+def _control(recipes: LoopRecipes) -> Recipe:
     """The controller by itself, at its samples."""
-    model = phases.model
+    model = recipes.model
     control = model.control
     assert control is not None
 
-    def trace(values: Values) -> Found:
+    def trace(values: Values) -> Written:
         tau, memory = control.at(values, values["t"][0])
         return {"tau": tau, "memory": memory}
 
-    return phases.make(["t", "q", "qd", "memory", "reference"], ["tau", "memory"], trace)
+    return recipes.make(["t", "q", "qd", "memory", "reference"], ["tau", "memory"], trace)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.compiled import WORK_PER_THREAD, share, threads
+from neuler.batches import WORK_PER_THREAD, call_in_parts, threads
 from neuler.compiler.program import COUNTS, EVENT, Program, counts
 from neuler.quantities.identity import identity
 from neuler.robot import Robot
@@ -84,7 +84,7 @@ def stored_loops(robot: Robot) -> OrderedDict[Any, Any]:
     return OrderedDict()
 
 
-class TimeLoop:
+class LoopKernel:
     """What rollouts and their derivatives share; who derives says what the program is, and all that decides it."""
 
     model: Model
@@ -184,20 +184,8 @@ class TimeLoop:
         if parts <= 1:
             ufunc(*arrays, out=out)
             return
-        axis = int(np.argmax(batch))
-        cores = [len(names) for names in self.cores]
-        spread = [
-            np.broadcast_to(x, batch + x.shape[x.ndim - core :])
-            for x, core in zip(arrays, cores[: len(arrays)], strict=True)
-        ]
-        edges = np.linspace(0, batch[axis], parts + 1).astype(int)
-        before = (slice(None),) * axis
-
-        def part(k: int) -> None:
-            cut = (*before, slice(edges[k], edges[k + 1]))
-            ufunc(*(x[cut] for x in spread), out=tuple(x[cut] for x in out))
-
-        share(part, parts, workers)
+        cores = [len(names) for names in self.cores[: len(arrays)]]
+        call_in_parts(ufunc, batch, arrays, cores, out, parts, workers)
 
     @property
     @kept

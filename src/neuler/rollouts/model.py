@@ -113,7 +113,7 @@ class Model:
         (needed,) = recipe.trace({**self._pushed(values, q, qd, t), "qdd": qdd})
         chart = self.chart(q)
         losses = Losses(self.machine, self.tree(values), chart.rates(qd))
-        return [a - b for a, b in zip(needed, chart.driven(losses.delivered(values["tau"])), strict=True)]
+        return [a - b for a, b in zip(needed, chart.generalized(losses.load_from_tau(values["tau"])), strict=True)]
 
     @property
     def machine(self) -> Robot:

@@ -20,7 +20,7 @@ from neuler.rollouts import arguments
 from neuler.rollouts.controllers import in_full, traced_control
 from neuler.rollouts.efforts import EFFORTS, Clipped, efforts
 from neuler.rollouts.events import LIMIT, NOT_FINITE, limited
-from neuler.rollouts.kernel import METHODS, Kernel
+from neuler.rollouts.kernel import METHODS, RolloutKernel
 from neuler.rollouts.loop import Piece, Steps
 from neuler.rollouts.model import Model
 from neuler.rollouts.slides import stops
@@ -75,7 +75,7 @@ class Interrupted(KeyboardInterrupt):
 class Call:
     """A call with all its arguments looked at."""
 
-    kernel: Kernel
+    kernel: RolloutKernel
     batch: tuple[int, ...]
     steps: int
     every: int
@@ -162,7 +162,7 @@ def checked(
         arrays["lower"] = np.array([each.lower for each in bounds])
         arrays["upper"] = np.array([each.upper for each in bounds])
         _refuse_stops(called, model)
-    kernel = Kernel(model, method).shared()
+    kernel = RolloutKernel(model, method).shared()
     model = kernel.model
     batch = _batch(kernel, arrays)
     if not start:  # what goes on was looked at when it began
@@ -234,7 +234,7 @@ def _control(
     return traced_control(CALLED, robot, controller, begin.shape[-1], size), steps
 
 
-def _batch(kernel: Kernel, arrays: Mapping[str, Array]) -> tuple[int, ...]:
+def _batch(kernel: RolloutKernel, arrays: Mapping[str, Array]) -> tuple[int, ...]:
     program = kernel.program
     shapes = {}
     for operand, names in zip(program.inputs[2:], kernel.cores[2:], strict=False):

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.compiler.program import Phase, Program, Work
+from neuler.compiler.program import Program, StepPart, Work
 from neuler.robot import Robot
 from neuler.robot.value import kept
 from neuler.rollouts.events import alarm, diagnosis
-from neuler.rollouts.loop import Steps, TimeLoop
+from neuler.rollouts.loop import LoopKernel, Steps
+from neuler.rollouts.loop_recipes import LoopRecipes, Written, time_of, unique
 from neuler.rollouts.model import Model, Values
-from neuler.rollouts.phases import Found, Phases, time_of, unique
+from neuler.rollouts.one_step import own_rates, rates_along, refuse_rough, stepped
 from neuler.rollouts.rollout import Integers, checked
-from neuler.rollouts.single import own_rates, rates_along, refuse_rough, stepped
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar
 
@@ -48,7 +48,7 @@ class RolloutSensitivities(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tangent(TimeLoop):
+class Tangent(LoopKernel):
     """A rollout that carries a direction along."""
 
     model: Model
@@ -63,14 +63,14 @@ class Tangent(TimeLoop):
     @kept
     def program(self) -> Program:
         """The loop."""
-        model, phases = self.model, Phases(self.model)
+        model, recipes = self.model, LoopRecipes(self.model)
         n, parameters = model.robot.nv, [x.name for x in model.held if x.name == "parameters"]
-        phases.sizes |= {"dq": (n,), "dv": (n,)}
+        recipes.sizes |= {"dq": (n,), "dv": (n,)}
         if parameters:
-            phases.sizes["dp"] = phases.sizes["parameters"]
+            recipes.sizes["dp"] = recipes.sizes["parameters"]
         moved = ["dq", "dv", *(["dp"] if parameters else [])]
 
-        def trace(values: Values) -> Found:
+        def trace(values: Values) -> Written:
             q, qd = stepped(model, self.method, values, time_of(values))
             seeds: dict[Node, Scalar] = {}
             pairs = [(values["q"], rates_along(model, values["q"], values["dq"])), (values["qd"], values["dv"])]
@@ -82,12 +82,12 @@ class Tangent(TimeLoop):
             dq = own_rates(model, q, found[: len(q)])
             return {"q": q, "qd": qd, "dq": dq, "dv": found[len(q) :], "alarm": [alarm(model, values, q, qd)]}
 
-        reads = unique("q", "qd", *phases.outside, *moved)
-        step = phases.make(reads, ["q", "qd", "dq", "dv", "alarm"], trace)
-        given = phases.operands(unique("q", "qd", "dt", *(x.name for x in model.held), *moved))
-        states = phases.operands(["q", "qd", "dq", "dv"])
-        streams = phases.operands(["tau"])
-        return Program(given, streams, (), states, states, lambda: Work((Phase(step),), diagnosis(model)))
+        reads = unique("q", "qd", *recipes.outside, *moved)
+        step = recipes.make(reads, ["q", "qd", "dq", "dv", "alarm"], trace)
+        given = recipes.operands(unique("q", "qd", "dt", *(x.name for x in model.held), *moved))
+        states = recipes.operands(["q", "qd", "dq", "dv"])
+        streams = recipes.operands(["tau"])
+        return Program(given, streams, (), states, states, lambda: Work((StepPart(step),), diagnosis(model)))
 
 
 def rollout_sensitivities(robot: Robot, *arguments: Any, threads: int | None, **options: Any) -> RolloutSensitivities:

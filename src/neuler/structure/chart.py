@@ -17,7 +17,7 @@ from neuler.passes.tree import Tree
 from neuler.passes.trees import fused_tree
 from neuler.recursions.positions import position_rates
 from neuler.robot import Robot
-from neuler.structure.closed import SINGULAR, STRETCHED, Choice, Constraints, Solution, independent_columns
+from neuler.structure.closed import SINGULAR, STRETCHED, Choice, Constraints, LoopSolution, independent_columns
 from neuler.structure.lift import Lift
 from neuler.trace.graph import Node, Scalar, one_if_above
 
@@ -25,7 +25,7 @@ Matrix = list[list[Scalar]]
 
 
 class Chart:
-    """At one position of the robot."""
+    """How the robot's own coordinates move its tree at one position, and how forces come back."""
 
     def __init__(
         self, robot: Robot, q: Sequence[Scalar], tree: Tree | None = None, choice: Choice | None = None
@@ -39,15 +39,15 @@ class Chart:
         self.trivial = not robot.loops and not robot.couplings
         """Whether the robot is a tree."""
         self._tree, self._choice = tree, choice
-        self._solution: Solution | None = None
+        self._solution: LoopSolution | None = None
         self._g: Matrix | None = None
 
     @property
-    def solution(self) -> Solution | None:
+    def solution(self) -> LoopSolution | None:
         """The loops' constraints, ready to be solved; None without loops."""
         if self._solution is None and self.robot.loops:
             constraints = Constraints(self._tree or fused_tree(self.robot.tree), self.robot)
-            self._solution = Solution(constraints, self._choice or self.robot.mobility.choice, self.given)
+            self._solution = LoopSolution(constraints, self._choice or self.robot.mobility.choice, self.given)
         return self._solution
 
     @property
@@ -102,11 +102,11 @@ class Chart:
 
     def project(self, forces: Sequence[Scalar]) -> list[Scalar]:
         """Forces of the tree's joints along the robot's own velocities: G^T Gamma_tr, Khalil (55)."""
-        felt = self.felt(forces)
-        return felt if self.solution is None else transposed_times(self.coupling, felt)
+        own = self.to_coordinates(forces)
+        return own if self.solution is None else transposed_times(self.coupling, own)
 
-    def felt(self, forces: Sequence[Scalar]) -> list[Scalar]:
-        """Forces of the tree's joints, felt by the joints with coordinates."""
+    def to_coordinates(self, forces: Sequence[Scalar]) -> list[Scalar]:
+        """Forces of the tree's joints, reflected to the joints with coordinates: couplings are transposed."""
         return self._lift.project(forces)
 
     def actuation(self) -> Matrix:
@@ -114,29 +114,29 @@ class Chart:
         g = self.coupling
         return [g[k] for k in self.robot.coordinates.active] if self.robot.loops else g
 
-    def driven(self, tau: Sequence[Scalar]) -> list[Scalar]:
-        """G_a^T tau: what the forces in tau do along the robot's own velocities."""
+    def generalized(self, tau: Sequence[Scalar]) -> list[Scalar]:
+        """The generalized force of tau along the robot's own velocities: G_a^T tau."""
         return list(tau) if self.solution is None else transposed_times(self.actuation(), tau)
 
-    def shared(self, needed: Sequence[Scalar]) -> tuple[list[Scalar], Scalar]:
-        """Forces in tau with G_a^T tau = needed, the least (in the sum of squares) where more than one does it.
+    def distribute(self, needed: Sequence[Scalar]) -> tuple[list[Scalar], Scalar]:
+        """Forces in tau with G_a^T tau = needed: of several such tau the one with the least sum of squares.
 
-        And one, or NaN where the loops or the motors do not decide the motion.
+        The second result is one, or NaN where the loops or the motors do not decide the motion.
         """
         rows = self.actuation()
         if len(rows) == len(needed) and all(_unit(row, k) for k, row in enumerate(rows)):
             return list(needed), self.valid
-        motors, even = self.motors()
-        return motors.least(needed), self.valid * one_if_above(even, SINGULAR)
+        columns, even = self.actuation_columns()
+        return columns.least(needed), self.valid * one_if_above(even, SINGULAR)
 
-    def motors(self) -> tuple[Orthogonal, Scalar]:
+    def actuation_columns(self) -> tuple[Orthogonal, Scalar]:
         """The columns of G_a made orthogonal, and how independent they are: from 0 to 1."""
         assert self.solution is not None
         names = [self.solution.constraints.names[k] for k in self.solution.choice.independent]
         return independent_columns(list(zip(*self.actuation(), strict=True)), names)
 
-    def marked(self, values: Sequence[Scalar], more: Scalar = 1.0) -> list[Scalar]:
-        """NaN where the chart is not valid."""
+    def nan_where_invalid(self, values: Sequence[Scalar], more: Scalar = 1.0) -> list[Scalar]:
+        """The values, or NaN in their place where the chart is not valid; ``more`` is another factor of one or NaN."""
         one = self.valid * more
         return [x * one for x in values]
 

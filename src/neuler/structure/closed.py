@@ -112,7 +112,7 @@ def independent_columns(columns: Sequence[Sequence[Scalar]], names: Sequence[str
     return made, margin(made.lengths, made.inverses)
 
 
-class Solution:
+class LoopSolution:
     """W at one position, with its dependent part ready to be solved."""
 
     def __init__(self, constraints: Constraints, choice: Choice, q: Sequence[Scalar]) -> None:

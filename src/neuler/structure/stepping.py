@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from neuler.algebra.linear import dot
 from neuler.recursions.positions import integrate as moved
 from neuler.structure.chart import Chart
-from neuler.structure.closed import STRETCHED, Constraints, Solution
+from neuler.structure.closed import STRETCHED, Constraints, LoopSolution
 from neuler.trace.graph import Scalar, one_if_above, one_if_positive
 
 _CLOSINGS = 4
@@ -34,17 +34,17 @@ def step(chart: Chart, qd: Sequence[Scalar], dt: Scalar) -> tuple[list[Scalar], 
     first = [dt * rate for k, rate in enumerate(chart.rates(qd)) if k in choice.dependent]
     corrected: Scalar = 0.0
     for _ in range(_CLOSINGS):
-        back = closing_step(Solution(constraints, choice, q))
+        back = closing_step(LoopSolution(constraints, choice, q))
         corrected = corrected + dot(back, back)
         q = moved(joints, q, back, 1.0)
     gap = constraints.open_by(q)
     way = dot(first, first)
     short = one_if_positive(_DETOUR**2 * way + _SMALL**2 - corrected) * one_if_positive(_LONGEST**2 - way)
-    there = one_if_above(Solution(constraints, choice, q).margin, STRETCHED) * constraints.upright(q)
+    there = one_if_above(LoopSolution(constraints, choice, q).margin, STRETCHED) * constraints.upright(q)
     return q, chart.valid * short * there * one_if_positive(_SHUT**2 - dot(gap, gap))
 
 
-def closing_step(solution: Solution) -> list[Scalar]:
+def closing_step(solution: LoopSolution) -> list[Scalar]:
     """Newton's step of the dependent joints to closed loops."""
     constraints: Constraints = solution.constraints
     gap = constraints.open_by(solution.q)

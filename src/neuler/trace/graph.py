@@ -10,6 +10,8 @@ and 1, signs and constants fold as the graph grows. Constants are plain Python f
 0.0
 >>> (x * 2.0) * 0.5 is x
 True
+>>> y
+<input x[1]>
 """
 
 from __future__ import annotations
@@ -33,15 +35,28 @@ Scalar = Union["Node", float]
 class Graph:
     """Owns the nodes, in the order of their creation (operands always come first)."""
 
-    __slots__ = ("_known", "nodes")
+    __slots__ = ("_known", "_named", "nodes")
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self._known: dict[tuple[str, Scalar, Scalar], Node] = {}
+        self._named: list[tuple[int, str]] = []
 
     def inputs(self, name: str, count: int) -> list[Node]:
-        """``count`` new input nodes, in the order in which a kernel will be handed them."""
+        """``count`` new input nodes of a name, in the order in which a kernel will be handed them."""
+        self._named.append((len(self.nodes), name))
         return [self._new(INPUT, float(len(self.nodes)), 0.0) for _ in range(count)]
+
+    def input_name(self, node: Node) -> tuple[str, int]:
+        """The name of an input node, and its place among those of this name.
+
+        >>> graph = Graph()
+        >>> q, qd = graph.inputs("q", 3), graph.inputs("qd", 3)
+        >>> graph.input_name(qd[2])
+        ('qd', 2)
+        """
+        first, name = next(block for block in reversed(self._named) if block[0] <= node.id)
+        return name, node.id - first
 
     def _new(self, op: str, a: Scalar, b: Scalar) -> Node:
         node = Node(self, op, a, b, len(self.nodes))
@@ -194,6 +209,9 @@ class Node:
         raise TypeError("a traced value is not a number yet; it gets one when the kernel is called")
 
     def __repr__(self) -> str:
+        if self.op is INPUT:
+            name, place = self.graph.input_name(self)
+            return f"<input {name}[{place}]>"
         return f"<{self.op} {self.id}>"
 
 

@@ -8,6 +8,12 @@ it on scalars, numbers or nodes of any graph, is how a function becomes a graph 
 >>> body = written([x, y], [x + sin(y), 2.0])
 >>> run(body, [1.0, 0.0])
 [1.0, 2.0]
+
+Other worlds have scalars of their own. A table of what the operations are there takes a listing to them: texts, here.
+
+>>> texts = {"add": lambda a, b: f"{a} + {b}", "sin": lambda a, _: f"sin({a})"}
+>>> run(body, ["x", "y"], texts)
+['x + sin(y)', 2.0]
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -29,6 +36,11 @@ from neuler.trace.recipe import Operand, Operations, Recipe, traced
 _MAGIC = b"neuler-listing-1"
 _HEAD = struct.Struct("<16s4q")
 """Magic; how many inputs, operations, constants and outputs."""
+
+S = TypeVar("S")
+Table = Mapping[str, Callable[[S, S], S]]
+"""What operations are on scalars of some kind, by their names in ``trace/graph.py``: functions of two operands, of
+which the second has no meaning where the operation has but one. Constants are floats, whatever the scalars are."""
 
 
 def _finite(function: Callable[[Scalar], Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
@@ -43,7 +55,7 @@ def _quotient(a: Scalar, b: Scalar) -> Scalar:
     return a * math.copysign(math.inf, b)
 
 
-_MEANING: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
+SCALARS: Table[Scalar] = {
     g.ADD: lambda a, b: a + b,
     g.SUB: lambda a, b: a - b,
     g.MUL: lambda a, b: a * b,
@@ -67,10 +79,12 @@ _MEANING: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
     g.ATAN2: f.atan2,
     g.POW: f.power,  # type: ignore[dict-item]
 }
-"""What an operation does to scalars. Listings name it by its place: new ones are added at the end."""
-_PLACE = {op: k for k, op in enumerate(_MEANING)}
-_FUNCTIONS = tuple(_MEANING.values())
-_MARKS = frozenset({_PLACE[g.ABOVE], _PLACE[g.FELT]})
+"""What operations are on numbers and on nodes of a graph. Listings name an operation by its place here: new ones are
+added at the end."""
+UNMARKED: Table[Scalar] = {**SCALARS, g.ABOVE: lambda _a, _b: 1.0, g.FELT: lambda _a, _b: 1.0}
+"""The same, but what is not valid (a loop that is open) is computed all the same, and not NaN."""
+_OPERATIONS = tuple(SCALARS)
+_PLACE = {op: k for k, op in enumerate(_OPERATIONS)}
 
 
 def written(inputs: Sequence[Node], outputs: Sequence[Scalar]) -> bytes:
@@ -102,10 +116,19 @@ def written(inputs: Sequence[Node], outputs: Sequence[Scalar]) -> bytes:
     return head + bytes(ops) + numbers + b"".join(constants)
 
 
-def run(body: bytes, values: Sequence[Scalar], *, marked: bool = True) -> list[Scalar]:
-    """The outputs of a listing on scalars, one for each input: numbers or nodes of one graph, in any mixture.
+@overload
+def run(body: bytes, values: Sequence[Scalar], table: Table[Scalar] = SCALARS) -> list[Scalar]: ...
 
-    Without ``marked``, what is not valid (a loop that is open) is computed all the same, and not NaN.
+
+@overload
+def run(body: bytes, values: Sequence[S], table: Table[S]) -> list[S]: ...
+
+
+def run(body: bytes, values: Sequence[Any], table: Table[Any] = SCALARS) -> list[Any]:
+    """The outputs of a listing for one scalar an input, computed with the operations of a table.
+
+    Without a table the scalars are numbers or nodes of one graph, in any mixture. A table needs the operations that the
+    listing has; one that it lacks is named in the error.
     """
     inputs, count, constants, results = _sizes(body)
     if len(values) != inputs:
@@ -115,12 +138,19 @@ def run(body: bytes, values: Sequence[Scalar], *, marked: bool = True) -> list[S
     places = np.frombuffer(body, "<i4", 2 * count + results, start).tolist()
     numbers = np.frombuffer(body, "<f8", constants, start + 4 * len(places)).tolist()
     known = [*numbers[::-1], *values]  # the constant ~k, counted from the first value backwards, is numbers[k]
+    functions = _functions(ops, table)
     for k, op in enumerate(ops):
-        if not marked and op in _MARKS:
-            known.append(1.0)
-            continue
-        known.append(_FUNCTIONS[op](known[places[2 * k] + constants], known[places[2 * k + 1] + constants]))
+        known.append(functions[op](known[places[2 * k] + constants], known[places[2 * k + 1] + constants]))
     return [known[place + constants] for place in places[2 * count :]]
+
+
+def _functions(ops: bytes, table: Table[S]) -> dict[int, Callable[[S, S], S]]:
+    """Of the operations that a listing has, by their places, the functions of a table."""
+    found = {place: _OPERATIONS[place] for place in set(ops)}
+    for op in found.values():
+        if op not in table:
+            raise InputError(f"this listing has the operation {op!r}, the table has only {', '.join(table)}")
+    return {place: table[op] for place, op in found.items()}
 
 
 def _sizes(body: bytes) -> tuple[int, int, int, int]:

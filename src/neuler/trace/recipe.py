@@ -52,6 +52,9 @@ class Operations:
         """About how many additions take as long."""
         return self.mul + self.add + 20 * self.trig + 10 * self.div
 
+    def __add__(self, other: Operations) -> Operations:
+        return Operations(self.mul + other.mul, self.add + other.add, self.div + other.div, self.trig + other.trig)
+
     def __str__(self) -> str:
         return f"{self.mul} mul, {self.add} add, {self.div} div, {self.trig} trig"
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.plain import number, shown
-from neuler.view.charts import plain_axes, short_names
+from neuler.view.diagrams import plain_axes, short_names
 from neuler.view.space import INK, sized
 
 Array = NDArray[np.float64]

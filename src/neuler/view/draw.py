@@ -13,7 +13,7 @@ from neuler.errors import InputError
 from neuler.robot import Robot
 from neuler.view.labels import label, merged
 from neuler.view.marks import bodies, joint_mark, link_line, mark_size, plate, rotor_mark
-from neuler.view.placed import Placed
+from neuler.view.poses import Placed
 from neuler.view.space import (
     CUT,
     INK,

@@ -14,7 +14,7 @@ from neuler.robot import Robot
 from neuler.view import motors, text
 from neuler.view.draw import pose_pictures
 from neuler.view.html import Markup, escape, join, picture, tag
-from neuler.view.plans import stroboscope
+from neuler.view.motion_figures import stroboscope
 from neuler.view.player import Inline
 from neuler.view.space import png
 

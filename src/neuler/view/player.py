@@ -24,7 +24,7 @@ from neuler.robot import Robot
 from neuler.robot.columns import by_columns
 from neuler.view.html import Markup, join, page, tag
 from neuler.view.marks import mark_size
-from neuler.view.placed import Placed, floats, link_poses
+from neuler.view.poses import Placed, floats, link_poses
 from neuler.view.scene import Scene
 from neuler.view.space import VIEWS, box_around
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from neuler.errors import NeulerError
-from neuler.measure import VERBS, Measurement, check, default_verbs, machine, measure
 from neuler.robot import Robot
-from neuler.view import moving, sections
+from neuler.speed import VERBS, Measurement, check, default_verbs, machine, measure
+from neuler.view import report_motion, sections
 from neuler.view.html import Markup, join, page, tag
-from neuler.view.motions import Motion, sample_motion
 from neuler.view.motors import stiffened
-from neuler.view.neglect import neglect
+from neuler.view.sample_motion import Motion, sample_motion
+from neuler.view.simpler_models import neglect
 
 Section = Callable[[], Markup]
 
@@ -77,19 +77,19 @@ def _sections(robot: Robot) -> list[Job]:
         Job("parameters", lambda: sections.parameters(robot)),
     ]
     if robot.loops:
-        jobs.append(Job("test motion", lambda: moving.way(robot, sample_motion(robot))))
+        jobs.append(Job("test motion", lambda: report_motion.way(robot, sample_motion(robot))))
     stiff = stiffened(robot)
     if stiff.nv and stiff.mobility.driven == stiff.mobility.freedoms:
-        jobs.append(Job("forces", _told(moving.forces, stiff, STILL if stiff is not robot else "")))
+        jobs.append(Job("forces", _told(report_motion.forces, stiff, STILL if stiff is not robot else "")))
         if robot.loops:
-            jobs.append(Job("reactions", _told(moving.reactions, stiff)))
-        jobs.append(Job("sensitivities", _told(moving.sensitivities, stiff)))
+            jobs.append(Job("reactions", _told(report_motion.reactions, stiff)))
+        jobs.append(Job("sensitivities", _told(report_motion.sensitivities, stiff)))
         if robot.motors:
             jobs.append(Job("motors", _told(neglect, stiff)))
     elif robot.loops:
-        jobs.append(Job("forces", lambda: moving.no_forces(robot)))
+        jobs.append(Job("forces", lambda: report_motion.no_forces(robot)))
     if any(joint.role == "elastic" for joint in robot.moving_joints) or stiff is not robot:
-        jobs.append(Job("springs", lambda: moving.springs(robot)))
+        jobs.append(Job("springs", lambda: report_motion.springs(robot)))
     return jobs
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from neuler.robot import Joint, Robot
 from neuler.view.marks import SYMBOLS, polygon, upright
-from neuler.view.placed import Placed, rigid_groups
+from neuler.view.poses import Placed, rigid_groups
 
 Array = NDArray[np.float64]
 Spot = tuple[int, tuple[float, float, float]]

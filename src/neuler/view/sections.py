@@ -6,14 +6,14 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from neuler.diagnose.finding import Finding
-from neuler.measure import Measurement, machine
 from neuler.plain import number, vector
 from neuler.robot import Robot
+from neuler.speed import Measurement, machine
 from neuler.view import motors, text
 from neuler.view.draw import pose_pictures
 from neuler.view.html import Markup, escape, join, pictures, table, tag
 from neuler.view.marks import symbols
-from neuler.view.motions import Motion
+from neuler.view.sample_motion import Motion
 from neuler.view.space import CUT, INK, MASS, ROTOR, SPRING, STEEL
 
 LONG = 12

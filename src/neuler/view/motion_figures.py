@@ -14,9 +14,9 @@ from neuler.errors import InputError
 from neuler.plain import number, shown
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
-from neuler.view.charts import LIMIT, NEAR, plain_axes, short_names
+from neuler.view.diagrams import LIMIT, NEAR, plain_axes, short_names
 from neuler.view.marks import mark_size, upright
-from neuler.view.placed import Placed, floats, link_poses
+from neuler.view.poses import Placed, floats, link_poses
 from neuler.view.scene import GROUND, LINK, Scene
 from neuler.view.space import HINGE, INK, MASS, STEEL, azimuth, box_around, frame, ground, plotting, sized
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from neuler.plain import number
 from neuler.robot import Link, Robot
 from neuler.robot.motor import seat
-from neuler.view.charts import share_figure
+from neuler.view.diagrams import share_figure
 from neuler.view.html import Markup, join, pictures, table, tag
-from neuler.view.motions import Motion
 from neuler.view.motors import carrier, driven
+from neuler.view.sample_motion import Motion
 from neuler.view.sections import key
 from neuler.view.space import HINGE, ROTOR, svg
 

@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from neuler.compiler.program import Phase
+from neuler.compiler.program import StepPart
 from neuler.rollouts.angles import Angle, angles_of, both, further, reach, tell
 from neuler.rollouts.events import alarm
 from neuler.rollouts.friction import spared
+from neuler.rollouts.loop_recipes import LoopRecipes, Written, time_of, unique
 from neuler.rollouts.model import Model, Values
-from neuler.rollouts.phases import Found, Phases, time_of, unique
+from neuler.rollouts.rk4_stages import STAGES, ahead, times
 from neuler.rollouts.slides import Signs, signs_of, tell_directions
-from neuler.rollouts.stages import STAGES, ahead, times
 from neuler.trace.graph import Graph, Node, Scalar
 from neuler.trace.recipe import Recipe
 from neuler.trace.scalars import less, where
@@ -30,40 +30,40 @@ from neuler.trace.scalars import less, where
 class Scheme:
     """What is done before the first step, and in every one."""
 
-    phases: tuple[Phase, ...]
+    parts: tuple[StepPart, ...]
     once: tuple[Recipe, ...] = ()
 
 
 def euler(model: Model) -> Scheme:
     """Semi-implicit Euler."""
-    phases = Phases(model)
-    held = phases.braked
-    more, left = phases.before
+    recipes = LoopRecipes(model)
+    held = recipes.braked
+    more, left = recipes.before
 
-    def faster(values: Values) -> Found:
+    def faster(values: Values) -> Written:
         vn = ahead(values["qd"], values["dt"][0], values["qdd"])
         way = times(values["dt"][0], vn)
-        return {"vn": vn, "way": way, **phases.crossing(values, vn, way)}
+        return {"vn": vn, "way": way, **recipes.crossing(values, vn, way)}
 
-    def end(values: Values) -> Found:
+    def end(values: Values) -> Written:
         (dt,) = values["dt"]
         qd = values["vn"]
-        q = phases.moved(values, times(dt, qd), qd) if model.holds else model.moved(values["q"], qd, dt)
+        q = recipes.moved(values, times(dt, qd), qd) if model.holds else model.moved(values["q"], qd, dt)
         return {"q": q, "qd": qd, "alarm": [alarm(model, values, q, qd)]}
 
-    def whole(values: Values) -> Found:
-        found = phases.begin(values)
+    def whole(values: Values) -> Written:
+        found = recipes.begin(values)
         values = _joined(values, found)
         return {**found, **end(_joined(values, faster(values)))}
 
-    reads = unique("q", "qd", *phases.outside, *phases.ends, *more)
+    reads = unique("q", "qd", *recipes.outside, *recipes.ends, *more)
     if not held:
-        return Scheme((Phase(phases.make(reads, ["q", "qd", "alarm", *left], whole)),))
-    first = phases.make(reads, ["qdd", *phases.BEGUN, *left], phases.begin)
-    second = phases.make(unique("qd", "qdd", "dt", *phases.crosses), ["vn", "way", "cross"], faster)
-    last = phases.make(unique("q", "vn", "dt", "met", *phases.ends), ["q", "qd", "alarm"], end)
-    rest = phases.rest("q", lambda values: values)
-    return Scheme((Phase(first), *rest, Phase(second), *phases.stopping(), Phase(last)))
+        return Scheme((StepPart(recipes.make(reads, ["q", "qd", "alarm", *left], whole)),))
+    first = recipes.make(reads, ["qdd", *recipes.BEGUN, *left], recipes.begin)
+    second = recipes.make(unique("qd", "qdd", "dt", *recipes.crosses), ["vn", "way", "cross"], faster)
+    last = recipes.make(unique("q", "vn", "dt", "met", *recipes.ends), ["q", "qd", "alarm"], end)
+    rest = recipes.rest("q", lambda values: values)
+    return Scheme((StepPart(first), *rest, StepPart(second), *recipes.stopping(), StepPart(last)))
 
 
 def rk4(model: Model) -> Scheme:
@@ -72,19 +72,19 @@ def rk4(model: Model) -> Scheme:
     One copy of the accelerations is called four times, at the state (qs, vs): it stays in the cache of instructions.
     Its sines are computed at the step's beginning; those of later stages follow from them.
     """
-    phases = Phases(model)
-    held, timed = phases.braked, model.timed
-    inside = [name for name in phases.outside if name not in ("dt", "t")]
+    recipes = LoopRecipes(model)
+    held, timed = recipes.braked, model.timed
+    inside = [name for name in recipes.outside if name not in ("dt", "t")]
     clock = ["ts"] if timed else []
 
     def accelerations(values: Values) -> list[Scalar]:
         t = values["ts"][0] if timed else 0.0
         return model.accelerations(values, values["qs"], values["vs"], t)
 
-    more, left = phases.before
-    angles, signs = _known(phases, ["qs", "vs", *clock, *inside], accelerations)
+    more, left = recipes.before
+    angles, signs = _known(recipes, ["qs", "vs", *clock, *inside], accelerations)
     for name in ("s", "c", "s0", "c0"):
-        phases.sizes[name] = (len(angles),)
+        recipes.sizes[name] = (len(angles),)
 
     def known(values: Values) -> Values:
         graph = _graph(values["qs"])
@@ -93,37 +93,43 @@ def rk4(model: Model) -> Scheme:
             tell_directions(model, values, values["qs"], values["vs"], signs, values["told"])
         return values
 
-    def sines(values: Values) -> Found:
+    def sines(values: Values) -> Written:
         s, c = both(angles, values["qs"])
         return {"s": s, "c": c}
 
-    def repaired(values: Values) -> Found:
+    def repaired(values: Values) -> Written:
         near = less(values["reach"][0], 1.0)
         full = sines(values)
         return {name: [where(near, x, y) for x, y in zip(values[name], full[name], strict=True)] for name in ("s", "c")}
 
-    def begin(values: Values) -> Found:
-        _, found = phases.sampled({**known({**values, "told": []}), "q": values["qs"]} if more else values)
-        return {"ts": values["t"], **phases.resting(_joined(values, found), values["qs"], values["qd"]), **found}
+    def begin(values: Values) -> Written:
+        _, found = recipes.sampled({**known({**values, "told": []}), "q": values["qs"]} if more else values)
+        return {"ts": values["t"], **recipes.resting(_joined(values, found), values["qs"], values["qd"]), **found}
 
-    def again(values: Values) -> Found:
-        start: Found = {"qs": values["q"], "vs": values["qd"], "s": values["s0"], "c": values["c0"], "ts": values["t"]}
+    def again(values: Values) -> Written:
+        start: Written = {
+            "qs": values["q"],
+            "vs": values["qd"],
+            "s": values["s0"],
+            "c": values["c0"],
+            "ts": values["t"],
+        }
         return {**start, **spared(model, values, values["k1"])}
 
-    def commit(values: Values) -> Found:
+    def commit(values: Values) -> Written:
         qd = values["vn"]
-        q = phases.moved(values, values["way"], qd)
+        q = recipes.moved(values, values["way"], qd)
         return {"q": q, "qd": qd, "qs": q, "vs": qd, "alarm": [alarm(model, values, q, qd)]}
 
     def update(number: int) -> Recipe:
         change, reads, writes = STAGES[number], *_USES[number]
         late = (0.5, 0.5, 1.0, 0.0)[number]
 
-        def trace(values: Values) -> Found:
+        def trace(values: Values) -> Written:
             (dt,) = values["dt"]
             found = change(model, values, values["qdd"])
             if number == 3:
-                found |= phases.crossing(values, found["vn"], found["way"], values["k1"])
+                found |= recipes.crossing(values, found["vn"], found["way"], values["k1"])
                 return found if held else found | commit(_joined(values, found))
             base = ("s", "c") if number == 0 else ("s0", "c0")
             way, rates, lasting = _ways(model, found, values)
@@ -135,46 +141,46 @@ def rk4(model: Model) -> Scheme:
         ahead = ["t"] if timed and number < 3 else []
         trig = [["s", "c"], ["s0", "c0"], ["s0", "c0"], []][number]
         made = [["s", "c", "s0", "c0"], ["s", "c"], ["s", "c"], []][number]
-        ends = [] if number < 3 else phases.crosses if held else phases.ends
+        ends = [] if number < 3 else recipes.crosses if held else recipes.ends
         writes = ["vn", "way", "cross", "strong"] if number == 3 and held else writes
         state = [*clock, *(["reach"] if angles else [])] if number < 3 else []
-        return phases.make(unique("qdd", "dt", *reads, *trig, *ahead, *ends), [*writes, *made, *state], trace)
+        return recipes.make(unique("qdd", "dt", *reads, *trig, *ahead, *ends), [*writes, *made, *state], trace)
 
-    slope = phases.make(
+    slope = recipes.make(
         ["qs", "vs", *clock, *inside, "s", "c", "told"], ["qdd"], lambda values: {"qdd": accelerations(known(values))}
     )
 
-    def still(number: int) -> list[Phase]:
+    def still(number: int) -> list[StepPart]:
         weight = (1 / 6, 1 / 3, 1 / 3, 1 / 6)[number]
-        return phases.rest("qs", lambda values: known({**values, "told": []}), weight) if held else []
+        return recipes.rest("qs", lambda values: known({**values, "told": []}), weight) if held else []
 
-    start = phases.make(["q", "qd"], ["qs", "vs"], lambda values: {"qs": values["q"], "vs": values["qd"]})
-    found: list[Phase] = []
-    repair = phases.make(["qs", "s", "c", "reach"], ["s", "c"], repaired)
+    start = recipes.make(["q", "qd"], ["qs", "vs"], lambda values: {"qs": values["q"], "vs": values["qd"]})
+    found: list[StepPart] = []
+    repair = recipes.make(["qs", "s", "c", "reach"], ["s", "c"], repaired)
     if angles:
-        found.append(Phase(phases.make(["qs"], ["s", "c"], sines)))
+        found.append(StepPart(recipes.make(["qs"], ["s", "c"], sines)))
     if timed or more or held:
         reads = unique(*(["t"] if timed else []), *more, *(["qs", "s", "c"] if more else []), "qd")
         if held:
-            reads = unique(*reads, "qs", "tau", *phases.ends, *(operand.name for operand in model.held))
-        found.append(Phase(phases.make(reads, [*clock, *left, *(phases.BEGUN if held else [])], begin)))
+            reads = unique(*reads, "qs", "tau", *recipes.ends, *(operand.name for operand in model.held))
+        found.append(StepPart(recipes.make(reads, [*clock, *left, *(recipes.BEGUN if held else [])], begin)))
     first = len(found)
     for number in range(4):
-        found.append(Phase(slope))
-        found += [*still(number), Phase(update(number))]
+        found.append(StepPart(slope))
+        found += [*still(number), StepPart(update(number))]
         if angles and number < 3:
-            found.append(Phase(repair, unless="reach"))
+            found.append(StepPart(repair, unless="reach"))
     if held:
         reads = unique("q", "qd", "k1", "dt", "told", "early", "rows", "s0", "c0", *(["t"] if timed else []))
         writes = ["told", "early", "push", "qs", "vs", "s", "c", *clock]
-        found.append(Phase(phases.make(reads, writes, again), "strong", back=len(found) - first))
-        found += phases.stopping()
-        after = unique("q", "vn", "way", "met", *phases.ends)
-        found.append(Phase(phases.make(after, ["q", "qd", "qs", "vs", "alarm"], commit)))
+        found.append(StepPart(recipes.make(reads, writes, again), "strong", back=len(found) - first))
+        found += recipes.stopping()
+        after = unique("q", "vn", "way", "met", *recipes.ends)
+        found.append(StepPart(recipes.make(after, ["q", "qd", "qs", "vs", "alarm"], commit)))
     return Scheme(tuple(found), (start,))
 
 
-def _joined(values: Values, found: Found) -> Values:
+def _joined(values: Values, found: Written) -> Values:
     return {**values, **{name: list(x) for name, x in found.items()}}
 
 
@@ -185,17 +191,17 @@ def _graph(values: Sequence[Scalar]) -> Graph:
 
 
 def _known(
-    phases: Phases, reads: Sequence[str], accelerations: Callable[[Values], list[Scalar]]
+    recipes: LoopRecipes, reads: Sequence[str], accelerations: Callable[[Values], list[Scalar]]
 ) -> tuple[list[Angle], Signs]:
     """Angles of which the accelerations need sines, and velocities of which they need the direction."""
     graph = Graph()
-    nodes = {name: graph.inputs(name, prod(phases.sizes[name])) for name in reads}
-    values: Values = {name: list(nodes.get(name, [])) for name in phases.sizes}
+    nodes = {name: graph.inputs(name, prod(recipes.sizes[name])) for name in reads}
+    values: Values = {name: list(nodes.get(name, [])) for name in recipes.sizes}
     found = accelerations(values)
-    return angles_of(found, nodes["qs"]), signs_of(phases.model, values, values["qs"], values["vs"], found)
+    return angles_of(found, nodes["qs"]), signs_of(recipes.model, values, values["qs"], values["vs"], found)
 
 
-def _ways(model: Model, found: Found, values: Values) -> tuple[list[Scalar], list[Scalar], Scalar]:
+def _ways(model: Model, found: Written, values: Values) -> tuple[list[Scalar], list[Scalar], Scalar]:
     """By the numbers of positions: the way of a stage, and rates and a time of which it is the product."""
     if model.robot.loops:
         way = [a - b for a, b in zip(found["qs"], values["q"], strict=True)]

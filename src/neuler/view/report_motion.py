@@ -14,9 +14,9 @@ from neuler.robot.coordinates import Entry
 from neuler.robot.coordinates import names as coordinate_names
 from neuler.solve.equilibrium import derivative, equilibrium, settling
 from neuler.solve.modes import modes
-from neuler.view.charts import LIMIT, NEAR, force_figure, margin_figure, matrix_figure, near_limit, shows
+from neuler.view.diagrams import LIMIT, NEAR, force_figure, margin_figure, matrix_figure, near_limit, shows
 from neuler.view.html import Markup, join, pictures, table, tag
-from neuler.view.motions import Motion, margins
+from neuler.view.sample_motion import Motion, margins
 from neuler.view.sections import key
 from neuler.view.space import HINGE, MASS, svg
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from neuler.rollouts.loop_recipes import Written
 from neuler.rollouts.model import Model, Values
-from neuler.rollouts.phases import Found
 from neuler.trace.graph import Scalar
 
 
@@ -23,26 +23,26 @@ def times(dt: Scalar, x: Sequence[Scalar]) -> list[Scalar]:
     return [dt * a for a in x]
 
 
-def stage(model: Model, values: Values, k: Sequence[Scalar], rates: Sequence[Scalar], lasting: Scalar) -> Found:
+def stage(model: Model, values: Values, k: Sequence[Scalar], rates: Sequence[Scalar], lasting: Scalar) -> Written:
     """The state at which the next accelerations are wanted."""
     way = times(lasting, rates)
-    state: Found = {"qs": model.moved(values["q"], way), "vs": ahead(values["qd"], lasting, k)}
+    state: Written = {"qs": model.moved(values["q"], way), "vs": ahead(values["qd"], lasting, k)}
     return {**state, "way": way, "rates": rates, "lasting": [lasting]}
 
 
-def first(model: Model, values: Values, k: Sequence[Scalar]) -> Found:
+def first(model: Model, values: Values, k: Sequence[Scalar]) -> Written:
     """k1, and the state half a step on."""
     return {"k1": k, **stage(model, values, k, values["qd"], 0.5 * values["dt"][0])}
 
 
-def second(model: Model, values: Values, k: Sequence[Scalar]) -> Found:
+def second(model: Model, values: Values, k: Sequence[Scalar]) -> Written:
     """k2, r2, and a better state half a step on."""
     half = 0.5 * values["dt"][0]
     rates = model.way_rates(times(half, values["qd"]), values["vs"])
     return {"k2": k, "r2": [rates[i] for i in model.bent], **stage(model, values, k, rates, half)}
 
 
-def third(model: Model, values: Values, k: Sequence[Scalar]) -> Found:
+def third(model: Model, values: Values, k: Sequence[Scalar]) -> Written:
     """k3, r3, and the state a step on."""
     (dt,) = values["dt"]
     before = _spread(model, values["r2"], values["qd"])
@@ -50,7 +50,7 @@ def third(model: Model, values: Values, k: Sequence[Scalar]) -> Found:
     return {"k3": k, "r3": [rates[i] for i in model.bent], **stage(model, values, k, rates, dt)}
 
 
-def last(model: Model, values: Values, k: Sequence[Scalar]) -> Found:
+def last(model: Model, values: Values, k: Sequence[Scalar]) -> Written:
     """The way of the step, and the velocities at its end."""
     (dt,) = values["dt"]
     qd, vs = values["qd"], values["vs"]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuler.robot import Joint, Robot
 from neuler.robot.value import kept
-from neuler.view.placed import Placed
+from neuler.view.poses import Placed
 
 Array = NDArray[np.float64]
 

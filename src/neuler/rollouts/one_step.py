@@ -11,8 +11,8 @@ from neuler.errors import InputError
 from neuler.recursions.positions import position_rates, velocities_of
 from neuler.rollouts.implicit import advanced, slopes
 from neuler.rollouts.model import Model, Values
+from neuler.rollouts.rk4_stages import STAGES, last
 from neuler.rollouts.slides import rough
-from neuler.rollouts.stages import STAGES, last
 from neuler.trace.graph import Scalar
 from neuler.trace.listing import Listing, run
 from neuler.trace.recipe import Operand, Recipe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from neuler.compiler.program import Phase
+from neuler.compiler.program import StepPart
 from neuler.rollouts import friction, pivots
 from neuler.rollouts.events import limited
 from neuler.rollouts.model import Model, Values
@@ -12,11 +12,12 @@ from neuler.rollouts.slides import braked, signs_of, tell_directions
 from neuler.trace.graph import Scalar
 from neuler.trace.recipe import Operand, Recipe
 
-Found = dict[str, Sequence[Scalar]]
-Trace = Callable[[Values], Found]
+Written = dict[str, Sequence[Scalar]]
+"""What a part of a step writes: numbers by the name of their variable."""
+Trace = Callable[[Values], Written]
 
 
-class Phases:
+class LoopRecipes:
     """Makes recipes whose operands are the variables of one model."""
 
     def __init__(self, model: Model) -> None:
@@ -65,11 +66,11 @@ class Phases:
         """What the alarm reads beside the state."""
         return ["lower", "upper"] if self.model.bounded else []
 
-    def resting(self, values: Values, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Found:
+    def resting(self, values: Values, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Written:
         """At the beginning of a step: the directions of slides, and how many rest."""
         return dict(friction.begun(self.model, values, q, qd)) if self.braked else {}
 
-    def begin(self, values: Values) -> Found:
+    def begin(self, values: Values) -> Written:
         """Accelerations at the beginning of a step, with the controller inside; directions of slides."""
         model = self.model
         values, found = self.sampled(values)
@@ -85,14 +86,14 @@ class Phases:
     ROUNDS = ("mass", "right", "rows", *pivots.BOX, *pivots.STATE)
     """What rounds read, beside their number."""
 
-    def rest(self, state: str, known: Callable[[Values], Values], weight: float = 1.0) -> list[Phase]:
+    def rest(self, state: str, known: Callable[[Values], Values], weight: float = 1.0) -> list[StepPart]:
         """Accelerations with the friction of slides that rest, at positions of that name."""
         model = self.model
 
-        def begin(values: Values) -> Found:
+        def begin(values: Values) -> Written:
             return dict(friction.at_rest(model, known(values), values[state], values["dir"]))
 
-        def end(values: Values) -> Found:
+        def end(values: Values) -> Written:
             return dict(friction.rested(model, values, weight))
 
         more = [] if state == "q" else ["s", "c"]
@@ -101,7 +102,7 @@ class Phases:
         first = self._once("rest", reads, [*writes, "changes", "turn"], begin)
         reads = ["qdd", "x", "rests", "force", "locked", "push", "dt"]
         last = self._once(f"rested {weight}", reads, ["qdd", "push"], end)
-        return [Phase(first, "rests"), self._rounds(), Phase(last, "rests")]
+        return [StepPart(first, "rests"), self._rounds(), StepPart(last, "rests")]
 
     def _once(self, name: str, reads: Sequence[str], writes: Sequence[str], trace: Trace) -> Recipe:
         """One recipe of a name, compiled once however often it stands in a step."""
@@ -109,17 +110,17 @@ class Phases:
             self._made[name] = self.make(reads, writes, trace)
         return self._made[name]
 
-    def _rounds(self) -> Phase:
-        def trace(values: Values) -> Found:
+    def _rounds(self) -> StepPart:
+        def trace(values: Values) -> Written:
             return dict(pivots.one_round(self.model, values))
 
         writes = [*pivots.STATE, "x", "changes", "turn"]
         more = ["x", "changes"] if any(len(row) > 1 for row in self.braked) else []
-        return Phase(self._once("round", [*self.ROUNDS, "turn", *more], writes, trace), "changes", pivots.ROUNDS)
+        return StepPart(self._once("round", [*self.ROUNDS, "turn", *more], writes, trace), "changes", pivots.ROUNDS)
 
     def crossing(
         self, values: Values, after: Sequence[Scalar], way: Sequence[Scalar], qdd: Sequence[Scalar] | None = None
-    ) -> Found:
+    ) -> Written:
         """At its end: how many slides stop or turn round; with accelerations at its beginning, how many are thrown."""
         if not self.braked:
             return {}
@@ -143,14 +144,14 @@ class Phases:
             return []
         return ["qd", "dir", "told", "push", "rows", "dt", *(["q", *self.ends] if self.model.holds else [])]
 
-    def stopping(self) -> list[Phase]:
+    def stopping(self) -> list[StepPart]:
         """Velocities and way of a step in which slides stop or turn round."""
         model = self.model
 
-        def begin(values: Values) -> Found:
+        def begin(values: Values) -> Written:
             return dict(friction.stopping(model, values, values["qd"], values["vn"], values["way"]))
 
-        def end(values: Values) -> Found:
+        def end(values: Values) -> Written:
             return dict(friction.stopped(model, values, values["qd"]))
 
         reads = unique("q", "qd", "vn", "way", "dir", "told", "early", "push", "rows", *self.outside, *self.ends)
@@ -158,9 +159,9 @@ class Phases:
         first = self.make(reads, [*writes, "left", "met", "changes", "turn"], begin)
         reads = ["qd", "vn", "way", "x", "cross", "left", "mass", "locked", "dir", "told", "met", "dt"]
         last = self.make(reads, ["vn", "way"], end)
-        return [Phase(first, "cross"), self._rounds(), Phase(last, "cross")]
+        return [StepPart(first, "cross"), self._rounds(), StepPart(last, "cross")]
 
-    def sampled(self, values: Values) -> tuple[Values, Found]:
+    def sampled(self, values: Values) -> tuple[Values, Written]:
         """With the controller inside: values with its tau, and what it leaves."""
         control = self.model.control
         if control is None or not self.model.fused:

@@ -380,19 +380,19 @@ _MEANT = "Base of objects that are called through @call or @bound; see the modul
 
 if TYPE_CHECKING:
 
-    class Direct:
+    class DirectCall:
         """Base of objects that are called through ``@call`` or ``@bound``.
 
         A subclass has a method ``_general`` for all that the emitted code does not take.
         """
 else:
-    Direct = _made_type("neuler.compiler.direct.Direct", _MEANT)
+    DirectCall = _made_type("neuler.compiler.one_state.DirectCall", _MEANT)
 
 Kind = TypeVar("Kind", bound=type)
 
 
 def vectorcalled(kind: Kind) -> Kind:
-    """Let a class derived from ``Direct`` be called as quickly as the type itself, once its instances are ``ready``.
+    """Let a class derived from ``DirectCall`` be called as quickly as that type, once its instances are ``ready``.
 
     Python does not hand the flag down to a class with a ``__call__`` of its own. That one takes the calls of instances
     that are not ready: their function is null, and Python then looks for ``__call__``.

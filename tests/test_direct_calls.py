@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import neuler
-from neuler.compiler import direct
+from neuler.compiler import one_state
 from random_robots import few
 
 ROBOT = neuler.robots.puma560()
@@ -317,7 +317,7 @@ def test_many_threads_at_once():
 
 
 def test_an_unknown_layout_of_arrays_goes_the_general_way(monkeypatch):
-    monkeypatch.setattr(direct, "_known_layout", lambda: False)
+    monkeypatch.setattr(one_state, "_known_layout", lambda: False)
     kernel = neuler.Kernel(ROBOT, "gravity_force")
     np.testing.assert_array_equal(kernel(np.zeros(6)), ROBOT.gravity_force(np.zeros(6)))
     np.testing.assert_array_equal(kernel.bind()(), ROBOT.gravity_force(np.zeros(6)))
