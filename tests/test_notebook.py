@@ -44,6 +44,7 @@ from neuler import plan
 robot = neuler.robots.two_link()
 run = neuler.simulate(robot, lambda t, q, qd: -5.0 * qd, ([0.3, 0.5], None), 0.2)
 best = plan.Plan(robot, plan.duration(), start=[0.0, -2.0], goal=[1.0, -1.0], control_points=8).solve()
+timed = neuler.timing.time_path(robot, [[0.0, -2.0], [1.0, -1.0]], torque=20.0, grid=100)
 """,
     "run.plot()": "run.plot()",
     "a figure that is not the cell's result": "figure = run.plot()\nvalue = 3",
@@ -53,6 +54,8 @@ best = plan.Plan(robot, plan.duration(), start=[0.0, -2.0], goal=[1.0, -1.0], co
     "shown by pyplot": "import matplotlib.pyplot as plt\nrun.plot()\nplt.show()",
     "one of several": 'best.figures()["torque"]',
     "a run": "run",
+    "a plan": "best",
+    "a timed path": "timed",
     "a player": "run.player(height=333)",
     "a robot": "robot",
 }
@@ -90,6 +93,17 @@ def test_a_run_shows_a_picture_a_table_and_a_player(outputs):
     inside = html.unescape(frame)
     assert inside.startswith("<!DOCTYPE html>")
     assert "script-src 'sha256-" in inside  # the page's own script, and nothing else
+
+
+@pytest.mark.parametrize(("cell", "begin"), [("a plan", "<plan of 'two_link'"), ("a timed path", "<TimedPath")])
+def test_plans_and_timed_paths_show_themselves_as_runs_do(outputs, cell, begin):
+    (shown,) = outputs[cell]
+    page = shown.data["text/html"]
+    assert shown.data["text/plain"].startswith(begin)
+    assert page.count('<img src="data:image/png;base64,') == 1
+    for text in ("q_joint1", "tau_joint2", "rad/s", "N m", "valid"):
+        assert text in page
+    assert page.count('<iframe sandbox="allow-scripts"') == 1
 
 
 def test_the_player_alone(outputs):

@@ -88,6 +88,18 @@ def test_imports_point_downwards():
     assert not wrong, "\n".join(wrong)
 
 
+# ---- programmes without robots -----------------------------------------------------------------------------------
+
+WITHOUT_ROBOTS = ("trace", "algebra", "compiler", "workers", "optimize")
+
+
+def test_some_rooms_know_no_robots():
+    """What they do is done for any function: programmes, processes, code."""
+    wrong = [f"{file}: imports {room}" for file in ROOMS if room_of(file) in WITHOUT_ROBOTS
+             for room in imported(file) if room in ("robot", "robots", "quantities", "kernels", "verbs", "plan")]  # fmt: skip
+    assert not wrong, "\n".join(wrong)
+
+
 # ---- one kind of robot ---------------------------------------------------------------------------------
 
 GONE = ("Mechanism", "ParallelRobot", "MachineWatch", "mechanism_of", "tree_of")

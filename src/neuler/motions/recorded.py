@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuler.errors import InputError
+from neuler.errors import FormatError, InputError
 from neuler.inputs import array, real
 from neuler.motions.motion import Motion
-from neuler.motions.samples import Samples
+from neuler.motions.samples import Samples, read_arrays
 from neuler.plain import count
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
@@ -155,7 +155,10 @@ class Recorded(Motion):
 
 
 def load(path: str | os.PathLike[str], robot: Robot) -> Recorded:
-    """A motion from a file that :meth:`Motion.save` wrote, .csv or .npz, for the same robot.
+    """A motion of a robot from a .csv or .npz file: one that :meth:`Motion.save` wrote, a run, or measured data.
+
+    It needs times t (s) and positions q (columns ``q_<joint>``); velocities, accelerations and forces are taken where
+    they are there.
 
     >>> import neuler, os, tempfile
     >>> arm = neuler.robots.two_link()
@@ -164,7 +167,14 @@ def load(path: str | os.PathLike[str], robot: Robot) -> Recorded:
     >>> load(path, arm).duration
     1.0
     """
-    return Recorded.of(Samples.load(path, robot))
+    if not isinstance(robot, Robot):
+        raise InputError(f"load: a robot is needed, got {type(robot).__name__}")
+    arrays, _ = read_arrays(path, robot, ("t", "q"))
+    chosen = ("t", "q", "qd", "qdd", "tau", "tau_rate")
+    try:
+        return Recorded(robot, **{name: arrays[name] for name in chosen if name in arrays})
+    except InputError as error:
+        raise FormatError(f"{os.fspath(path)!r}: {error}") from None
 
 
 def _slopes(values: Array, t: Array) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -143,13 +144,8 @@ class Samples:
     @classmethod
     def load(cls, path: str | os.PathLike[str], robot: Robot) -> Samples:
         """Read what :meth:`save` wrote as .csv or .npz, for the same robot."""
-        where = os.fspath(path)
-        kind = Path(where).suffix.lower()
-        if kind == ".npz":
-            return _of_arrays(where, robot)
-        if kind == ".csv":
-            return _of_table(where, robot)
-        raise FormatError(f"{where!r}: samples are read from .csv and .npz, not from {kind or 'a file without suffix'}")
+        arrays, joints = read_arrays(path, robot)
+        return cls(robot, force_names=joints, **arrays)
 
 
 def names_of(robot: Robot, joints: tuple[str, ...]) -> dict[str, list[str]]:
@@ -174,47 +170,65 @@ def _driven(robot: Robot) -> list[tuple[str, int, int, int]]:
     return found
 
 
-def _of_arrays(where: str, robot: Robot) -> Samples:
+def read_arrays(
+    path: str | os.PathLike[str], robot: Robot, needed: Sequence[str] | None = None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Arrays of a .csv or .npz file by the names of samples, checked for a robot; and the joints of internal forces.
+
+    ``needed``: the arrays that must be there, by default all; others are read where they are there.
+    """
+    where = os.fspath(path)
+    kind = Path(where).suffix.lower()
+    if kind not in (".npz", ".csv"):
+        raise FormatError(f"{where!r}: samples are read from .csv and .npz, not from {kind or 'a file without suffix'}")
+    return (_of_archive if kind == ".npz" else _of_table)(where, robot, needed)
+
+
+def _of_archive(where: str, robot: Robot, needed: Sequence[str] | None) -> tuple[dict[str, Any], tuple[str, ...]]:
     found: dict[str, Array] = {}
     joints: tuple[str, ...] = ()
+    known = {"t", "force", *UNITS}
     try:
         with open(where, "rb") as file:
             archive = Archive(file, repr(where))
             for name in archive.names:
-                value = archive.read(name)
                 if name == "force_names":
-                    joints = tuple(map(str, np.atleast_1d(value).tolist()))
-                else:
-                    found[name] = np.asarray(value, float)
+                    joints = tuple(map(str, np.atleast_1d(archive.read(name)).tolist()))
+                elif name in known or needed is None:
+                    found[name] = np.asarray(archive.read(name), float)
     except (OSError, TypeError, ValueError) as error:
         if isinstance(error, FormatError):
             raise
         raise FormatError(f"{where!r}: cannot be read as an archive of numbers: {error}") from None
     named = names_of(robot, joints)
-    for name in ("t", *named):
+    for name in ("t", *named) if needed is None else needed:
         if name not in found:
             raise FormatError(f"{where!r}: has no array {name!r}; {hint(name, list(found))}")
-    for name, called in named.items():
-        shape = (found["t"].size, len(called))
+    arrays = {"t": found["t"].ravel()}
+    for name in named.keys() & found.keys():
+        shape = (found["t"].size, len(named[name]))
         if found[name].shape != shape:
             raise FormatError(
                 f"{where!r}: array {name!r} of robot {robot.name!r} must have the shape {shape}, got "
                 f"{found[name].shape}"
             )
-    return Samples(robot, t=found["t"].ravel(), force_names=joints, **{name: found[name] for name in named})
+        arrays[name] = found[name]
+    return arrays, joints
 
 
-def _of_table(where: str, robot: Robot) -> Samples:
+def _of_table(where: str, robot: Robot, needed: Sequence[str] | None) -> tuple[dict[str, Any], tuple[str, ...]]:
     try:
         every = names_of(robot, tuple(joint.name for joint in robot.tree.joints))
         header, rows = numbers_below(where, [name for names in every.values() for name in names])
     except FormatError as error:
         raise FormatError(f"{where!r}: {error}") from None
     joints = tuple(name.removeprefix("force_") for name in header if name.startswith("force_"))
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, Any] = {}
     for array, wanted in ({"t": ["t"]} | names_of(robot, joints)).items():
-        for name in wanted:
-            if name not in header:
-                raise FormatError(f"{where!r}: has no column {name!r} of {robot.name!r}; {hint(name, header)}")
-        arrays[array] = rows[:, [header.index(name) for name in wanted]]
-    return Samples(robot, t=arrays.pop("t")[:, 0], force_names=joints, **arrays)
+        missing = [name for name in wanted if name not in header]
+        if missing and (needed is None or array in needed):
+            raise FormatError(f"{where!r}: has no column {missing[0]!r} of {robot.name!r}; {hint(missing[0], header)}")
+        if not missing:
+            arrays[array] = rows[:, [header.index(name) for name in wanted]]
+    arrays["t"] = arrays["t"][:, 0]
+    return arrays, joints
