@@ -238,7 +238,7 @@ def several(what: str, value: Any, kind: type | tuple[type, ...], made_by: str) 
     if isinstance(value, kind):
         return [value]
     try:
-        found = [] if value is None else list(value)
+        found = [] if value is None else [value] if isinstance(value, str | bytes) else list(value)
     except TypeError:
         found = [value]
     flat: list[Any] = []

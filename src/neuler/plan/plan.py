@@ -285,7 +285,7 @@ def _objective(given: Objective | None) -> Objective:
 
 
 def _makers(given: Any) -> list[BlockMaker]:
-    found = [given] if callable(given) else list(given)
+    found = list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
     for each in found:
         if not callable(each):
             raise InputError(f"plan: blocks are functions (profiles, n) that return blocks, got {each!r:.60}")

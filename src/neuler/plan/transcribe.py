@@ -27,6 +27,7 @@ from neuler.plan.phases import Phase
 from neuler.plan.profiles import Profiles, placed
 from neuler.plan.relations import Relation, TwoTimes
 from neuler.plan.rows import TOTAL
+from neuler.trace.graph import Node
 
 BRIEFEST = 1e-3
 """Of the duration that is guessed, the least share that is tried."""
@@ -151,6 +152,8 @@ class Transcription:
                         value = made(term.name, term.function, total)
                         if len(value) != 1:
                             raise InputError(f"overall {term.name!r}: its function must return one number")
+                        if not isinstance(value[0], Node):
+                            raise InputError(f"overall {term.name!r}: its function does not depend on the integrals")
                         return value
 
                     found[id(term)] = term, function(rows, {"total": size}, "rows", "overall")
