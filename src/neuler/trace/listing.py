@@ -144,13 +144,13 @@ def run(body: bytes, values: Sequence[Any], table: Table[Any] = SCALARS) -> list
     return [known[place + constants] for place in places[2 * count :]]
 
 
-def _functions(ops: bytes, table: Table[S]) -> dict[int, Callable[[S, S], S]]:
-    """Of the operations that a listing has, by their places, the functions of a table."""
-    found = {place: _OPERATIONS[place] for place in set(ops)}
-    for op in found.values():
-        if op not in table:
-            raise InputError(f"this listing has the operation {op!r}, the table has only {', '.join(table)}")
-    return {place: table[op] for place, op in found.items()}
+def _functions(ops: bytes, table: Table[Any]) -> list[Any]:
+    """The functions of a table by the places of their operations; an error where one that a listing has is missing."""
+    for place in set(ops):
+        if _OPERATIONS[place] not in table:
+            known = ", ".join(table)
+            raise InputError(f"this listing has the operation {_OPERATIONS[place]!r}, the table has only {known}")
+    return [table.get(op) for op in _OPERATIONS]
 
 
 def _sizes(body: bytes) -> tuple[int, int, int, int]:
