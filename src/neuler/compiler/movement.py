@@ -126,7 +126,7 @@ def pool_stride(scratch: int) -> int:
 
 
 @dataclass(frozen=True)
-class Loop(Lanes):
+class InnerLoop(Lanes):
     """NumPy's inner loop around the stages of a schedule that needs ``slots`` vectors of scratch."""
 
     slots: int

@@ -23,7 +23,7 @@ LOOPED = 256
 
 
 @dataclass(frozen=True)
-class Task:
+class PeerTask:
     """A quantity, ready to be timed.
 
     ``one`` computes the first state, ``batch`` computes ``states`` of them, ``results`` gives them in
@@ -45,7 +45,7 @@ class Peer(Protocol):
     version: str
     model_from: str
 
-    def task(self, quantity: str, states: States) -> Task | None:
+    def task(self, quantity: str, states: States) -> PeerTask | None:
         """The quantity for these states; None where there is no counterpart. The Jacobian is that of ``robot.tip``."""
 
 

@@ -14,8 +14,8 @@ from neuler.errors import InputError
 from neuler.peers.base import (
     LOOPED,
     Array,
+    PeerTask,
     States,
-    Task,
     first_output,
     has_centre,
     library,
@@ -166,7 +166,7 @@ class MuJoCo:
         )
         self.tip = int(self.links[robot.shown_names.index(robot.tip)])
 
-    def task(self, quantity: str, states: States) -> Task | None:
+    def task(self, quantity: str, states: States) -> PeerTask | None:
         """The quantity for these states; None where MuJoCo has no counterpart."""
         mujoco, model, layout, links, tip = self.mujoco, self.model, self.layout, self.links, self.tip
         data = mujoco.MjData(model)
@@ -239,7 +239,7 @@ class MuJoCo:
             run(k)
             return np.array(read())
 
-        return Task(
+        return PeerTask(
             lambda: run(0),
             looped(run, count),
             count,
