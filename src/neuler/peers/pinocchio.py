@@ -9,18 +9,16 @@ from typing import Any
 import numpy as np
 
 from neuler import layouts
+from neuler.formats.armatures import has_centre, refuse_spin, with_armature
 from neuler.peers.base import (
     LOOPED,
     Array,
     PeerTask,
     States,
     first_output,
-    has_centre,
     library,
     looped,
-    refuse_spin,
     stands_light,
-    with_armature,
 )
 from neuler.robot import Joint, Link, Robot
 from neuler.robot.expand import expand
