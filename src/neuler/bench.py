@@ -53,7 +53,7 @@ class Bench:
     without_friction: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Measurements and machine as plain data, ready for JSON."""
         data = {**asdict(self), "machine": machine()}
         data["measurements"] = [one.as_dict() for one in self.measurements]
         return data
@@ -142,7 +142,7 @@ def relative_error(ours: Array, theirs: Array) -> float:
 
 
 def table(bench: Bench) -> str:
-    """The measurements as text."""
+    """The measurements as a table of text, a line a quantity."""
     head = ["quantity", "mul", "add", "div", "trig", "compile s", "call us", "batch ns/state"]
     if bench.peer:
         head += ["peer call us", "peer ns/state", "call ratio", "batch ratio", "agreement"]

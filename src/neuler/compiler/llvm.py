@@ -275,7 +275,7 @@ class Emitter:
         return self.whole(body)
 
     def one_module(self) -> str:
-        """Stages and ``@one`` alone."""
+        """The module of code for one state: stages and ``@one``, without ``@loop``."""
         body, loop, arguments = self._parts()
         return self.whole([*body, loop.one(*arguments)])
 

@@ -320,7 +320,7 @@ out:
 
     @property
     def scratch(self) -> int:
-        """Bytes."""
+        """Bytes of scratch of one vector of states."""
         return (self.slots + 2 * self.lanes) * self.lanes * self.bytes  # the last tiles of a save read past the end
 
     @property

@@ -83,7 +83,7 @@ class Program:
 
     @functools.cached_property
     def work(self) -> Work:
-        """What is done."""
+        """What is done to every row; it is made when it is first asked for."""
         return self.make()
 
     @property
@@ -111,7 +111,7 @@ class Program:
 
     @property
     def recipes(self) -> tuple[Recipe, ...]:
-        """Each once."""
+        """All recipes of the loop, each once, in the order in which they are first done."""
         every = (*self.work.once, *self.work.control, *(part.recipe for part in self.work.parts), self.work.diagnose)
         return tuple({id(recipe): recipe for recipe in every}.values())
 

@@ -54,7 +54,7 @@ class SupportPart:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """What kernels may call."""
+        """Names of the functions that kernels may call."""
         absent = ("sincos_floats",) if self.dtype == "float64" else ("fetch", "put")
         return tuple(name for name in _PARTS[self.name] if name not in absent)
 

@@ -192,7 +192,7 @@ class Table:
         return value
 
     def _parameter(self, entry: Expression) -> float:
-        """A dynamic parameter."""
+        """The value of a dynamic parameter; zero where its symbol has none, which is remembered."""
         unknown = [name for name in entry.symbols if name not in self._values]
         if unknown and not self._zero:
             for name in unknown:

@@ -181,7 +181,7 @@ class Tree:
 
     @property
     def dof(self) -> int:
-        """Number of coordinates."""
+        """The number of velocity coordinates of all bodies."""
         return sum(len(body.columns) for body in self.bodies)
 
     @property

@@ -23,7 +23,7 @@ def placements(tree: Tree, q: Sequence[Scalar]) -> list[Place]:
 
 
 def angular_velocities(tree: Tree, places: Sequence[Place], qd: Sequence[Scalar]) -> list[Vector]:
-    """Khalil (18), (19)."""
+    """Angular velocities of all bodies in their own axes, Khalil (18), (19)."""
     w: list[Vector] = [vec.ZERO]
     for body, place in zip(tree.bodies[1:], places[1:], strict=True):
         w.append(vec.add(place.down(w[body.antecedent]), body.relative(qd)[1]))  # (18), (19)

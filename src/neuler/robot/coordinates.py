@@ -407,12 +407,12 @@ class Selection:
 
     @property
     def size(self) -> int:
-        """How many positions."""
+        """The number of positions in the selection."""
         return len(self.places)
 
     @property
     def speeds(self) -> int:
-        """How many velocities."""
+        """The number of velocities in the selection."""
         return len(self.numbers)
 
     @property

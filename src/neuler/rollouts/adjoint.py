@@ -57,7 +57,7 @@ class RolloutGradient(NamedTuple):
 
 @dataclass(frozen=True)
 class Adjoint(LoopKernel):
-    """The loop backward."""
+    """A loop over the steps of a rollout from the last to the first, which carries derivatives of the costs back."""
 
     model: Model
     method: str
@@ -68,7 +68,7 @@ class Adjoint(LoopKernel):
 
     @property
     def choices(self) -> tuple[object, ...]:
-        """Method and costs."""
+        """The method, the costs and whether tau is held: what decides the program beside the model."""
         digests = tuple(each and each.digest for each in (self.running, self.final))
         return (self.method, *digests, self.held)
 

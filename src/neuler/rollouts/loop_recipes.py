@@ -42,7 +42,7 @@ class LoopRecipes:
             self.sizes |= {"lower": (count,), "upper": (count,)}
 
     def operands(self, names: Sequence[str]) -> tuple[Operand, ...]:
-        """Those that have numbers."""
+        """Operands of these names; those without numbers are left out."""
         return tuple(Operand(name, self.sizes[name]) for name in names if self.sizes[name] != (0,))
 
     def make(self, reads: Sequence[str], writes: Sequence[str], trace: Trace) -> Recipe:
@@ -183,5 +183,5 @@ def time_of(values: Values) -> Scalar:
 
 
 def unique(*names: str) -> list[str]:
-    """Each once, in order."""
+    """The names, each once, in the order in which they first come."""
     return list(dict.fromkeys(names))

@@ -102,13 +102,13 @@ def structure(robot: Robot) -> Markup:
 
 
 def tree(robot: Robot) -> Markup:
-    """The kinematic tree."""
+    """The section with the kinematic tree, as text."""
     lines = "\n".join(escape(line) for line in text.tree(robot).split("\n"))
     return join([tag("h2", "Kinematic tree"), tag("pre", Markup(lines))])
 
 
 def findings(found: Sequence[Finding]) -> Markup:
-    """What looks wrong."""
+    """The section with what the checks found."""
     items = [
         tag("li", tag("b", finding.severity), f" · {finding.subject}: {finding.message}", cls=finding.severity)
         for finding in found

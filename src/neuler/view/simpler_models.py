@@ -68,7 +68,7 @@ def _rms(values: Array) -> Array:
 
 
 def random_motion(robot: Robot, states: int, seed: int) -> tuple[Array, Array, Array]:
-    """q, qd, qdd."""
+    """Random q, qd and qdd, a row a state, up to the velocity limits of the joints."""
     rng = np.random.default_rng(seed)
     few = robot.random_configuration(rng, min(states, 64) if robot.loops else states)
     fastest = np.array([
