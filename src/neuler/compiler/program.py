@@ -70,7 +70,7 @@ class Program:
     """A time loop: what is read and written, and what is done, which is asked for when it is compiled."""
 
     given: tuple[Operand, ...]
-    """Read once."""
+    """Read once, before the first step."""
     streams: tuple[Operand, ...]
     """Read at every step; or once, where there is one row of them alone."""
     samples: tuple[Operand, ...]

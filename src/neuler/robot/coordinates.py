@@ -371,7 +371,7 @@ class Part(NamedTuple):
     places: tuple[int, ...]
     """The numbers of the positions in q."""
     speeds: int
-    """How many velocities."""
+    """The number of its velocities."""
 
 
 @dataclass(frozen=True)

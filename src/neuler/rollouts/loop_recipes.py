@@ -82,7 +82,7 @@ class LoopRecipes:
         return {"qdd": model.accelerations(values, q, qd, t), **begun, **found}
 
     BEGUN = ("dir", "told", "early", "rows", "push", "locked", "met", "rests", "changes")
-    """What it writes."""
+    """The variables that the beginning of a step writes where slides may rest."""
     ROUNDS = ("mass", "right", "rows", *pivots.BOX, *pivots.STATE)
     """What rounds read, beside their number."""
 

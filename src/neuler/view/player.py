@@ -197,7 +197,7 @@ class _Run:
     """(frames, bodies, 9): origin, x, y of each body."""
     q: Array
     forces: Array
-    """(frames, arrows, 6)."""
+    """Wrenches (force; moment) that arrows show at every instant, (frames, arrows, 6)."""
     note: str = ""
     name: str = ""
 

@@ -30,7 +30,7 @@ class Placed:
     robot: Robot
     q: Array
     poses: Array
-    """(links, 4, 4)."""
+    """Poses of all links in the world, (links, 4, 4)."""
     cuts: Array
     """Both frames of every loop, (loops, 2, 3)."""
 

@@ -22,7 +22,7 @@ _KEPT = 0.35
 _LOOKS = 30
 """Points at which a way is looked at."""
 _SHORTEST = 1.5
-"""Seconds."""
+"""The shortest duration of a motion (s)."""
 _MANY = 12
 """Velocities beyond which a robot bends less, and in waves: it may be long."""
 
