@@ -21,7 +21,8 @@ import numpy as np
 
 import neuler
 from neuler import Limits, Robot
-from neuler.peers.mujoco import MuJoCo, mjcf
+from neuler.formats.mjcf_write import write as mjcf
+from neuler.peers.mujoco import MuJoCo
 
 MANY, DT = 8192, 1e-3
 THEIRS = 100

@@ -13,7 +13,7 @@ import pytest
 from neuler.compiler.build import compile_recipe
 from neuler.compiler.llvm import Emitter
 from neuler.compiler.lower import lower
-from neuler.compiler.support import Part
+from neuler.compiler.support import SupportPart
 from neuler.compiler.target import Target, available_levels, level, llvm_binding
 from neuler.trace import scalars as f
 from neuler.trace.differentiate import gradient, jacobian
@@ -165,9 +165,9 @@ def assembly(text, target):
 @pytest.mark.parametrize("cpu", CPUS)
 def test_operations_that_raise_flags_are_in_the_machine_code(cpu):
     target = cpu_target(cpu)
-    code = assembly(Part("functions", target, "float64", target.lanes("float64")).text(), target)
+    code = assembly(SupportPart("functions", target, "float64", target.lanes("float64")).text(), target)
     assert code["raise_flags"].count("vdivsd") == 2  # a pole, and an invalid value
-    code = assembly(Part("values", target, "float64", target.lanes("float64")).text(), target)
+    code = assembly(SupportPart("values", target, "float64", target.lanes("float64")).text(), target)
     assert "vsubsd" in code["undefined"]
     for function in (
         lambda x: 1.0 / f.less(x, 0.0),

@@ -13,7 +13,7 @@ from neuler.compiler.build import compile_recipe
 from neuler.compiler.gufunc import Code
 from neuler.compiler.llvm import Emitter
 from neuler.compiler.lower import lower
-from neuler.compiler.support import Part
+from neuler.compiler.support import SupportPart
 from neuler.compiler.target import available_levels, host, level
 from neuler.trace import scalars as f
 from neuler.trace.graph import cos, sign, sin, sqrt
@@ -87,7 +87,7 @@ def test_any_number_of_lanes_gives_the_same_bits(at, lanes):
     arrays = states(recipe, "float64")
     expected = batch(*arrays)
     for part in support._PARTS:
-        Part(part, target, "float64", lanes).provide()
+        SupportPart(part, target, "float64", lanes).provide()
     emitter = Emitter(plan, target, "float64", lanes)
     found, owner = jit.load(jit.object_code(emitter.one_module(), target), target, ("one",))
     code = Code(owner, 0, found["one"], emitter.pool)

@@ -14,7 +14,7 @@ from neuler.compiler import build, cache, jit, objects, support
 from neuler.compiler.build import compile_recipe
 from neuler.compiler.llvm import Emitter
 from neuler.compiler.lower import lower
-from neuler.compiler.support import Part
+from neuler.compiler.support import SupportPart
 from neuler.compiler.target import Target, host, llvm_binding
 from neuler.trace.recipe import Operand, Recipe
 
@@ -54,7 +54,7 @@ def test_names_differ_with_all_that_decides_the_code(monkeypatch):
     target = host()
     other = Target(target.triple, target.cpu, target.features + ",", target.vector_bytes, target.fma)
     parts = [
-        Part(name, where, dtype, lanes)
+        SupportPart(name, where, dtype, lanes)
         for name in ("values", "rows", "functions")
         for where in (target, other)
         for dtype in ("float64", "float32")
@@ -113,7 +113,7 @@ def test_damaged_support_code_is_made_anew(fresh, monkeypatch, damage):
 
 
 def test_support_code_that_is_whole_but_lacks_a_function_is_made_anew(fresh):
-    part = Part("values", host(), "float64", host().lanes("float64"))
+    part = SupportPart("values", host(), "float64", host().lanes("float64"))
     code = part.code()
     cache.store(part.key, {"name": "support: values"}, code.replace(b"_spread\0", b"_spreaD\0"))
     assert part.code() == code

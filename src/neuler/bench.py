@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from neuler import speed
 from neuler.errors import InputError
-from neuler.peers import Peer, Task, peer
-from neuler.peers.pinocchio import Derivatives
+from neuler.peers import Peer, PeerTask, peer
+from neuler.peers.pinocchio import DerivativeTask
 from neuler.plain import columns, shown
 from neuler.robot import Robot
 from neuler.speed import (
@@ -53,7 +53,7 @@ class Bench:
     without_friction: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Measurements and machine as plain data, ready for JSON."""
         data = {**asdict(self), "machine": machine()}
         data["measurements"] = [one.as_dict() for one in self.measurements]
         return data
@@ -109,19 +109,19 @@ def _measured(
     return replace(ours.measurement, peer=beside(task, ours.found, repeats, shortest))
 
 
-def beside(task: Task, found: tuple[Array, ...], repeats: int = REPEATS, shortest: float = SHORTEST) -> PeerTimes:
+def beside(task: PeerTask, found: tuple[Array, ...], repeats: int = REPEATS, shortest: float = SHORTEST) -> PeerTimes:
     """The peer's times for what neuler found; off those of derivatives what its call from Python costs is taken."""
     one, many = (speed.best_seconds(job, repeats, shortest) for job in (task.one, task.batch))
-    spared = speed.best_seconds(task.overhead, repeats, shortest) if isinstance(task, Derivatives) else 0.0
+    spared = speed.best_seconds(task.overhead, repeats, shortest) if isinstance(task, DerivativeTask) else 0.0
     spared = spared if spared < many else 0.0  # too short to tell apart
     per_state = 1e9 / task.states
     return PeerTimes(1e6 * one, (many - spared) * per_state, task.batched, _agreement(task, found), spared * per_state)
 
 
-def _agreement(task: Task, found: tuple[Array, ...]) -> float:
+def _agreement(task: PeerTask, found: tuple[Array, ...]) -> float:
     """Of all results; where these are several matrices, each on its own scale."""
     ours, theirs = task.adapt(found)[: task.states], task.results()
-    if not isinstance(task, Derivatives):
+    if not isinstance(task, DerivativeTask):
         return relative_error(ours, theirs)
     return max(relative_error(ours[:, k], theirs[:, k]) for k in range(theirs.shape[1]))
 
@@ -142,7 +142,7 @@ def relative_error(ours: Array, theirs: Array) -> float:
 
 
 def table(bench: Bench) -> str:
-    """The measurements as text."""
+    """The measurements as a table of text, a line a quantity."""
     head = ["quantity", "mul", "add", "div", "trig", "compile s", "call us", "batch ns/state"]
     if bench.peer:
         head += ["peer call us", "peer ns/state", "call ratio", "batch ratio", "agreement"]

@@ -67,7 +67,7 @@ class Bound(DirectCall):
 
     @property
     def __dict__(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """Attributes, to be read."""
+        """The attributes of the kernel with its arrays, to be read only."""
         return self._attributes
 
     def __dir__(self) -> list[str]:

@@ -144,7 +144,7 @@ class Compiled(DirectCall):
 
     @property
     def ufunc(self) -> Any:
-        """The NumPy gufunc itself."""
+        """The NumPy gufunc that is called on arrays."""
         return self._compiled.ufunc
 
     @property

@@ -70,7 +70,7 @@ class Layout:
     # ---- there -----------------------------------------------------------------------------
 
     def q(self, q: ArrayLike) -> Array:
-        """Positions."""
+        """The robot's positions (..., nq) as the other library has them."""
         ours = self._taken("q", q, self.robot.nq)
         theirs = np.empty((*ours.shape[:-1], self.nq))
         for joint, mine, slot in self._joints():
@@ -86,7 +86,7 @@ class Layout:
         return theirs
 
     def v(self, v: ArrayLike, q: ArrayLike) -> Array:
-        """Velocities."""
+        """The robot's velocities (..., nv) at positions q as the other library has them."""
         return self._there(self._taken("v", v, self.robot.nv), q)
 
     def a(self, a: ArrayLike, v: ArrayLike, q: ArrayLike) -> Array:
@@ -117,7 +117,7 @@ class Layout:
         return ours
 
     def from_v(self, v: ArrayLike, q: ArrayLike) -> Array:
-        """Velocities."""
+        """The other library's velocities at positions q as the robot has them, (..., nv)."""
         return self._back(self._taken("v", v, self.robot.nv), q)
 
     def from_a(self, a: ArrayLike, v: ArrayLike, q: ArrayLike) -> Array:
@@ -126,7 +126,7 @@ class Layout:
         return self._back(self._taken("a", a, self.robot.nv), q) - self._carried(rate)
 
     def from_tau(self, tau: ArrayLike, q: ArrayLike) -> Array:
-        """Joint forces."""
+        """The other library's joint forces at positions q as the robot has them, (..., nv)."""
         return self._back(self._taken("tau", tau, self.robot.nv), q)
 
     # ---- how -------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ class Measurement:
     failure: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """The measurement as plain data, ready for JSON."""
         data = asdict(self)
         if self.peer is not None:
             data["peer"]["call_ratio"] = self.peer.call_us / self.call_us

@@ -382,14 +382,14 @@ def _no_attribute(robot: Robot, name: str) -> Any:
 
 
 def _robot_html(robot: Robot) -> str:
-    """For notebooks."""
+    """What a notebook shows of a robot, as HTML."""
     from neuler.view.notebook import robot_html
 
     return robot_html(robot)
 
 
 def _kernel_html(kernel: Kernel) -> str:
-    """For notebooks."""
+    """What a notebook shows of a kernel, as HTML."""
     from neuler.view.notebook import kernel_html
 
     return kernel_html(kernel)

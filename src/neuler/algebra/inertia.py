@@ -28,7 +28,7 @@ class Inertia:
 
     @classmethod
     def rigid(cls, mass: Scalar, moment: Vector, inertia: Symmetric) -> Inertia:
-        """Khalil (11)."""
+        """The inertia of a rigid body from mass, first moment and inertia tensor about the origin, Khalil (11)."""
         return cls((mass, mass, mass, 0.0, 0.0, 0.0), vec.hat(vec.negate(moment)), inertia)
 
     def __add__(self, other: Inertia) -> Inertia:

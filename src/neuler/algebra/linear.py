@@ -9,7 +9,7 @@ from neuler.trace.graph import Node, Scalar, inverse_above
 
 
 def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    """The sum of products."""
+    """The sum of the products of two lists of scalars."""
     total: Scalar = 0.0
     for x, y in zip(a, b, strict=True):
         total = total + x * y
@@ -17,7 +17,7 @@ def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
 
 
 def times(matrix: Sequence[Sequence[Scalar]], vector: Sequence[Scalar]) -> list[Scalar]:
-    """Matrix times vector."""
+    """The product of a matrix, a list of rows, and a vector."""
     return [dot(row, vector) for row in matrix]
 
 

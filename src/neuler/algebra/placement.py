@@ -21,7 +21,7 @@ STRAIGHT: Angle = (1.0, 0.0)
 
 @dataclass(frozen=True)
 class Placement:
-    """Angles are (cosine, sine)."""
+    """The pose of a frame by the angles and lengths of Khalil's parameters; angles are (cosine, sine)."""
 
     gamma: Angle = STRAIGHT
     p: Vector = vec.ZERO
@@ -65,7 +65,7 @@ class Placement:
         return j.shifted_y(self.p[1]).shifted_z(self.p[2]).turned_z(self.gamma)
 
     def matrix_up(self, m: Matrix) -> Matrix:
-        """iRj m iRj^T."""
+        """A matrix of this frame in the axes of the reference: iRj m iRj^T."""
         return matrix_up_z(self.gamma, matrix_up_x(self.alpha, matrix_up_z(self.theta, m)))
 
     def pose_up(self, rotation: Matrix, position: Vector) -> tuple[Matrix, Vector]:

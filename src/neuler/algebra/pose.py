@@ -42,7 +42,7 @@ class Pose:
         return f, vec.add(m, vec.cross(self.position, f))
 
     def matrix_up(self, m: Matrix) -> Matrix:
-        """R m R^T."""
+        """A matrix of this frame in the axes of the reference: R m R^T."""
         rows = vec.transpose((self.up(m[0]), self.up(m[1]), self.up(m[2])))  # R m^T, transposed twice
         return vec.transpose((self.up(rows[0]), self.up(rows[1]), self.up(rows[2])))
 

@@ -16,7 +16,7 @@ Screw = tuple[Vector, Vector]
 
 
 def flat(wrench: Wrench) -> tuple[Scalar, ...]:
-    """Six numbers, linear first."""
+    """The six numbers of a screw or wrench, linear ones first."""
     return (*wrench[0], *wrench[1])
 
 

@@ -150,7 +150,7 @@ _written = 0
 
 
 @dataclass(frozen=True)
-class Entry:
+class CacheEntry:
     """A stored kernel: its file, its size in bytes and when it was last used (within a day)."""
 
     path: Path
@@ -158,7 +158,7 @@ class Entry:
     used: float
 
 
-def entries(where: Path) -> list[Entry]:
+def entries(where: Path) -> list[CacheEntry]:
     """All of them, the least recently used first; other files are not ours to count or remove."""
     found = []
     try:
@@ -171,7 +171,7 @@ def entries(where: Path) -> list[Entry]:
                 except OSError:
                     continue  # another process removed it
                 if stat.S_ISREG(info.st_mode):
-                    found.append(Entry(Path(item.path), info.st_size, info.st_mtime))
+                    found.append(CacheEntry(Path(item.path), info.st_size, info.st_mtime))
     except OSError:
         return []
     return sorted(found, key=lambda entry: (entry.used, entry.path))
@@ -181,7 +181,7 @@ def _is_name(text: str) -> bool:
     return len(text) == 64 and set(text) <= set("0123456789abcdef")
 
 
-def prune(where: Path, most_bytes: int | None = None, most_seconds: float | None = None) -> list[Entry]:
+def prune(where: Path, most_bytes: int | None = None, most_seconds: float | None = None) -> list[CacheEntry]:
     """Remove what has not been used for long, and then the least recently used until the rest fits; what went."""
     room = MOST_BYTES if most_bytes is None else most_bytes
     oldest = time.time() - (MOST_SECONDS if most_seconds is None else most_seconds)
@@ -197,7 +197,7 @@ def prune(where: Path, most_bytes: int | None = None, most_seconds: float | None
     return gone
 
 
-def clear(where: Path) -> list[Entry]:
+def clear(where: Path) -> list[CacheEntry]:
     """Remove all entries; what went."""
     return [entry for entry in entries(where) if _remove(entry.path)]
 

@@ -67,30 +67,30 @@ class Writer:
 
     @staticmethod
     def whole(x: str | int) -> str:
-        """The same for integers."""
+        """A constant integer in every lane, or the value itself."""
         return x if isinstance(x, str) else f"splat (i64 {x})"
 
     def _float(self, op: str, a: str | float, b: str | float) -> str:
         return self.new(f"{op} {self.v} {self.number(a)}, {self.number(b)}")
 
     def add(self, a: str | float, b: str | float) -> str:
-        """a + b."""
+        """The sum a + b."""
         return self._float("fadd", a, b)
 
     def sub(self, a: str | float, b: str | float) -> str:
-        """a - b."""
+        """The difference a - b."""
         return self._float("fsub", a, b)
 
     def mul(self, a: str | float, b: str | float) -> str:
-        """a b."""
+        """The product a b."""
         return self._float("fmul", a, b)
 
     def div(self, a: str | float, b: str | float) -> str:
-        """a / b."""
+        """The quotient a / b."""
         return self._float("fdiv", a, b)
 
     def neg(self, a: str) -> str:
-        """-a."""
+        """The number with its sign changed, -a."""
         return self.new(f"fneg {self.v} {a}")
 
     def fused(self, a: str | float, b: str | float, c: str | float) -> str:
@@ -108,7 +108,7 @@ class Writer:
         return self.number(result)
 
     def bits(self, a: str) -> str:
-        """Of numbers, as integers."""
+        """The bits of numbers, as integers."""
         return self.new(f"bitcast {self.v} {a} to {self.i}")
 
     def value(self, a: str) -> str:
@@ -120,7 +120,7 @@ class Writer:
         return self.new(f"{op} {self.i} {self.whole(a)}, {self.whole(b)}")
 
     def compare(self, how: str, a: str | int, b: str | int) -> str:
-        """Of integers."""
+        """Whether a comparison of two integers by LLVM's ``icmp`` is true, lane by lane."""
         return self.new(f"icmp {how} {self.i} {self.whole(a)}, {self.whole(b)}")
 
     def nan(self, a: str) -> str:
@@ -132,11 +132,11 @@ class Writer:
         return self.new(f"select {self.m} {c}, {self.v} {self.number(a)}, {self.v} {self.number(b)}")
 
     def choose_whole(self, c: str, a: str | int, b: str | int) -> str:
-        """The same for integers."""
+        """The integer a where c, else b."""
         return self.new(f"select {self.m} {c}, {self.i} {self.whole(a)}, {self.i} {self.whole(b)}")
 
     def absolute(self, a: str) -> str:
-        """|a|."""
+        """The absolute value |a|: the sign bit is cleared."""
         return self.value(self.integer("and", self.bits(a), MAGNITUDE))
 
     def signed_like(self, a: str, sign: str) -> str:

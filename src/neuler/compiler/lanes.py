@@ -14,7 +14,7 @@ class Lanes:
 
     @property
     def bytes(self) -> int:
-        """Of one number."""
+        """The bytes of one number."""
         return 8 if self.scalar == "double" else 4
 
     @property

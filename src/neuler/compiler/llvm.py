@@ -258,11 +258,11 @@ class Emitter:
             calls.append(f"  call void @{self.sincos}(ptr %m, ptr @{label}table{number}, i64 {len(rows)})")
         return body, calls
 
-    def loop(self, slots: int) -> movement.Loop:
+    def loop(self, slots: int) -> movement.InnerLoop:
         """NumPy's inner loop around as much scratch; what it takes from a pool is known then."""
         # Windows commits a stack page by page, in order: nothing large may skip ahead there
         room = 0 if "windows" in self.target.triple else movement.ON_STACK
-        loop = movement.Loop(self.lanes, self.scalar, slots, on_stack=room, reports=self.reports)
+        loop = movement.InnerLoop(self.lanes, self.scalar, slots, on_stack=room, reports=self.reports)
         self.pool = loop.scratch if loop.pooled else 0
         return loop
 
@@ -275,11 +275,11 @@ class Emitter:
         return self.whole(body)
 
     def one_module(self) -> str:
-        """Stages and ``@one`` alone."""
+        """The module of code for one state: stages and ``@one``, without ``@loop``."""
         body, loop, arguments = self._parts()
         return self.whole([*body, loop.one(*arguments)])
 
-    def _parts(self) -> tuple[list[str], movement.Loop, tuple[Any, ...]]:
+    def _parts(self) -> tuple[list[str], movement.InnerLoop, tuple[Any, ...]]:
         """The functions of the stages, the loop around them, and what it is made of."""
         schedule = self.schedule
         body, calls = self.stages(schedule)

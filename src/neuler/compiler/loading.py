@@ -12,7 +12,7 @@ class Loading(Lanes):
     """``@gather1`` and ``@scatter1`` (any strides), ``@spread`` and ``@pick`` (one state), ``@load`` (packed rows)."""
 
     def single(self) -> str:
-        """``@spread`` and ``@pick``."""
+        """The functions that move one state in and out: ``@spread`` and ``@pick``."""
         return "\n".join([self._spread(), self._pick()])
 
     def walks(self, axes: int) -> str:

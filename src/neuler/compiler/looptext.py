@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class LoopText:
-    """The text of ``@loop``."""
+    """Writes ``@loop``, the function that a call of a time loop runs."""
 
     def __init__(self, owner: TimeLoop, numbers: dict[int, int]) -> None:
         self.owner, self.program, self.numbers = owner, owner.program, numbers
@@ -359,7 +359,7 @@ def dimensions(program: Program) -> list[list[str]]:
 
 
 def signature(program: Program) -> str:
-    """NumPy's, of the call."""
+    """The call's signature as NumPy writes those of gufuncs."""
     texts = [f"({','.join(names)})" for names in dimensions(program)]
     before = len(program.inputs)
     return f"{','.join(texts[:before])}->{','.join(texts[before:])}"

@@ -126,7 +126,7 @@ def pool_stride(scratch: int) -> int:
 
 
 @dataclass(frozen=True)
-class Loop(Lanes):
+class InnerLoop(Lanes):
     """NumPy's inner loop around the stages of a schedule that needs ``slots`` vectors of scratch."""
 
     slots: int
@@ -320,7 +320,7 @@ out:
 
     @property
     def scratch(self) -> int:
-        """Bytes."""
+        """Bytes of scratch of one vector of states."""
         return (self.slots + 2 * self.lanes) * self.lanes * self.bytes  # the last tiles of a save read past the end
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 _MACHINES = {"x86_64": 62, "amd64": 62, "aarch64": 183, "arm64": 183}
-"""ELF's numbers."""
+"""The number of each machine in the header of an ELF file."""
 _SYMBOLS, _NOTHING_IN_FILE = 2, 8
 """ELF's kinds of sections: a table of symbols; one without contents."""
 _MACH = b"\xcf\xfa\xed\xfe"

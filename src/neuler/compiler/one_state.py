@@ -39,7 +39,7 @@ _FIELDS = ("one", "pool", "takes", "array_type", "descr", "type_number", "out_na
 
 
 def _text(triple: str) -> str:
-    """Both functions."""
+    """The LLVM text of ``@call`` and ``@bound``."""
     at = {name: 8 * k for k, name in enumerate(_FIELDS)}
     operands = 8 * len(_FIELDS)
     api = {name: 8 * k for k, name in enumerate(_API)}

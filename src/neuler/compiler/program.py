@@ -70,7 +70,7 @@ class Program:
     """A time loop: what is read and written, and what is done, which is asked for when it is compiled."""
 
     given: tuple[Operand, ...]
-    """Read once."""
+    """Read once, before the first step."""
     streams: tuple[Operand, ...]
     """Read at every step; or once, where there is one row of them alone."""
     samples: tuple[Operand, ...]
@@ -85,7 +85,7 @@ class Program:
 
     @functools.cached_property
     def work(self) -> Work:
-        """What is done."""
+        """What is done to every row; it is made when it is first asked for."""
         return self.make()
 
     @property
@@ -113,7 +113,7 @@ class Program:
 
     @property
     def recipes(self) -> tuple[Recipe, ...]:
-        """Each once."""
+        """All recipes of the loop, each once, in the order in which they are first done."""
         every = (*self.work.once, *self.work.control, *(part.recipe for part in self.work.parts), self.work.diagnose)
         return tuple({id(recipe): recipe for recipe in every}.values())
 

@@ -75,7 +75,7 @@ class Homes:
 
     @classmethod
     def in_order(cls, inputs: int, outputs: int) -> Homes:
-        """Inputs, then outputs."""
+        """Slots of inputs, then those of outputs, in one row."""
         both = inputs + outputs
         return cls(range(inputs), range(inputs, both), both)
 

@@ -27,7 +27,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def root() -> Path:
-    """The package's folder."""
+    """The folder of the package's sources."""
     return Path(_ROOT)
 
 

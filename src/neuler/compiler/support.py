@@ -34,7 +34,7 @@ _PARTS = {
 
 
 @dataclass(frozen=True)
-class Part:
+class SupportPart:
     """A part of the support code, by its name in ``_PARTS``."""
 
     name: str
@@ -54,7 +54,7 @@ class Part:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """What kernels may call."""
+        """Names of the functions that kernels may call."""
         absent = ("sincos_floats",) if self.dtype == "float64" else ("fetch", "put")
         return tuple(name for name in _PARTS[self.name] if name not in absent)
 
@@ -155,7 +155,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @functools.lru_cache(maxsize=32)
-def _declarations(part: Part, prefix: str) -> dict[str, str]:
+def _declarations(part: SupportPart, prefix: str) -> dict[str, str]:
     """Of all functions of a part, by their names."""
     found = {}
     for result, name, arguments in re.findall(rf"(?m)^define (.*?) @{prefix}(\w+)\((.*?)\) #", part.text()):
@@ -164,10 +164,10 @@ def _declarations(part: Part, prefix: str) -> dict[str, str]:
     return found
 
 
-def outside(target: Target, dtype: str) -> dict[str, Part]:
+def outside(target: Target, dtype: str) -> dict[str, SupportPart]:
     """All support code that kernels may call, for batches or for one state: parts by outer names of their functions."""
     sizes = {target.lanes(dtype), target.one_lanes(dtype)}
-    parts = [Part(name, target, dtype, lanes) for lanes in sizes for name in _PARTS]
+    parts = [SupportPart(name, target, dtype, lanes) for lanes in sizes for name in _PARTS]
     return {name: part for part in parts for name in part.outer()}
 
 
@@ -184,7 +184,7 @@ def provide(code: bytes, target: Target, dtype: str) -> None:
 def linked(text: str, target: Target, dtype: str, lanes: int) -> str:
     """A kernel's functions with calls of support code, ready for a module."""
     for name in _PARTS:
-        text = Part(name, target, dtype, lanes).called(text)
+        text = SupportPart(name, target, dtype, lanes).called(text)
     return text
 
 

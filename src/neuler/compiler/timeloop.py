@@ -42,7 +42,7 @@ class TimeLoop:
         return self.emitter.pool
 
     def module(self) -> str:
-        """The whole text."""
+        """The LLVM text of the whole module."""
         emitter, program = self.emitter, self.program
         body: list[str] = []
         for number, schedule in enumerate(self.schedules):

@@ -197,7 +197,7 @@ class _Writer:
         return name
 
     def multiply_add(self, a: str, b: str, c: str) -> str:
-        """a b + c."""
+        """The number a b + c."""
         self.made += 1
         name = f"%p{self.made}"
         if self.fma:

@@ -38,7 +38,7 @@ def format_of(path: str, given: str | None, flag: str) -> str:
 
 
 def name_of(path: str, output: bool = False) -> str:
-    """For messages."""
+    """What a message calls a path: itself, or standard input or output."""
     return ("standard output" if output else "standard input") if path == STANDARD else path
 
 

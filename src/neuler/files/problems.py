@@ -201,7 +201,7 @@ class Section:
         return value
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """true or false."""
+        """A truth value, true or false; anything else is an error that names the key."""
         value = self.raw(key, default)
         if not isinstance(value, bool):
             raise self.error(key, f"expected true or false, got {_got(value)}")

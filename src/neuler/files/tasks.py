@@ -46,7 +46,7 @@ class Output:
 
 
 class Result(Protocol):
-    """What a task returns."""
+    """What a task returns: numbers, tables, figures and a page."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ class Task(Protocol):
 
     @property
     def output(self) -> Output:
-        """Which files it writes."""
+        """Which files it writes, and where."""
         ...
 
     @property
@@ -94,5 +94,5 @@ class Task(Protocol):
         ...
 
     def run(self, progress: Progress = None) -> Result:
-        """Do it."""
+        """Do what the problem file asks for, and return the result."""
         ...

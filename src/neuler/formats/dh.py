@@ -22,7 +22,7 @@ from neuler.robot.transform import Transform
 from neuler.tables import records
 
 KINDS = ("revolute", "prismatic", "fixed")
-"""By Khalil's sigma."""
+"""Kinds of joints, at the places of Khalil's sigma."""
 COLUMNS = {"standard": ("theta", "d", "a", "alpha"), "khalil": ("alpha", "d", "theta", "r")}
 """Of a table of numbers: the order in which the transform of a row takes them."""
 
@@ -160,7 +160,7 @@ class KhalilRow(_Row):
 
 Row = Mapping[str, Any] | DHRow | KhalilRow
 ROWS: dict[str, type[DHRow | KhalilRow]] = {"standard": DHRow, "khalil": KhalilRow}
-"""By convention."""
+"""The type of a table's rows, by the name of the convention."""
 
 _ALIASES = {"Ia": "rotor_inertia", "Fs": "coulomb", "Fv": "viscous"}
 _ALIASES |= {alias.upper(): key for alias, key in _ALIASES.items()}

@@ -22,7 +22,7 @@ from neuler.robot.transform import Transform
 __all__ = ["is_text", "read", "write"]
 
 _KINDS = ("revolute", "prismatic", "fixed")
-"""By Khalil's sigma."""
+"""Kinds of joints, at the places of Khalil's sigma."""
 
 
 def read(

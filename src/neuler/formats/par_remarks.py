@@ -176,7 +176,7 @@ class Remarks:
             raise self._refuse("joint", j, error) from None
 
     def frames(self) -> list[Frame]:
-        """Frames fixed to links."""
+        """The named frames that remarks fix to links."""
         found = []
         for line, data in self.lists["frame"]:
             try:
@@ -209,7 +209,7 @@ class Remarks:
         return there.name
 
     def motors(self) -> list[Motor]:
-        """Of the robot."""
+        """The motors of the robot, from their remarks."""
         found = []
         for line, data in self.lists["motor"]:
             try:
@@ -219,7 +219,7 @@ class Remarks:
         return found
 
     def couplings(self) -> list[Coupling]:
-        """Joints that follow others."""
+        """The couplings of joints that follow others, from their remarks."""
         found = []
         for line, data in self.lists["coupling"]:
             try:

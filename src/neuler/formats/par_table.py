@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.errors import FormatError, RobotError
-from neuler.formats.par_text import RESERVED, Entry, scan
+from neuler.formats.par_text import RESERVED, Expression, scan
 from neuler.formats.source import clip
 from neuler.naming import hint
 from neuler.robot import Link
@@ -73,7 +73,7 @@ class Table:
         self._geometric: dict[str, str] = {}
         self._dynamic: dict[str, str] = {}
         self._absent: list[str] = []
-        self._variables: dict[str, Entry] = {}
+        self._variables: dict[str, Expression] = {}
         self.links, self.joints, self.frames = self._counts()
         self.loops = self.joints - self.links
         self.moving_base = self._truth("is_floating") or self._truth("is_mobile")
@@ -152,14 +152,14 @@ class Table:
 
     # ---- lists ---------------------------------------------------------------------------------
 
-    def _column(self, name: str, *lengths: int, default: str | None = None) -> list[Entry]:
+    def _column(self, name: str, *lengths: int, default: str | None = None) -> list[Expression]:
         entries = self.sheet.lists.get(name.lower())
         if entries is None:
             if name.lower() in self.sheet.singles:
                 raise self.sheet.singles[name.lower()].error("must be a list in braces, such as {0,1,2}")
             if default is None:
                 raise self._error(f"the list {name} is missing; add {name} = {{...}} with {lengths[0]} entries")
-            entries = [Entry(default, f"{name}, number {k}", 0, self.sheet.file) for k in range(1, lengths[0] + 1)]
+            entries = [Expression(default, f"{name}, number {k}", 0, self.sheet.file) for k in range(1, lengths[0] + 1)]
         if len(entries) not in lengths:
             line = f", line {entries[0].line}" if entries else ""
             counts = {"NL": self.links, "NJ": self.joints, "NF": self.frames}
@@ -170,13 +170,13 @@ class Table:
             )
         return entries
 
-    def _whole(self, entry: Entry, *allowed: int, what: str = "") -> int:
+    def _whole(self, entry: Expression, *allowed: int, what: str = "") -> int:
         value, _ = entry.value({}) if not entry.symbols else (math.nan, 0.0)
         if not value.is_integer() or (allowed and value not in allowed):
             raise entry.error(f"must be {what or 'a whole number'}, got {clip(entry.text)}")
         return int(value)
 
-    def _number(self, entry: Entry, variable: str | None = None) -> float:
+    def _number(self, entry: Expression, variable: str | None = None) -> float:
         """A length, an angle, gravity: its symbols need values."""
         unknown = [name for name in entry.symbols if name not in self._values and name != variable]
         for name in unknown:
@@ -191,8 +191,8 @@ class Table:
             )
         return value
 
-    def _parameter(self, entry: Entry) -> float:
-        """A dynamic parameter."""
+    def _parameter(self, entry: Expression) -> float:
+        """The value of a dynamic parameter; zero where its symbol has none, which is remembered."""
         unknown = [name for name in entry.symbols if name not in self._values]
         if unknown and not self._zero:
             for name in unknown:
@@ -249,10 +249,10 @@ class Table:
         self._check_variables([entry for column in columns.values() for entry in column])
         return found
 
-    def _of_joints(self, name: str) -> list[Entry]:
+    def _of_joints(self, name: str) -> list[Expression]:
         return self._column(name, self.joints, default="0")
 
-    def _variable(self, entry: Entry, j: int) -> str | None:
+    def _variable(self, entry: Expression, j: int) -> str | None:
         """The symbol that is the joint's coordinate: the only one without a value, or the one named like it."""
         unknown = [name for name in entry.symbols if name not in self._values]
         if len(unknown) > 1:
@@ -274,7 +274,7 @@ class Table:
         self._variables[unknown[0]] = entry
         return unknown[0]
 
-    def _check_variables(self, entries: list[Entry]) -> None:
+    def _check_variables(self, entries: list[Expression]) -> None:
         for entry in entries:
             for name in entry.symbols:
                 if self._variables.get(name, entry) is not entry:
@@ -353,7 +353,7 @@ class Table:
             raise self._error("; ".join(lines))
 
 
-def _some(entry: Entry) -> bool:
+def _some(entry: Expression) -> bool:
     """Whether it is a number that is not zero; a symbol is a placeholder."""
     return not entry.symbols and entry.value({})[0] != 0.0
 

@@ -39,7 +39,7 @@ Affine = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Entry:
+class Expression:
     """One expression, and where it stands."""
 
     text: str
@@ -76,8 +76,8 @@ class Sheet:
     """A file taken apart: lists and single values by their names in lower case, and its comments with their lines."""
 
     file: str
-    lists: dict[str, list[Entry]] = field(default_factory=dict)
-    singles: dict[str, Entry] = field(default_factory=dict)
+    lists: dict[str, list[Expression]] = field(default_factory=dict)
+    singles: dict[str, Expression] = field(default_factory=dict)
     comments: list[tuple[int, str]] = field(default_factory=list)
 
 
@@ -165,7 +165,7 @@ def scan(label: str, text: str, known: Mapping[str, str], repeatable: frozenset[
             value = text[at:end].strip(" \t;,")
             if not value or "{" in value or "}" in value or "=" in value:
                 raise error(where, f"{known[name]} needs a value or a list in braces, got {clip(value)}")
-            sheet.singles[name] = Entry(value, known[name], line(where), label)
+            sheet.singles[name] = Expression(value, known[name], line(where), label)
             at = end
 
 
@@ -193,7 +193,7 @@ def _without_comments(
         at = closed + 2
 
 
-def _entries(body: str, name: str, start: int, line: Callable[[int], int], label: str) -> list[Entry]:
+def _entries(body: str, name: str, start: int, line: Callable[[int], int], label: str) -> list[Expression]:
     if not body.strip():
         return []
     found, depth, begin = [], 0, 0
@@ -208,7 +208,7 @@ def _entries(body: str, name: str, start: int, line: Callable[[int], int], label
     for number, cut in enumerate([*cuts, len(body)], start=1):
         piece = body[begin:cut]
         at = start + begin + (len(piece) - len(piece.lstrip()))
-        found.append(Entry(piece.strip(), f"{name}, number {number}", line(at), label))
+        found.append(Expression(piece.strip(), f"{name}, number {number}", line(at), label))
         begin = cut + 1
     return found
 
@@ -221,7 +221,7 @@ def _closest(given: str, known: Mapping[str, str]) -> str:
 # ---- from an entry to a number --------------------------------------------------------------------------
 
 
-def _tokens(entry: Entry) -> list[tuple[str, str]]:
+def _tokens(entry: Expression) -> list[tuple[str, str]]:
     text = entry.text
     if not text:
         raise entry.error("is empty; write 0 where there is nothing")
@@ -241,7 +241,7 @@ def _tokens(entry: Entry) -> list[tuple[str, str]]:
 class _Evaluation:
     """Sums, products and powers with Python's precedence, by descent; every value is affine in the joint variable."""
 
-    def __init__(self, entry: Entry, known: Mapping[str, float], variable: str | None) -> None:
+    def __init__(self, entry: Expression, known: Mapping[str, float], variable: str | None) -> None:
         self.entry = entry
         self.known = known
         self.variable = variable

@@ -303,7 +303,7 @@ class _Reader:
         self.mimics.append((mimic, Coupling(name, leader, ratio, offset)))
 
     def couplings(self) -> list[Coupling]:
-        """Of every mimic joint."""
+        """The couplings of all mimic joints."""
         moving = {joint.name: joint for joint in self.joints if joint.moves}
         known = {joint.name for joint in self.joints}
         for element, coupling in self.mimics:

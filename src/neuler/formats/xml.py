@@ -37,7 +37,7 @@ Advice = Callable[[str], str]
 
 
 def no_advice(text: str) -> str:
-    """Nothing."""
+    """The advice of a format that has none: no text."""
     return ""
 
 

@@ -43,7 +43,7 @@ class Entries(Protocol):
     places: Places
 
     def __call__(self, **inputs: Array) -> Array:
-        """(points, entries)."""
+        """The entries at all points, (points, entries); inputs have a row a point."""
         ...
 
 
@@ -56,7 +56,7 @@ class WrittenOut:
         self.function, self.places = function, (rows, columns)
 
     def __call__(self, **inputs: Array) -> Array:
-        """(points, entries)."""
+        """The entries at all points, (points, entries); inputs have a row a point."""
         return np.asarray(self.function(**inputs))
 
 
@@ -81,7 +81,7 @@ class JacobianByProducts:
             self.place = by_column[columns], rows
 
     def __call__(self, **inputs: Array) -> Array:
-        """(points, entries)."""
+        """The entries at all points, (points, entries); inputs have a row a point."""
         spread = {name: x[:, None] for name, x in inputs.items()}
         return _stacked(self.product(**spread, **self.given), self.product)[:, self.place[0], self.place[1]]
 
@@ -104,7 +104,7 @@ class HessianByProducts:
         self.given = _directions(opened, _units(group))
 
     def __call__(self, **inputs: Array) -> Array:
-        """(points, entries)."""
+        """The entries at all points, (points, entries); inputs have a row a point."""
         assert self.product is not None
         spread = {name: x[:, None] for name, x in inputs.items()}
         return _stacked(self.product(**spread, **self.given), self.product)[:, self.place[0], self.place[1]]

@@ -36,16 +36,16 @@ class Opened:
 
     @property
     def results(self) -> list[Scalar]:
-        """All chosen outputs, flat."""
+        """The numbers of all chosen outputs, in one list."""
         return [x for _, values in self.of for x in values]
 
     @property
     def variables(self) -> list[Node]:
-        """All chosen inputs, flat."""
+        """The numbers of all chosen inputs, in one list."""
         return [x for _, nodes in self.wrt for x in nodes]
 
     def more(self, name: str, shape: tuple[int, ...]) -> list[Node]:
-        """One more input."""
+        """The nodes of one more input; its name is changed where it is taken."""
         operand = Operand(fresh(name, self.nodes), shape)
         self.inputs.append(operand)
         self.nodes[operand.name] = self.graph.inputs(operand.name, operand.size)

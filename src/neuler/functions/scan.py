@@ -63,7 +63,7 @@ class Scan:
 
     @property
     def operations(self) -> Operations:
-        """Of one step."""
+        """Multiplications, additions, divisions and sines of one step."""
         return self._listing.operations
 
     @property

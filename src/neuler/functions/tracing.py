@@ -52,7 +52,7 @@ def check_shape(called: str, name: str, shape: object) -> tuple[int, ...]:
 
 
 def operands(called: str, inputs: Any) -> tuple[Operand, ...]:
-    """The inputs by name."""
+    """Names and shapes of a function's inputs; what is none is refused by name."""
     if not isinstance(inputs, Mapping) or not inputs:
         raise InputError(f"{called}: inputs must map names to shapes, {{'x': 3, 'u': ()}}, got {inputs!r}")
     found = []

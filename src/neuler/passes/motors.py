@@ -47,7 +47,7 @@ def _link(robot: Robot, shaft: Shaft) -> Link:
 
 
 def value(robot: Robot, motor: str, part: str) -> float:
-    """What it is now."""
+    """The number that a parameter of a motor has now."""
     if part == "mass":
         stator = _stator(robot, motor)
         if stator is None or not stator.mass:

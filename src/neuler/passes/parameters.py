@@ -52,7 +52,7 @@ class Parameter:
 
     @property
     def name(self) -> str:
-        """As ``parameter_names`` lists it."""
+        """The name under which ``parameter_names`` lists it."""
         prefix = {"payload": f"payload:{self.owner}", "gravity": "gravity"}.get(self.of, self.owner)
         return f"{prefix}.{self.part}"
 

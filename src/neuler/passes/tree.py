@@ -18,7 +18,7 @@ from neuler.robot.value import kept
 from neuler.trace.graph import Scalar, cos, sin
 
 REVOLUTE, PRISMATIC, FIXED = 0, 1, 2
-"""Khalil's sigma."""
+"""Values of Khalil's sigma."""
 _STILL = KINDS["fixed"]
 
 Place = Placement | Pose
@@ -33,9 +33,9 @@ class Series:
     """
 
     position: int
-    """Number of q_j."""
+    """The number of q_j among the tree's positions."""
     velocity: int
-    """Number of its rate."""
+    """The number of its rate among the tree's velocities."""
     stiffness: Scalar
     damping: Scalar = 0.0
 
@@ -181,7 +181,7 @@ class Tree:
 
     @property
     def dof(self) -> int:
-        """Number of coordinates."""
+        """The number of velocity coordinates of all bodies."""
         return sum(len(body.columns) for body in self.bodies)
 
     @property

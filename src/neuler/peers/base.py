@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.errors import InputError, NeulerError
+from neuler.errors import NeulerError
 from neuler.extras import install
-from neuler.robot import Joint, Link, Robot
+from neuler.robot import Robot
 
 Array = NDArray[np.float64]
 States = Mapping[str, Array]
@@ -23,7 +23,7 @@ LOOPED = 256
 
 
 @dataclass(frozen=True)
-class Task:
+class PeerTask:
     """A quantity, ready to be timed.
 
     ``one`` computes the first state, ``batch`` computes ``states`` of them, ``results`` gives them in
@@ -45,7 +45,7 @@ class Peer(Protocol):
     version: str
     model_from: str
 
-    def task(self, quantity: str, states: States) -> Task | None:
+    def task(self, quantity: str, states: States) -> PeerTask | None:
         """The quantity for these states; None where there is no counterpart. The Jacobian is that of ``robot.tip``."""
 
 
@@ -55,42 +55,6 @@ def library(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise NeulerError(f"peer {module!r} is not installed ({error}); install it with: {install('peers')}") from None
-
-
-def has_centre(link: Link) -> None:
-    """Refuse a link that has a first moment but no mass."""
-    if link.mass == 0 and any(link.first_moment):
-        raise InputError(
-            f"link {link.name!r}: has a first moment but no mass; peers know bodies by their centre of mass"
-        )
-
-
-def with_armature(robot: Robot, library: str) -> Robot:
-    """The robot with its motors as rotor inertias of joints and as weights on links; what that is not is refused.
-
-    Friction of motors is left out, as all friction is.
-    """
-    for motor in robot.motors:
-        if motor.elastic:
-            what, remedy = "turns before a spring", "without its stiffness it is rigid"
-        elif len(motor.ratios) > 1:
-            what, remedy = f"drives {', '.join(map(repr, motor.ratios))} together", "give each joint a motor of its own"
-        elif motor.coupled and motor.rotor:
-            what = "has a rotor that its carrier feels"
-            remedy = "robot.with_simple_motors() has rotors that their joints alone feel"
-        else:
-            continue
-        raise InputError(f"robot {robot.name!r}: motor {motor.name!r} {what}; {library} knows armatures only: {remedy}")
-    return robot.without_friction().with_simple_motors().mechanism if robot.motors else robot
-
-
-def refuse_spin(joint: Joint, library: str) -> None:
-    """Refuse a body that spins in a frame that stands still."""
-    if joint.type.geared:
-        raise InputError(
-            f"joint {joint.name!r}: {library} has no {joint.kind} joint; where its body is round and carries nothing, "
-            "a revolute one moves alike"
-        )
 
 
 def stands_light(robot: Robot) -> bool:

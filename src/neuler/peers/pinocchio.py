@@ -9,18 +9,16 @@ from typing import Any
 import numpy as np
 
 from neuler import layouts
+from neuler.formats.armatures import has_centre, refuse_spin, with_armature
 from neuler.peers.base import (
     LOOPED,
     Array,
+    PeerTask,
     States,
-    Task,
     first_output,
-    has_centre,
     library,
     looped,
-    refuse_spin,
     stands_light,
-    with_armature,
 )
 from neuler.robot import Joint, Link, Robot
 from neuler.robot.expand import expand
@@ -99,7 +97,7 @@ def _pinocchio_reads(pin: Any, robot: Robot, urdf: str) -> Any | None:
 
 
 @dataclass(frozen=True)
-class Derivatives(Task):
+class DerivativeTask(PeerTask):
     """Several matrices a state, made by a call from Python each; axis 1 of the results counts the matrices.
 
     ``overhead`` makes as many calls of the same function for a robot of one joint: nearly all of it is the way
@@ -133,7 +131,7 @@ class Pinocchio:
         body = self.pin.FrameType.BODY
         return int(self.model.getFrameId(link, body)) if self.model.existFrame(link, body) else 0
 
-    def task(self, quantity: str, states: States) -> Task | None:
+    def task(self, quantity: str, states: States) -> PeerTask | None:
         """The quantity for these states; None where Pinocchio has no counterpart."""
         if "dt" in states:
             return None
@@ -186,7 +184,7 @@ class Pinocchio:
         if quantity == "coriolis_matrix":  # only C qd is unique
             adapt = lambda outputs: _times_velocity(outputs[0], states["qd"])  # noqa: E731
         first = rows[0]
-        return Task(
+        return PeerTask(
             lambda: call(model, data, *first),
             looped(lambda k: call(model, data, *rows[k]), len(rows)),
             len(rows),
@@ -195,7 +193,7 @@ class Pinocchio:
             adapt,
         )
 
-    def _batched(self, call: Callable[..., Any], batch: Callable[..., Any], arguments: list[Array]) -> Task:
+    def _batched(self, call: Callable[..., Any], batch: Callable[..., Any], arguments: list[Array]) -> PeerTask:
         data, pool = self.model.createData(), self.pin.ModelPool(self.model, 1)
         columns = [np.asfortranarray(x.T) for x in arguments]
         found = np.zeros((self.model.nv, columns[0].shape[1]), order="F")
@@ -205,7 +203,7 @@ class Pinocchio:
             batch(1, pool, *columns, found)
             return found.T[:, self.order]
 
-        return Task(
+        return PeerTask(
             lambda: call(self.model, data, *first),
             lambda: batch(1, pool, *columns, found),
             found.shape[1],
@@ -214,7 +212,7 @@ class Pinocchio:
             first_output,
         )
 
-    def _derivatives(self, call: Callable[..., Any], arguments: list[Array]) -> Derivatives:
+    def _derivatives(self, call: Callable[..., Any], arguments: list[Array]) -> DerivativeTask:
         """d/dq, d/d(qd), and the symmetric third matrix, of which the upper triangle is taken."""
         pin, model, pick = self.pin, self.model, np.ix_(self.order, self.order)
         data, rows = model.createData(), _rows(arguments)
@@ -228,7 +226,7 @@ class Pinocchio:
             whole = np.triu(symmetric) + np.triu(symmetric, 1).T
             return [np.array(x)[pick] for x in (dq, dqd, whole)]
 
-        return Derivatives(
+        return DerivativeTask(
             lambda: call(model, data, *rows[0]),
             looped(lambda k: call(model, data, *rows[k]), len(rows)),
             len(rows),

@@ -129,7 +129,7 @@ class External:
         return tuple(f"{WRENCHES[option]}_{frame}" for option, frames in options for frame in frames)
 
     def inputs(self, suffix: str = "") -> tuple[Operand, ...]:
-        """An operand a name."""
+        """An input of six numbers for each of the names, with a suffix to them."""
         return tuple(Operand(name + suffix, (6,)) for name in self.names)
 
     def fixed(self, tree: Tree, values: Values, suffix: str = "") -> dict[int, list[Wrench]]:

@@ -49,7 +49,7 @@ def _options(quantity: Quantity) -> dict[str, str]:
 
 
 def _call(quantity: Quantity, result: str, options: Mapping[str, str]) -> str:
-    """One signature."""
+    """The signature of a call with these options, as text."""
     own = "".join(f", {each}: ArrayLike" for each in quantity.arguments)
     chosen = "".join(f", {name}: {kind}" for name, kind in options.items())
     return (

@@ -51,7 +51,7 @@ def seeds_along(chart: Chart, values: Values, names: Sequence[str] = ()) -> dict
 
 
 def jerks(chart: Chart, values: Values) -> list[Scalar]:
-    """qddd of the tree."""
+    """The third derivatives of the tree's coordinates, qddd."""
     if chart.trivial:
         return list(values["qddd"])
     return tangents(chart.accelerations(values["qd"], values["qdd"]), seeds_along(chart, values))

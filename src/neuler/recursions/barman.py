@@ -25,14 +25,14 @@ from neuler.algebra.vector import Vector
 from neuler.passes.tree import PRISMATIC, REVOLUTE, Body, Place, Tree
 from neuler.recursions import drives
 from neuler.recursions.hybrid import hybrid
-from neuler.recursions.kinematics import Motion, Turning, coordinate, motions, newton_euler, placements
+from neuler.recursions.kinematics import BodyMotion, Turning, coordinate, motions, newton_euler, placements
 from neuler.recursions.loads import GlobalLoad, Loads, in_link_axes, together
 from neuler.trace.graph import Scalar
 
 EZ: Vector = (0.0, 0.0, 1.0)
 
-Three = tuple[Motion, Motion, Motion]
-"""Tables ,i and ,i' and ,i'' of a link's motion: each is linear in the parts of a Motion."""
+Three = tuple[BodyMotion, BodyMotion, BodyMotion]
+"""Tables ,i and ,i' and ,i'' of a link's motion: each is linear in the parts of a BodyMotion."""
 
 Wrenches = tuple[Wrench, Wrench, Wrench]
 """The same of a wrench."""
@@ -82,7 +82,7 @@ def sensitivities(
 
 
 def outward(
-    tree: Tree, places: Sequence[Place], moving: Sequence[Motion], qd: Sequence[Scalar]
+    tree: Tree, places: Sequence[Place], moving: Sequence[BodyMotion], qd: Sequence[Scalar]
 ) -> list[dict[int, Three]]:
     """Per body, the sensitivities of its motion to every coordinate between it and the base."""
     found: list[dict[int, Three]] = [{}]
@@ -102,7 +102,9 @@ def outward(
     return found
 
 
-def _carried(body: Body, place: Place, motion: Motion, double: Vector, rate: Scalar, above: Motion) -> Motion:
+def _carried(
+    body: Body, place: Place, motion: BodyMotion, double: Vector, rate: Scalar, above: BodyMotion
+) -> BodyMotion:
     """i < j: what joint i does to the antecedent it does to link j; one form for ,i and ,i' and ,i''."""
     u = above.turning.u  # U,i = hat(wd,i) + hat(w,i) hat(w) + hat(w) hat(w,i) of the antecedent
     w = place.down(above.turning.w)  # (3.9), (3.12); prismatic (3.10), (3.13), which passes ,i' on as well
@@ -112,26 +114,26 @@ def _carried(body: Body, place: Place, motion: Motion, double: Vector, rate: Sca
         wd = vec.add(wd, _cross_z(vec.scale(rate, w)))  # (3.18), (3.21): w,i x thetad e_z
     elif body.sigma == PRISMATIC:
         vd = vec.add(vd, _cross_z(vec.scale(rate + rate, w)))  # (3.52), (3.55): 2 w,i x dd e_z
-    return Motion(vd, _turning(motion, double, w, wd))
+    return BodyMotion(vd, _turning(motion, double, w, wd))
 
 
-def _own(body: Body, motion: Motion, double: Vector) -> Three:
+def _own(body: Body, motion: BodyMotion, double: Vector) -> Three:
     """i = j: what joint j does to its own link. R_j,i^T v = (R_j^T v) x e_z (revolute) or 0 (prismatic)."""
     w, wd, u = motion.turning.w, motion.turning.wd, motion.turning.u
-    none = Motion(vec.ZERO, Turning.of(vec.ZERO, vec.ZERO))
+    none = BodyMotion(vec.ZERO, Turning.of(vec.ZERO, vec.ZERO))
     if body.sigma == PRISMATIC:
         along = (u[0][2], u[1][2], u[2][2])  # (3.52): wd_j x e_z + w_j x (w_j x e_z)
         return (
-            Motion(along, none.turning),
-            Motion(_cross_z(double), none.turning),  # (3.52): 2 w_j x e_z
-            Motion(EZ, none.turning),
+            BodyMotion(along, none.turning),
+            BodyMotion(_cross_z(double), none.turning),  # (3.52): 2 w_j x e_z
+            BodyMotion(EZ, none.turning),
         )
     # (3.9), (3.15), (3.18) first line, (3.48): with e_z x e_z = 0 they are w_j, wd_j, xdd_j crossed with e_z
-    turned = Motion(_cross_z(motion.vd), _turning(motion, double, _cross_z(w), _cross_z(wd)))
+    turned = BodyMotion(_cross_z(motion.vd), _turning(motion, double, _cross_z(w), _cross_z(wd)))
     return (
         turned,
-        Motion(vec.ZERO, _turning(motion, double, EZ, _cross_z(w))),  # (3.6), (3.18): jw_{j-1} x R_j^T e_z
-        Motion(vec.ZERO, _turning(motion, double, vec.ZERO, EZ)),  # (3.18), last line
+        BodyMotion(vec.ZERO, _turning(motion, double, EZ, _cross_z(w))),  # (3.6), (3.18): jw_{j-1} x R_j^T e_z
+        BodyMotion(vec.ZERO, _turning(motion, double, vec.ZERO, EZ)),  # (3.18), last line
     )
 
 
@@ -140,7 +142,7 @@ def _cross_z(v: Vector) -> Vector:
     return (v[1], -v[0], 0.0)
 
 
-def _turning(motion: Motion, double: Vector, w: Vector, wd: Vector) -> Turning:
+def _turning(motion: BodyMotion, double: Vector, w: Vector, wd: Vector) -> Turning:
     """Sensitivity of U = hat(wd) + hat(w) hat(w) and its parts, from w_j,i and wd_j,i; ``double`` is 2 w_j."""
     x, y, z = motion.turning.w
     xx, yy, zz = double[0] * w[0], double[1] * w[1], double[2] * w[2]

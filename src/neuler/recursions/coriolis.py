@@ -87,7 +87,7 @@ class Composite:
 
 
 def composite(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Composite:
-    """Gathered inward."""
+    """Inertias and their flows of composite bodies, gathered from the tips to the base."""
     places = placements(tree, q)
     w = angular_velocities(tree, places, qd)
     inertia = composite_inertias(tree, places)

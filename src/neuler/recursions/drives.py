@@ -111,7 +111,7 @@ def in_series(tree: Tree) -> Iterator[tuple[int, Body, Series]]:
 
 
 def _stretch(body: Body, series: Series, q: Sequence[Scalar]) -> Scalar:
-    """theta - q_j."""
+    """The stretch of a series spring, theta - q_j."""
     return q[body.position] - q[series.position]
 
 

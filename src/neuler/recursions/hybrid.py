@@ -41,7 +41,7 @@ class EliminatedCoordinate:
     """One joint coordinate whose acceleration was eliminated from its link's equations."""
 
     index: int
-    """Of the coordinate."""
+    """The number of the coordinate."""
     column: Column
     nominal: Scalar
     """H^-1 (tau - a^T p): its acceleration if the antecedent moves as nominal."""

@@ -23,7 +23,7 @@ def placements(tree: Tree, q: Sequence[Scalar]) -> list[Place]:
 
 
 def angular_velocities(tree: Tree, places: Sequence[Place], qd: Sequence[Scalar]) -> list[Vector]:
-    """Khalil (18), (19)."""
+    """Angular velocities of all bodies in their own axes, Khalil (18), (19)."""
     w: list[Vector] = [vec.ZERO]
     for body, place in zip(tree.bodies[1:], places[1:], strict=True):
         w.append(vec.add(place.down(w[body.antecedent]), body.relative(qd)[1]))  # (18), (19)
@@ -63,7 +63,7 @@ class Turning:
 
 
 @dataclass(frozen=True)
-class Motion:
+class BodyMotion:
     """Acceleration of a link's origin (gravity taken as -g of the base) and its turning."""
 
     vd: Vector
@@ -72,9 +72,9 @@ class Motion:
 
 def motions(
     tree: Tree, places: Sequence[Place], qd: Sequence[Scalar], qdd: Sequence[Scalar], gravity: Vector
-) -> list[Motion]:
+) -> list[BodyMotion]:
     """Khalil (18)-(21), started with the base accelerating by -g."""
-    found = [Motion(vec.negate(gravity), Turning.of(vec.ZERO, vec.ZERO))]
+    found = [BodyMotion(vec.negate(gravity), Turning.of(vec.ZERO, vec.ZERO))]
     for body, place in zip(tree.bodies[1:], places[1:], strict=True):
         seat = seat_of(place, found[body.antecedent])
         (v, w), (vd, wd) = body.relative(qd), body.relative(qdd)
@@ -82,7 +82,7 @@ def motions(
         spin_rate = vec.add(vec.add(seat.wd, vec.cross(seat.w, w)), wd)  # (20)
         pull = vec.add(seat.vd, vec.cross(seat.w, vec.add(v, v)))  # (21)
         pull = vec.add(vec.add(pull, vec.cross(w, v)), vd)
-        found.append(Motion(pull, Turning.of(spin, spin_rate)))
+        found.append(BodyMotion(pull, Turning.of(spin, spin_rate)))
     return found
 
 
@@ -95,13 +95,13 @@ class Seat:
     wd: Vector
 
 
-def seat_of(place: Place, above: Motion) -> Seat:
+def seat_of(place: Place, above: BodyMotion) -> Seat:
     """Khalil (18) and the first terms of (20), (21)."""
     vd = place.down(vec.add(above.vd, vec.apply(above.turning.u, place.position)))
     return Seat(vd, place.down(above.turning.w), place.down(above.turning.wd))
 
 
-def newton_euler(body: Body, motion: Motion) -> tuple[Vector, Vector]:
+def newton_euler(body: Body, motion: BodyMotion) -> tuple[Vector, Vector]:
     """Force and moment about the origin that the link's motion asks for, Khalil (22), (23).
 
     The moment J wdot + w x (J w) is written in the entries of U, which (22) needs anyway.

@@ -43,7 +43,7 @@ class GlobalLoad:
 
 
 Loads = Mapping[int, Sequence[GlobalLoad]]
-"""By body."""
+"""Loads by the number of the body that they act on."""
 
 
 def in_link_axes(tree: Tree, places: Sequence[Place], given: Loads) -> dict[int, list[GlobalLoad]]:

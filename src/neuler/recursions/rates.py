@@ -22,7 +22,7 @@ from neuler.algebra.vector import Vector
 from neuler.passes.tree import Body, Place, Tree
 from neuler.recursions.drives import force_rates, passive_forces, rotor
 from neuler.recursions.kinematics import (
-    Motion,
+    BodyMotion,
     Turning,
     motions,
     newton_euler,
@@ -52,7 +52,7 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Point:
+class PointMotion:
     """Inertial derivatives of a point's position, in the axes of the link that carries it."""
 
     velocity: Vector
@@ -64,9 +64,9 @@ class Point:
 class LinkMotion:
     """A link's motion in the axes of its canonical frame; all derivatives are inertial, gravity is not in them."""
 
-    origin: Point
+    origin: PointMotion
     """(23), (6), (8)."""
-    mass_centre: Point
+    mass_centre: PointMotion
     """(7), (9). A link without mass has none: that of the origin."""
     velocity: Vector
     """omega, (3)."""
@@ -131,17 +131,17 @@ def torque_rates(
 def motion_rates(
     tree: Tree,
     places: Sequence[Place],
-    moving: Sequence[Motion],
+    moving: Sequence[BodyMotion],
     qd: Sequence[Scalar],
     qdd: Sequence[Scalar],
     qddd: Sequence[Scalar],
-) -> list[Motion]:
+) -> list[BodyMotion]:
     """The rate of every entry of ``moving``, Guarino (5) and (8) less omega x gamma and omega x a.
 
     With V', w, wd of the joint's seat on the antecedent and (v; r) its own velocity, in the link's axes, a vector of
     the antecedent changes by its own rate and by v x r: the terms beside (5) and (8).
     """
-    found = [Motion(vec.ZERO, Turning.of(vec.ZERO, vec.ZERO))]
+    found = [BodyMotion(vec.ZERO, Turning.of(vec.ZERO, vec.ZERO))]
     for body, place, motion in zip(tree.bodies[1:], places[1:], moving[1:], strict=True):
         above, change = moving[body.antecedent], found[body.antecedent]
         seat = seat_of(place, above)
@@ -154,7 +154,7 @@ def motion_rates(
         turned = vec.add(seat.wd, vec.cross(seat.w, r))
         bend = vec.add_matrix(Turning.of(seat.w, seat.wd).u, vec.hat(vec.add(vec.add(turned, turned), rd)))
         jerk = vec.add(jerk, vec.add(vec.apply(bend, v), vec.cross(seat.w, vec.add(vd, vd))))
-        found.append(Motion(vec.add(jerk, vdd), turning_rate(motion.turning, wdd)))
+        found.append(BodyMotion(vec.add(jerk, vdd), turning_rate(motion.turning, wdd)))
     return found
 
 
@@ -190,13 +190,13 @@ def link_motion(
     return found
 
 
-def _at(motion: Motion, p: Vector) -> Vector:
+def _at(motion: BodyMotion, p: Vector) -> Vector:
     """a + gamma x p + omega x (omega x p), (7)."""
     return vec.add(motion.vd, vec.apply(motion.turning.u, p))
 
 
-def _point(w: Vector, velocity: Vector, acceleration: Vector, rate: Vector) -> Point:
-    return Point(velocity, acceleration, vec.add(rate, vec.cross(w, acceleration)))
+def _point(w: Vector, velocity: Vector, acceleration: Vector, rate: Vector) -> PointMotion:
+    return PointMotion(velocity, acceleration, vec.add(rate, vec.cross(w, acceleration)))
 
 
 def _relieve(wrench: list[Wrench], external: Loads | None) -> None:

@@ -27,7 +27,7 @@ from neuler.passes.tree import Body, Tree
 from neuler.recursions import drives
 from neuler.recursions.coriolis import Composite, composite, row_up
 from neuler.recursions.hybrid import hybrid
-from neuler.recursions.kinematics import Motion, Seat, Turning, motions, seat_of
+from neuler.recursions.kinematics import BodyMotion, Seat, Turning, motions, seat_of
 from neuler.recursions.loads import Loads, Pull, pulls
 from neuler.trace.graph import Scalar
 
@@ -78,7 +78,7 @@ class Gains:
     dqdd: Gain
 
 
-def gains_of(body: Body, seat: Seat, motion: Motion, qd: Sequence[Scalar]) -> list[Gains]:
+def gains_of(body: Body, seat: Seat, motion: BodyMotion, qd: Sequence[Scalar]) -> list[Gains]:
     """Of every column (l; z) of the joint, from the motion of its seat on the antecedent and of its link.
 
     With w, wd, V' of the seat and (v; r) the joint's own velocity, all in the axes of the link:
@@ -108,7 +108,7 @@ def gains_of(body: Body, seat: Seat, motion: Motion, qd: Sequence[Scalar]) -> li
     return found
 
 
-def _all_gains(tree: Tree, whole: Composite, moving: Sequence[Motion], qd: Sequence[Scalar]) -> list[list[Gains]]:
+def _all_gains(tree: Tree, whole: Composite, moving: Sequence[BodyMotion], qd: Sequence[Scalar]) -> list[list[Gains]]:
     found: list[list[Gains]] = [[]]
     for number, body in enumerate(tree.bodies[1:], start=1):
         seat = seat_of(whole.places[number], moving[body.antecedent])

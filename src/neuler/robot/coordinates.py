@@ -371,7 +371,7 @@ class Part(NamedTuple):
     places: tuple[int, ...]
     """The numbers of the positions in q."""
     speeds: int
-    """How many velocities."""
+    """The number of its velocities."""
 
 
 @dataclass(frozen=True)
@@ -397,12 +397,12 @@ class Selection:
 
     @property
     def size(self) -> int:
-        """How many positions."""
+        """The number of positions in the selection."""
         return len(self.places)
 
     @property
     def speeds(self) -> int:
-        """How many velocities."""
+        """The number of velocities in the selection."""
         return len(self.numbers)
 
     @property

@@ -94,7 +94,7 @@ class Friction:
 
 
 def _direction(v: Scalar, width: float) -> Scalar:
-    """s(v)."""
+    """The direction s(v) of a speed: sign(v), or smooth, tanh(v / width)."""
     return tanh(v * (1.0 / width)) if width else sign(v)
 
 
@@ -141,7 +141,7 @@ class Coulomb(Friction):
         return both_ways(self.viscous * v, self.coulomb, self._reverse, _direction(v, self.width))
 
     def slope(self, v: Scalar) -> Scalar:
-        """Fc s'(v) + Fv."""
+        """The derivative of the force to the speed, Fc s'(v) + Fv."""
         forward, reverse, s = self.coulomb, self._reverse, _direction(v, self.width)
         return (0.5 * (forward + reverse) + (forward - reverse) * s) * _direction_slope(v, self.width) + self.viscous
 
@@ -195,7 +195,7 @@ class Stribeck(Friction):
         return (self.coulomb + self._excess(v)) * _direction(v, self.width) + self.viscous * v
 
     def slope(self, v: Scalar) -> Scalar:
-        """Its derivative."""
+        """The derivative of the force to the speed."""
         n, s = self.exponent, _direction(v, self.width)
         side = 1.0 if n % 2.0 == 0.0 else sign(v)
         falling = -n / self.speed * power(self._relative(v), n - 1.0) * side * self._excess(v)
@@ -238,7 +238,7 @@ class LoadDependent(Friction):
         return self.coulomb * _direction(v, self.width) + self.viscous * v
 
     def slope(self, v: Scalar) -> Scalar:
-        """Its derivative."""
+        """The derivative of the force to the speed."""
         return self.coulomb * _direction_slope(v, self.width) + self.viscous
 
     def _held(self, tau: Scalar, speed: Scalar) -> tuple[Scalar, Scalar]:
@@ -276,7 +276,7 @@ class LoadDependent(Friction):
         return self.load * _direction(v, self.width)
 
     def _size(self, load: Scalar) -> Scalar:
-        """|t|, or smooth."""
+        """The size of a load, |t|, or smooth about zero."""
         return sqrt(load * load + self.load_width**2) if self.load_width else absolute(load)
 
 

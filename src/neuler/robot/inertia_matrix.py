@@ -55,7 +55,7 @@ class Samples:
     names: tuple[str, ...]
 
     def of(self, chosen: Sequence[int]) -> Samples:
-        """Of some velocities alone."""
+        """The same matrices for some of the velocities alone."""
         rows = np.ix_(chosen, chosen)
         return Samples([m[rows] for m in self.matrices], self.most[list(chosen)], tuple(self.names[k] for k in chosen))
 

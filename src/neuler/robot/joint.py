@@ -176,12 +176,12 @@ class Joint:
 
     @property
     def nq(self) -> int:
-        """Number of position coordinates."""
+        """The number of its position coordinates."""
         return self.type.nq
 
     @property
     def nv(self) -> int:
-        """Number of velocity coordinates."""
+        """The number of its velocity coordinates."""
         return self.type.nv
 
 

@@ -31,7 +31,7 @@ class Shaft(Joint):
 
     @property
     def inner(self) -> bool:
-        """Always."""
+        """Whether the joint is inside a motor: a shaft always is."""
         return True
 
 

@@ -180,7 +180,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
     @property
     @kept
     def joint_names(self) -> tuple[str, ...]:
-        """Their names."""
+        """Names of the joints that have a coordinate, in coordinate order."""
         return tuple(joint.name for joint in self.moving_joints)
 
     @property

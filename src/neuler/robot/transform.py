@@ -179,7 +179,7 @@ class Transform:
 
     @property
     def matrix(self) -> NDArray[np.float64]:
-        """The homogeneous 4x4 matrix."""
+        """The homogeneous 4x4 matrix of rotation and translation."""
         m = np.eye(4)
         m[:3, :3] = self.rotation
         m[:3, 3] = self.translation

@@ -39,15 +39,15 @@ class RolloutGradient(NamedTuple):
     """A rollout's cost and its gradient, and the states."""
 
     cost: Array
-    """(...)."""
+    """The total cost of every row, (...)."""
     q0: Array
-    """To the start along the robot's own velocities, (..., nv)."""
+    """Its gradient to the start along the robot's own velocities, (..., nv)."""
     qd0: Array
-    """(..., nv)."""
+    """Its gradient to the velocities at the start, (..., nv)."""
     tau: Array
-    """To the forces, (..., steps, nu); (..., 1, nu) of forces that are held."""
+    """Its gradient to the forces, (..., steps, nu); (..., 1, nu) of forces that are held."""
     parameters: Array
-    """(..., n) in the order in which they were given; n is 0 without."""
+    """Its gradient to the parameters, (..., n), in the order in which they were given; n is 0 without."""
     q: Array
     """States after every step, (..., steps, nq)."""
     qd: Array
@@ -57,7 +57,7 @@ class RolloutGradient(NamedTuple):
 
 @dataclass(frozen=True)
 class Adjoint(LoopKernel):
-    """The loop backward."""
+    """A loop over the steps of a rollout from the last to the first, which carries derivatives of the costs back."""
 
     model: Model
     method: str
@@ -68,7 +68,7 @@ class Adjoint(LoopKernel):
 
     @property
     def choices(self) -> tuple[object, ...]:
-        """Method and costs."""
+        """The method, the costs and whether tau is held: what decides the program beside the model."""
         digests = tuple(each and each.digest for each in (self.running, self.final))
         return (self.method, *digests, self.held)
 

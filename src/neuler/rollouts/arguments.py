@@ -33,7 +33,7 @@ def series(called: str, name: str, given: Any, size: int, steps: int | None, mea
 
 
 def seconds(called: str, dt: Any) -> Array:
-    """Step sizes."""
+    """The step sizes dt, above zero (s)."""
     found = array(called, "dt", dt, ())
     if not np.all(np.isfinite(found) & (found > 0)):
         bad = found[~(np.isfinite(found) & (found > 0))]

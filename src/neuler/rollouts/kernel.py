@@ -28,7 +28,7 @@ class RolloutKernel(LoopKernel):
     @property
     @kept
     def program(self) -> Program:
-        """The loop."""
+        """The loop: what it reads, does at every step and keeps."""
         model, recipes = self.model, LoopRecipes(self.model)
         names = ["q", "qd", "dt", *(operand.name for operand in model.held), *recipes.ends]
         sampled = bool(model.control and not model.fused)
@@ -50,7 +50,7 @@ class RolloutKernel(LoopKernel):
 
     @property
     def choices(self) -> tuple[object, ...]:
-        """The method."""
+        """The integration method, which decides the program beside the model."""
         return (self.method,)
 
 

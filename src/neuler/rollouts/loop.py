@@ -57,7 +57,7 @@ class Steps(NamedTuple):
     start: int = 0
 
 
-class Piece(NamedTuple):
+class PieceEnd(NamedTuple):
     """After a piece of a run: the steps done so far, what the program wrote at the end, and what happened to rows."""
 
     done: int
@@ -142,7 +142,7 @@ class LoopKernel:
 
     def pieces(
         self, batch: tuple[int, ...], steps: Steps, arrays: Mapping[str, Array], out: Sequence[Array], most: int | None
-    ) -> Iterator[Piece]:
+    ) -> Iterator[PieceEnd]:
         """Run all steps, a piece at a time; what is kept is written into ``out``.
 
         A piece may end between two kept states or two samples: the next goes on from what the program writes at the
@@ -172,7 +172,7 @@ class LoopKernel:
             done += now
             given.update({name: x for name, x in last.items() if name in given})
             ends.reverse()
-            yield Piece(done, last, last[EVENT.name])
+            yield PieceEnd(done, last, last[EVENT.name])
 
     def run(self, batch: tuple[int, ...], arrays: list[Array], out: tuple[Array, ...], workers: int) -> None:
         """All rows, in this thread or in several, so many at a time that an interruption is heard in between."""

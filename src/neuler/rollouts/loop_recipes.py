@@ -42,7 +42,7 @@ class LoopRecipes:
             self.sizes |= {"lower": (count,), "upper": (count,)}
 
     def operands(self, names: Sequence[str]) -> tuple[Operand, ...]:
-        """Those that have numbers."""
+        """Operands of these names; those without numbers are left out."""
         return tuple(Operand(name, self.sizes[name]) for name in names if self.sizes[name] != (0,))
 
     def make(self, reads: Sequence[str], writes: Sequence[str], trace: Trace) -> Recipe:
@@ -82,7 +82,7 @@ class LoopRecipes:
         return {"qdd": model.accelerations(values, q, qd, t), **begun, **found}
 
     BEGUN = ("dir", "told", "early", "rows", "push", "locked", "met", "rests", "changes")
-    """What it writes."""
+    """The variables that the beginning of a step writes where slides may rest."""
     ROUNDS = ("mass", "right", "rows", *pivots.BOX, *pivots.STATE)
     """What rounds read, beside their number."""
 
@@ -183,5 +183,5 @@ def time_of(values: Values) -> Scalar:
 
 
 def unique(*names: str) -> list[str]:
-    """Each once, in order."""
+    """The names, each once, in the order in which they first come."""
     return list(dict.fromkeys(names))

@@ -35,7 +35,7 @@ class Scheme:
 
 
 def euler(model: Model) -> Scheme:
-    """Semi-implicit Euler."""
+    """A step of the semi-implicit Euler method."""
     recipes = LoopRecipes(model)
     held = recipes.braked
     more, left = recipes.before

@@ -76,7 +76,7 @@ class Model:
     @property
     @kept
     def recipe(self) -> RobotRecipe:
-        """Of the forward dynamics."""
+        """The recipe of the robot's forward dynamics, with the wrenches and parameters of the model."""
         return self._quantity("forward_dynamics", external=self.external, loads=self.loads)
 
     def _quantity(self, name: str, **options: object) -> RobotRecipe:
@@ -121,7 +121,7 @@ class Model:
         return self.robot.mechanism
 
     def chart(self, q: Sequence[Scalar]) -> Chart:
-        """At a position."""
+        """The chart of the robot, motors as bodies, at a position."""
         return Chart(self.machine, q)
 
     def tree(self, values: Values) -> Tree:
@@ -131,7 +131,7 @@ class Model:
         return trees(self.machine, values).grouped
 
     def mass_matrix(self, values: Values, q: list[Scalar]) -> list[list[Scalar]]:
-        """M."""
+        """The rows of the mass matrix M at a position."""
         (flat,) = self._quantity("mass_matrix").trace({**values, "q": q})
         n = self.robot.nv
         return [list(flat[n * k : n * k + n]) for k in range(n)]

@@ -14,12 +14,12 @@ from neuler.trace.graph import Scalar
 
 
 def ahead(x: Sequence[Scalar], dt: Scalar, rate: Sequence[Scalar]) -> list[Scalar]:
-    """x + dt rate."""
+    """The numbers x + dt rate."""
     return [a + dt * b for a, b in zip(x, rate, strict=True)]
 
 
 def times(dt: Scalar, x: Sequence[Scalar]) -> list[Scalar]:
-    """dt x."""
+    """The numbers x, each times dt."""
     return [dt * a for a in x]
 
 

@@ -21,7 +21,7 @@ from neuler.rollouts.controllers import in_full, traced_control
 from neuler.rollouts.efforts import EFFORTS, Clipped, efforts
 from neuler.rollouts.events import LIMIT, NOT_FINITE, limited
 from neuler.rollouts.kernel import METHODS, RolloutKernel
-from neuler.rollouts.loop import Piece, Steps
+from neuler.rollouts.loop import PieceEnd, Steps
 from neuler.rollouts.model import Model
 from neuler.rollouts.slides import stops
 from neuler.rollouts.stability import warn_if_unstable
@@ -273,7 +273,7 @@ def run_checked(call: Call, out: tuple[Array, ...] | None, threads: int | None) 
     """The rollout itself, in pieces of a tenth of a second."""
     states = _outputs(call, out, call.steps // call.every)
     steps = Steps(call.steps, call.every, call.period, call.start)
-    done = Piece(0, call.arrays, call.arrays["event"])
+    done = PieceEnd(0, call.arrays, call.arrays["event"])
     try:
         for piece in call.kernel.pieces(call.batch, steps, call.arrays, states, threads):
             done = piece
@@ -305,7 +305,7 @@ def _outputs(call: Call, out: tuple[Array, ...] | None, kept: int) -> tuple[Arra
     return out
 
 
-def _found(call: Call, states: tuple[Array, ...], piece: Piece) -> Rollout | ControlledRollout:
+def _found(call: Call, states: tuple[Array, ...], piece: PieceEnd) -> Rollout | ControlledRollout:
     status, step, joint = (piece.event[..., k].astype(np.int64) for k in range(3))
     step = np.where(status == 0, piece.done, step)
     if call.kernel.model.control is None:

@@ -56,13 +56,13 @@ class Tangent(LoopKernel):
 
     @property
     def choices(self) -> tuple[object, ...]:
-        """The method."""
+        """The integration method, which decides the program beside the model."""
         return (self.method,)
 
     @property
     @kept
     def program(self) -> Program:
-        """The loop."""
+        """The loop: steps of states together with their small changes."""
         model, recipes = self.model, LoopRecipes(self.model)
         n, parameters = model.robot.nv, [x.name for x in model.held if x.name == "parameters"]
         recipes.sizes |= {"dq": (n,), "dv": (n,)}

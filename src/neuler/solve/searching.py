@@ -46,17 +46,17 @@ class Arrivals:
 
     @classmethod
     def empty(cls, rows: int, nq: int) -> Arrivals:
-        """Nothing found yet."""
+        """Rows for which nothing is found yet: NaN, not converged."""
         away = np.full(rows, np.nan)
         return cls(np.full((rows, nq), np.nan), away, away.copy(), np.zeros(rows, bool), np.zeros(rows, np.int64))
 
     def put(self, where: Any, other: Arrivals) -> None:
-        """The rows of another."""
+        """Write the rows of another into these places."""
         self.q[where], self.distance[where], self.angle[where] = other.q, other.distance, other.angle
         self.converged[where], self.iterations[where] = other.converged, other.iterations
 
     def taken(self, where: Any) -> Arrivals:
-        """Some rows."""
+        """The rows at these places."""
         return Arrivals(
             self.q[where], self.distance[where], self.angle[where], self.converged[where], self.iterations[where]
         )

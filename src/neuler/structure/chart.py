@@ -80,7 +80,7 @@ class Chart:
         return list(qd) if self.solution is None else times(self.coupling, qd)
 
     def velocities(self, qd: Sequence[Scalar]) -> list[Scalar]:
-        """Of the tree."""
+        """Velocities of the tree's joints, from the robot's own."""
         return self._lift.velocities(self.rates(qd))
 
     def joint_accelerations(self, qd: Sequence[Scalar], qdd: Sequence[Scalar] | None = None) -> list[Scalar]:
@@ -91,7 +91,7 @@ class Chart:
         return rest if qdd is None else [a + b for a, b in zip(times(self.coupling, qdd), rest, strict=True)]
 
     def accelerations(self, qd: Sequence[Scalar], qdd: Sequence[Scalar] | None = None) -> list[Scalar]:
-        """Of the tree."""
+        """Accelerations of the tree's joints; without qdd those that the velocities alone ask for."""
         return self._lift.accelerations(self.rates(qd), self.joint_accelerations(qd, qdd))
 
     def direction(self, k: int) -> list[Scalar]:

@@ -77,7 +77,7 @@ class Constraints:
         return [closure.turned_over(place) for closure in self.closures]
 
     def jacobian(self, q: Sequence[Scalar]) -> list[Row]:
-        """W."""
+        """The rows of W, the Jacobian of the loops' constraints by the joints with coordinates."""
         lift = Lift(self.robot, q)
         rows = [row for closure in self.closures for row in closure.rows(lift.q)]
         if not self.robot.couplings:
@@ -92,7 +92,7 @@ class Constraints:
         return found
 
     def bias(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
-        """dW/dt qd."""
+        """The velocity terms dW/dt qd of the constraints' second derivative."""
         lift = Lift(self.robot, q)
         rates = lift.velocities(qd)
         found = [x for closure in self.closures for x in closure.bias(lift.q, rates)]

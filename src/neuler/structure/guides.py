@@ -14,7 +14,7 @@ from neuler.robot.value import kept
 from neuler.structure.chart import Chart
 from neuler.trace.graph import Scalar
 
-Motion = tuple[list[Scalar], list[Scalar], list[Scalar]]
+TreeMotion = tuple[list[Scalar], list[Scalar], list[Scalar]]
 """Positions, velocities and accelerations of a tree."""
 
 
@@ -37,9 +37,9 @@ def _guides(joint: object) -> bool:
     return joint.role == "guide" and isinstance(joint.type, InARow)  # type: ignore[attr-defined]
 
 
-def unguided_motion(chart: Chart, qd: list[Scalar], qdd: list[Scalar]) -> Motion:
+def unguided_motion(chart: Chart, qd: list[Scalar], qdd: list[Scalar]) -> TreeMotion:
     """The motion of a robot's tree as that of the tree without guides."""
-    found: Motion = ([], [], [])
+    found: TreeMotion = ([], [], [])
     rates, pushes = chart.velocities(qd), chart.accelerations(qd, qdd)
     for entry in chart.robot.tree.coordinates:
         own = chart.q[entry.q], rates[entry.v], pushes[entry.v]

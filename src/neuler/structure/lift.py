@@ -73,11 +73,11 @@ class Lift:
             self._seconds.append(second)
 
     def velocities(self, qd: Sequence[Scalar]) -> list[Scalar]:
-        """Of the tree."""
+        """Velocities of the tree's joints, from those of the joints with coordinates."""
         return self._carried(qd)
 
     def accelerations(self, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
-        """Of the tree."""
+        """Accelerations of the tree's joints, from motions of the joints with coordinates."""
         if self._places is None:
             return list(qdd)
         rates, found = self._carried(qd), self._spread(qdd)

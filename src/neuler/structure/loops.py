@@ -16,7 +16,7 @@ from neuler.algebra.screw import Screw, Wrench, flat
 from neuler.algebra.vector import Matrix, Vector
 from neuler.passes.tree import Body, Place, Tree
 from neuler.recursions.frames import column, continued
-from neuler.recursions.kinematics import Motion, motions, placements, velocities, world_poses
+from neuler.recursions.kinematics import BodyMotion, motions, placements, velocities, world_poses
 from neuler.robot import Loop, Transform
 from neuler.structure.lift import Row
 from neuler.trace.graph import Scalar
@@ -197,7 +197,7 @@ def _screw_at(placement: Transform, screw: Screw) -> Screw:
     return vec.apply_transposed(r, vec.add(v, vec.cross(w, placement.translation))), vec.apply_transposed(r, w)
 
 
-def _acceleration_at(placement: Transform, motion: Motion) -> Screw:
+def _acceleration_at(placement: Transform, motion: BodyMotion) -> Screw:
     r: Matrix = placement.rotation
     linear = vec.add(motion.vd, vec.apply(motion.turning.u, placement.translation))
     return vec.apply_transposed(r, linear), vec.apply_transposed(r, motion.turning.wd)

@@ -77,11 +77,11 @@ class Numbers:
         self.dof = len(self.constraints.names)
 
     def open_by(self, q: Array) -> Array:
-        """Khalil (3)."""
+        """How far every constraint of the loops is from being met, Khalil (3)."""
         return np.array([float(x) for x in self.constraints.open_by(q.tolist())])
 
     def jacobian(self, q: Array) -> Array:
-        """W."""
+        """The Jacobian W of the loops' constraints, a row a constraint."""
         rows = self.constraints.jacobian(q.tolist())
         matrix = np.zeros((len(rows), self.dof))
         for i, row in enumerate(rows):

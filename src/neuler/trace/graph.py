@@ -175,27 +175,27 @@ class Node:
     # NumPy's functions call these on every entry of an array of objects
 
     def sin(self) -> Scalar:
-        """Sine."""
+        """The sine of the value (rad)."""
         return sin(self)
 
     def cos(self) -> Scalar:
-        """Cosine."""
+        """The cosine of the value (rad)."""
         return cos(self)
 
     def sqrt(self) -> Scalar:
-        """Square root."""
+        """The square root of the value."""
         return sqrt(self)
 
     def exp(self) -> Scalar:
-        """Exponential."""
+        """The exponential of the value."""
         return _function("exp")(self)
 
     def log(self) -> Scalar:
-        """Natural logarithm."""
+        """The natural logarithm of the value."""
         return _function("log")(self)
 
     def tanh(self) -> Scalar:
-        """Hyperbolic tangent."""
+        """The hyperbolic tangent of the value."""
         return _function("tanh")(self)
 
     def arctan2(self, x: Scalar) -> Scalar:

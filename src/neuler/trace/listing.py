@@ -144,13 +144,13 @@ def run(body: bytes, values: Sequence[Any], table: Table[Any] = SCALARS) -> list
     return [known[place + constants] for place in places[2 * count :]]
 
 
-def _functions(ops: bytes, table: Table[S]) -> dict[int, Callable[[S, S], S]]:
-    """Of the operations that a listing has, by their places, the functions of a table."""
-    found = {place: _OPERATIONS[place] for place in set(ops)}
-    for op in found.values():
-        if op not in table:
-            raise InputError(f"this listing has the operation {op!r}, the table has only {', '.join(table)}")
-    return {place: table[op] for place, op in found.items()}
+def _functions(ops: bytes, table: Table[Any]) -> list[Any]:
+    """The functions of a table by the places of their operations; an error where one that a listing has is missing."""
+    for place in set(ops):
+        if _OPERATIONS[place] not in table:
+            known = ", ".join(table)
+            raise InputError(f"this listing has the operation {_OPERATIONS[place]!r}, the table has only {known}")
+    return [table.get(op) for op in _OPERATIONS]
 
 
 def _sizes(body: bytes) -> tuple[int, int, int, int]:
@@ -184,7 +184,7 @@ class Listing:
 
     @property
     def operations(self) -> Operations:
-        """For one state."""
+        """Multiplications, additions, divisions and sines for one state."""
         count = _sizes(self.body)[1]
         ops = self.body[_HEAD.size : _HEAD.size + count]
         total = dict.fromkeys(("mul", "add", "div", "trig"), 0)
@@ -194,12 +194,12 @@ class Listing:
 
     @property
     def digest(self) -> str:
-        """Of all that decides the code."""
+        """A digest of all that decides the code: names, shapes and operations."""
         sides = [[(x.name, x.shape) for x in side] for side in (self.inputs, self.outputs)]
         return hashlib.sha256(repr(sides).encode() + self.body).hexdigest()
 
     def recipe(self) -> Recipe:
-        """For the compiler."""
+        """The function as a recipe, which the compiler takes: its trace runs the listing."""
 
         def trace(values: Mapping[str, list[Scalar]]) -> list[list[Scalar]]:
             return self.split(run(self.body, [x for operand in self.inputs for x in values[operand.name]]))
@@ -207,7 +207,7 @@ class Listing:
         return Recipe(self.inputs, self.outputs, trace, self.structure)
 
     def split(self, flat: Sequence[Scalar]) -> list[list[Scalar]]:
-        """Output by output."""
+        """The flat numbers of all outputs, as a list for each output."""
         found, start = [], 0
         for operand in self.outputs:
             found.append(list(flat[start : start + operand.size]))

@@ -23,7 +23,7 @@ class Operand:
 
     @property
     def size(self) -> int:
-        """Numbers in one state."""
+        """How many numbers one state has of it."""
         return prod(self.shape)
 
 

@@ -168,7 +168,7 @@ def power(x: Scalar, p: float) -> Scalar:
 
 
 def _whole_power(x: Scalar, n: int) -> Scalar:
-    """By squaring."""
+    """The n-th power for a whole n above zero, by repeated squaring."""
     result: Scalar | None = None
     square = x
     while n:

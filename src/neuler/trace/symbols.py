@@ -20,7 +20,7 @@ _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 
 
 class SymbolGraph(Graph):
-    """Makes symbols."""
+    """A graph whose nodes are symbols, which NumPy's functions take."""
 
     __slots__ = ()
 
@@ -113,7 +113,7 @@ class Symbol(Node):
     # NumPy's functions call these on every entry of an array of objects
 
     def tan(self) -> Scalar:
-        """Tangent."""
+        """The tangent of the value (rad)."""
         return sin(self) / cos(self)
 
     def arctan(self) -> Scalar:
@@ -129,7 +129,7 @@ class Symbol(Node):
         return f.atan2(sqrt((1.0 - self) * (1.0 + self)), self)
 
     def cosh(self) -> Scalar:
-        """Hyperbolic cosine."""
+        """The hyperbolic cosine of the value."""
         return 0.5 * (f.exp(self) + f.exp(-self))
 
     def sinh(self) -> Scalar:
@@ -153,21 +153,21 @@ class Symbol(Node):
         return sqrt(self * self + other * other)
 
     def deg2rad(self) -> Scalar:
-        """Degrees to radians."""
+        """The value, an angle in degrees, in radians."""
         return self * (math.pi / 180.0)
 
     def rad2deg(self) -> Scalar:
-        """Radians to degrees."""
+        """The value, an angle in radians, in degrees."""
         return self * (180.0 / math.pi)
 
     radians, degrees = deg2rad, rad2deg
 
     def fabs(self) -> Scalar:
-        """|x|."""
+        """The absolute value."""
         return f.absolute(self)
 
     def conjugate(self) -> Scalar:
-        """Itself: it is real."""
+        """The value itself: it is real."""
         return self
 
     # what a value that is not there yet cannot tell

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 LIMIT = "#6b7280"
-"""Colour of limits."""
+"""The colour in which limits are drawn."""
 NEAR = 0.5
 """Share of its limit from which a force is drawn beside it."""
 

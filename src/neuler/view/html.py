@@ -36,7 +36,7 @@ def tag(name: str, *children: object, **attributes: str) -> Markup:
 
 
 def join(parts: Iterable[object], separator: str = "\n") -> Markup:
-    """Pieces one after another."""
+    """The parts one after another as markup; text among them is escaped."""
     return Markup(separator.join(escape(part) for part in parts))
 
 

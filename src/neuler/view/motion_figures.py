@@ -60,7 +60,7 @@ class Panel:
         return bool(np.all(self.lower == self.lower[:1]) and np.all(self.upper == self.upper[:1]))
 
     def only(self, k: int) -> Panel:
-        """One curve of it."""
+        """A panel of one of its curves alone."""
         part = slice(k, k + 1)
         return Panel(
             self.names[k], self.unit, self.values[:, part], [self.names[k]], self.lower[part], self.upper[part]
@@ -275,7 +275,7 @@ def outline(obstacle: Any, low: Array, high: Array) -> list[Array]:
 
 
 def _box_faces(box: Any) -> list[Array]:
-    """Six rectangles."""
+    """The six faces of a box, as corners in the world's axes."""
     turn = np.eye(3) if box.rotation is None else np.array(box.rotation)
     square = np.array([(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)])
     faces = [np.insert(square, axis, side, axis=1) for axis in range(3) for side in (-1.0, 1.0)]

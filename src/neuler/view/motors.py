@@ -18,7 +18,7 @@ def carrier(robot: Robot, motor: Motor) -> str:
 
 
 def driven(robot: Robot, motor: Motor) -> Joint:
-    """Its own joint."""
+    """The joint that the motor is named to drive, its own."""
     return next(joint for joint in robot.joints if joint.name == motor.joint)
 
 

@@ -165,7 +165,7 @@ def _texts(what: str, given: Sequence[str], runs: int) -> list[str]:
 
 
 def _wrench(robot: Robot, name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:
-    """(runs, n, 6)."""
+    """The forces at a frame as wrenches of all runs, (runs, n, 6)."""
     robot.locate(name)
     found = np.asarray(value, dtype=float)
     if found.ndim == 0 or found.shape[-1] not in (3, 6):
@@ -197,7 +197,7 @@ class _Run:
     """(frames, bodies, 9): origin, x, y of each body."""
     q: Array
     forces: Array
-    """(frames, arrows, 6)."""
+    """Wrenches (force; moment) that arrows show at every instant, (frames, arrows, 6)."""
     note: str = ""
     name: str = ""
 
@@ -226,7 +226,7 @@ class _Run:
         return _Run(self.times, self.poses, self.q, self.forces, " ".join(filter(None, (note, self.note))), name)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON, arrays packed."""
+        """The run as plain data for JSON, its arrays packed as text."""
         return {
             "name": shown(self.name), "note": shown(self.note), "times": _packed(self.times, "<f8"),
             "poses": _packed(self.poses, "<f4"), "q": _packed(self.q, "<f4"), "forces": _packed(self.forces, "<f4"),

@@ -30,7 +30,7 @@ class Placed:
     robot: Robot
     q: Array
     poses: Array
-    """(links, 4, 4)."""
+    """Poses of all links in the world, (links, 4, 4)."""
     cuts: Array
     """Both frames of every loop, (loops, 2, 3)."""
 
@@ -51,7 +51,7 @@ class Placed:
 
     @property
     def origins(self) -> Array:
-        """Of all links."""
+        """Origins of the frames of all links, (links, 3), in m."""
         return self.poses[:, :3, 3]
 
     @property
@@ -77,7 +77,7 @@ class Placed:
 
     @property
     def outline(self) -> Array:
-        """The same without motors."""
+        """The points that are drawn of links, centres of mass and cut joints, without motors."""
         first = int(floats(self.robot))
         return np.vstack([self.origins[first:], self.centres[first:], self.cuts.reshape(-1, 3)])
 

@@ -12,7 +12,7 @@ from neuler.speed import VERBS, Measurement, check, default_verbs, machine, meas
 from neuler.view import report_motion, sections
 from neuler.view.html import Markup, join, page, tag
 from neuler.view.motors import stiffened
-from neuler.view.sample_motion import Motion, sample_motion
+from neuler.view.sample_motion import SampleMotion, sample_motion
 from neuler.view.simpler_models import neglect
 
 Section = Callable[[], Markup]
@@ -93,7 +93,7 @@ def _sections(robot: Robot) -> list[Job]:
     return jobs
 
 
-def _told(part: Callable[[Robot, Motion], Markup], robot: Robot, note: str = "") -> Section:
+def _told(part: Callable[[Robot, SampleMotion], Markup], robot: Robot, note: str = "") -> Section:
     """A section about the test motion with a note, or why there is none."""
 
     def made() -> Markup:

@@ -16,7 +16,7 @@ from neuler.solve.equilibrium import derivative, equilibrium, settling
 from neuler.solve.modes import modes
 from neuler.view.diagrams import LIMIT, NEAR, force_figure, margin_figure, matrix_figure, near_limit, shows
 from neuler.view.html import Markup, join, pictures, table, tag
-from neuler.view.sample_motion import Motion, margins
+from neuler.view.sample_motion import SampleMotion, margins
 from neuler.view.sections import key
 from neuler.view.space import HINGE, MASS, svg
 
@@ -44,7 +44,7 @@ def _listed(names: Sequence[str], most: int = 6) -> str:
 # ---- the motion itself ---------------------------------------------------------------------------
 
 
-def way(robot: Robot, motion: Motion) -> Markup:
+def way(robot: Robot, motion: SampleMotion) -> Markup:
     """How the loops stay closed along the test motion, and where it leads."""
     title = tag("h2", "Test motion")
     if not motion.moves:
@@ -92,7 +92,7 @@ class Force:
     limit: float = np.inf
 
 
-def forces_along(robot: Robot, motion: Motion) -> list[Force]:
+def forces_along(robot: Robot, motion: SampleMotion) -> list[Force]:
     """All numbers of tau along a motion."""
     moved = np.asarray(robot.inverse_dynamics(motion.q, motion.qd, motion.qdd))
     held = np.asarray(robot.inverse_dynamics(motion.q, 0 * motion.qd, 0 * motion.qd))
@@ -106,7 +106,7 @@ def forces_along(robot: Robot, motion: Motion) -> list[Force]:
     return found
 
 
-def forces(robot: Robot, motion: Motion) -> Markup:
+def forces(robot: Robot, motion: SampleMotion) -> Markup:
     """Curves of the largest forces, and a table of all."""
     found = forces_along(robot, motion)
     told = f"From the first pose to the other one in {motion.times[-1]:.3g} s along a quintic, at rest at both ends."
@@ -158,7 +158,7 @@ def no_forces(robot: Robot) -> Markup:
 # ---- reactions -----------------------------------------------------------------------------------
 
 
-def reactions(robot: Robot, motion: Motion) -> Markup:
+def reactions(robot: Robot, motion: SampleMotion) -> Markup:
     """The largest forces and moments through joints and cut joints."""
     links = robot.reaction_wrenches(motion.q, motion.qd, motion.qdd)
     cuts = robot.loop_wrenches(motion.q, motion.qd, motion.qdd)
@@ -197,7 +197,7 @@ def sensitivity(robot: Robot, q: Array) -> Array:
     return derivative(robot, q, lambda near: robot.inverse_dynamics(near, still, still))
 
 
-def sensitivities(robot: Robot, motion: Motion) -> Markup:
+def sensitivities(robot: Robot, motion: SampleMotion) -> Markup:
     """How the forces that hold the robot still change with its position, as a map."""
     matrix = sensitivity(robot, motion.q[-1])
     still = np.asarray(robot.inverse_dynamics(motion.q[-1], np.zeros(robot.nv), np.zeros(robot.nv)))

@@ -22,13 +22,13 @@ _KEPT = 0.35
 _LOOKS = 30
 """Points at which a way is looked at."""
 _SHORTEST = 1.5
-"""Seconds."""
+"""The shortest duration of a motion (s)."""
 _MANY = 12
 """Velocities beyond which a robot bends less, and in waves: it may be long."""
 
 
 @dataclass(frozen=True)
-class Motion:
+class SampleMotion:
     """A smooth motion at rest at both ends, one row a moment."""
 
     times: Array
@@ -43,12 +43,12 @@ class Motion:
 
 
 @kept
-def sample_motion(robot: Robot) -> Motion:
+def sample_motion(robot: Robot) -> SampleMotion:
     """From the neutral position as far as limits and singular poses allow; it stands still where nothing can move."""
     return travel(robot, robot.neutral(), _way(robot) if robot.nv else np.zeros(0))
 
 
-def travel(robot: Robot, start: ArrayLike, way: ArrayLike, count: int = 181) -> Motion:
+def travel(robot: Robot, start: ArrayLike, way: ArrayLike, count: int = 181) -> SampleMotion:
     """Along ``way``, a velocity that lasts a second: position, velocity and acceleration continuous (10, 15, 6).
 
     Slow enough for the velocity limits of all joints. With loops the robot's own velocities are as given, the other
@@ -60,7 +60,7 @@ def travel(robot: Robot, start: ArrayLike, way: ArrayLike, count: int = 181) -> 
     speed, push = 30.0 * s**2 * (1.0 - s) ** 2, 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
     path = _path(robot, np.asarray(start, dtype=float), along, place[:, 0])
     duration = _duration(robot, path, along * speed)
-    return Motion(s[:, 0] * duration, path, along * speed / duration, along * push / duration**2)
+    return SampleMotion(s[:, 0] * duration, path, along * speed / duration, along * push / duration**2)
 
 
 def _path(robot: Robot, start: Array, way: Array, shares: Array) -> Array:

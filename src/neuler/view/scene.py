@@ -58,7 +58,7 @@ class Scene:
         return _Builder.spot_of(self.links.index(rigid[index]), _offsets(self.robot)[index], placement.translation)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The scene as plain data, ready for JSON."""
         rods = [[*_flat(a), *_flat(b), kind] for a, b, kind in self.rods]
         plates = [{"body": body, "corners": corners, "ground": below} for body, corners, below in self.plates]
         masses = [[*_flat(spot), mass] for spot, mass in self.masses]

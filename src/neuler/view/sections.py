@@ -13,7 +13,7 @@ from neuler.view import motors, text
 from neuler.view.draw import pose_pictures
 from neuler.view.html import Markup, escape, join, pictures, table, tag
 from neuler.view.marks import symbols
-from neuler.view.sample_motion import Motion
+from neuler.view.sample_motion import SampleMotion
 from neuler.view.space import CUT, INK, MASS, ROTOR, SPRING, STEEL
 
 LONG = 12
@@ -70,7 +70,7 @@ def marks_of(robot: Robot) -> list[tuple[str, str]]:
     return [(colour, name) for colour, name, there in found if there]
 
 
-def poses(robot: Robot, motion: Motion) -> Markup:
+def poses(robot: Robot, motion: SampleMotion) -> Markup:
     """The neutral position and the end of the test motion, each at a scale of its own, and the key to their colours."""
     if robot.loops:
         first, then = "reference pose, loops closed", "another closed pose"
@@ -102,13 +102,13 @@ def structure(robot: Robot) -> Markup:
 
 
 def tree(robot: Robot) -> Markup:
-    """The kinematic tree."""
+    """The section with the kinematic tree, as text."""
     lines = "\n".join(escape(line) for line in text.tree(robot).split("\n"))
     return join([tag("h2", "Kinematic tree"), tag("pre", Markup(lines))])
 
 
 def findings(found: Sequence[Finding]) -> Markup:
-    """What looks wrong."""
+    """The section with what the checks found."""
     items = [
         tag("li", tag("b", finding.severity), f" · {finding.subject}: {finding.message}", cls=finding.severity)
         for finding in found

@@ -13,7 +13,7 @@ from neuler.robot.motor import seat
 from neuler.view.diagrams import share_figure
 from neuler.view.html import Markup, join, pictures, table, tag
 from neuler.view.motors import carrier, driven
-from neuler.view.sample_motion import Motion
+from neuler.view.sample_motion import SampleMotion
 from neuler.view.sections import key
 from neuler.view.space import HINGE, ROTOR, svg
 
@@ -68,7 +68,7 @@ def _rms(values: Array) -> Array:
 
 
 def random_motion(robot: Robot, states: int, seed: int) -> tuple[Array, Array, Array]:
-    """q, qd, qdd."""
+    """Random q, qd and qdd, a row a state, up to the velocity limits of the joints."""
     rng = np.random.default_rng(seed)
     few = robot.random_configuration(rng, min(states, 64) if robot.loops else states)
     fastest = np.array([
@@ -91,7 +91,7 @@ def at_rest(robot: Robot) -> Robot:
     return robot.replace(links=links.values(), motors=())
 
 
-def neglect(robot: Robot, motion: Motion) -> Markup:
+def neglect(robot: Robot, motion: SampleMotion) -> Markup:
     """A table and a chart: the full model beside reflected inertia, and beside motors that only weigh."""
     found = neglected(robot)
     told = f"Forces at {STATES} random states, friction left out: each joint up to its velocity limit (2 rad/s or "

@@ -309,7 +309,7 @@ def size(robot: Robot) -> list[str]:
 
 
 def doctor(findings: Iterable[Finding]) -> str:
-    """What looks wrong."""
+    """What the checks found, a line a finding."""
     lines = [shown(str(finding)) for finding in findings]
     return "checks:\n" + "\n".join(f"  {line}" for line in lines or ["nothing to report"])
 

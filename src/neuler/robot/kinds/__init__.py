@@ -17,6 +17,6 @@ KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (Revolute(), Prismatic(), Fixed(), Free(), Spherical(), PLANAR, TRANSLATION, Helical(), Spin())
 }  # fmt: skip
-"""By name."""
+"""All kinds of joints, by name."""
 
 __all__ = ["DRIVES", "KINDS", "Kind", "Simple"]

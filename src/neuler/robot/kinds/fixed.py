@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Fixed(Kind):
-    """A weld."""
+    """A weld: the child does not move in its parent."""
 
     name = "fixed"
     sigma = 2
@@ -21,7 +21,7 @@ class Fixed(Kind):
     drives = frozenset(DRIVES)  # kept as they were given, without effect: a joint may be fixed for a while
 
     def columns(self, joint: Joint, axis: Vec3) -> tuple[Column, ...]:
-        """None."""
+        """No column: the joint does not move."""
         return ()
 
     def split(self, link: Body, joint: Joint) -> tuple[Body, Body]:

@@ -39,7 +39,7 @@ class Free(Kind):
         return (*(Column(unit, vec.ZERO) for unit in vec.ONE), *(Column(vec.ZERO, unit) for unit in vec.ONE))
 
     def pose(self, q: Sequence[Scalar]) -> tuple[Matrix, Vector]:
-        """As the position says."""
+        """The rotation of the quaternion and the position, as q has them."""
         p, turn = _parts(q)
         return rotation(turn), p
 
@@ -50,7 +50,7 @@ class Free(Kind):
         return [*vec.apply(rotation(turn), v), *turning(turn, w)]
 
     def velocities(self, q: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
-        """R^T dp/dt, and w."""
+        """The velocity in the child's axes, R^T dp/dt, and the angular velocity w."""
         (_, turn), (moved, turned) = _parts(q), _parts(rates)
         return [*vec.apply_transposed(rotation(turn), moved), *turned_by(turn, turned)]
 
@@ -89,7 +89,7 @@ class Free(Kind):
         return np.concatenate([v, np.broadcast_to(w, v.shape)], axis=-1)
 
     def neutral(self, limits: Limits) -> tuple[float, ...]:
-        """On its seat."""
+        """The pose of its seat: no displacement, no turn."""
         return (0.0,) * 6 + (1.0,)
 
     def spans(self, limits: Limits) -> list[tuple[float, float]]:

@@ -93,7 +93,7 @@ class Kind:
         return vec.ONE, vec.ZERO
 
     def rates(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
-        """dq/dt."""
+        """The rates dq/dt of the positions at a velocity qd."""
         return list(qd)
 
     def velocities(self, q: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:

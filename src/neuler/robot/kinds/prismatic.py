@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Prismatic(Axial):
-    """One length (m)."""
+    """A slide along an axis. Position: one length (m)."""
 
     name = "prismatic"
     sigma = 1
@@ -20,7 +20,7 @@ class Prismatic(Axial):
     symbol = "slide"
 
     def unit(self, joint: Joint) -> tuple[float, float]:
-        """A metre."""
+        """One metre along the axis for each metre of q."""
         return 0.0, 1.0
 
     def split(self, link: Body, joint: Joint) -> tuple[Body, Body]:

@@ -43,7 +43,7 @@ class Turn:
 
 
 def conjugate(quaternion: Array) -> Array:
-    """The inverse rotation."""
+    """The quaternion of the inverse rotation."""
     return quaternion * np.array([-1.0, -1.0, -1.0, 1.0])
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Revolute(Axial):
-    """One angle (rad)."""
+    """A hinge about an axis. Position: one angle (rad)."""
 
     name = "revolute"
     sigma = 0
@@ -19,7 +19,7 @@ class Revolute(Axial):
     symbol = "hinge"
 
     def unit(self, joint: Joint) -> tuple[float, float]:
-        """A radian."""
+        """One radian about the axis for each radian of q."""
         return 1.0, 0.0
 
     def split(self, link: Body, joint: Joint) -> tuple[Body, Body]:

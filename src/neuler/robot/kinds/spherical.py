@@ -39,11 +39,11 @@ class Spherical(Kind):
         return rotation(_quaternion(q)), vec.ZERO
 
     def rates(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
-        """Half quaternion w."""
+        """The rates of the quaternion, half of its product with w."""
         return list(turning(_quaternion(q), (qd[0], qd[1], qd[2])))
 
     def velocities(self, q: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
-        """w."""
+        """The angular velocity w in the child's axes, of the quaternion's rates."""
         return list(turned_by(_quaternion(q), _quaternion(rates)))
 
     def integrate(self, q: Sequence[Scalar], qd: Sequence[Scalar], dt: Scalar) -> list[Scalar]:
@@ -51,7 +51,7 @@ class Spherical(Kind):
         return Turn(vec.scale(dt, (qd[0], qd[1], qd[2]))).after(_quaternion(q))
 
     def way(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
-        """The shorter way round."""
+        """The rotation vector of the shorter way round."""
         return list(logarithm(between(_quaternion(start), _quaternion(end))))
 
     def way_rates(self, way: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
@@ -61,11 +61,11 @@ class Spherical(Kind):
         return list(vec.add(w, vec.add(vec.scale(0.5, once), vec.scale(1 / 12, vec.cross(a, once)))))
 
     def difference(self, start: Array, end: Array) -> Array:
-        """The shorter way round."""
+        """The rotation vector of the shorter way round, (..., 3)."""
         return turn_between(start, end)[0]
 
     def neutral(self, limits: Limits) -> tuple[float, ...]:
-        """No turn."""
+        """The quaternion of no turn."""
         return (0.0, 0.0, 0.0, 1.0)
 
     def spans(self, limits: Limits) -> list[tuple[float, float]]:

@@ -28,7 +28,7 @@ class Spin(Axial):
         return joint.gear_ratio, 0.0
 
     def travel(self, joint: Joint, q: Scalar) -> tuple[Scalar, Scalar]:
-        """None: the frame stays."""
+        """No angle and no way: the frame of a spinning body stands still."""
         return 0.0, 0.0
 
     def split(self, link: Body, joint: Joint) -> tuple[Body, Body]:

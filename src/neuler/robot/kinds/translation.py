@@ -13,7 +13,7 @@ class Translation(InARow):
     symbol = "cross"
 
     def as_free(self, q: Part, qd: Part, qdd: Part) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-        """It does not turn."""
+        """Position, velocity and acceleration of a free joint that moves alike and does not turn."""
         still: list[Scalar] = [0.0, 0.0, 0.0]
         return [*q, *still, 1.0], [*qd, *still], [*qdd, *still]
 
