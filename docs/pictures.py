@@ -21,7 +21,7 @@ from neuler.view.space import drawn, plotting, png
 MACHINES = (
     "four_bar", "five_bar", "slider_crank", "sr400", "gough_stewart", "delta", "orthoglide", "planar_3rrr", "eel",
 )  # fmt: skip
-PLAN, REACH, TIMING = "barman_4_1", "reach", "path_timing"
+PLAN, REACH, TIMING, BOX, PHASES = "barman_4_1", "reach", "path_timing", "plan_box", "plan_phases"
 FOLDER = Path(__file__).parent / "images"
 DPI = 110
 
@@ -91,6 +91,57 @@ def reach_picture() -> bytes:
     return small(png(figure))
 
 
+def box_picture() -> bytes:
+    """One motion without and with a box in its way, and the distance from the box, as PNG."""
+    robot = neuler.load(Path(__file__).parent.parent / "examples" / "arm.urdf")
+    crate = plan.Box((0.55, 0.1, 0.1), (0.3, 0.2, 0.2), name="crate")
+    balls = [plan.Ball("tool0", 0.05), plan.Ball("wrist_2", 0.06), plan.Ball("forearm", 0.06)]
+    clear = plan.clear_of(balls, [crate], margin=0.02)
+    quick = plan.duration() + 1e-4 * plan.acceleration_effort()
+    free = plan.Plan(robot, quick, start=[-0.9, -0.9, 1.5, -0.6, 0, 0], goal=[0.9, -0.9, 1.5, -0.6, 0, 0])
+    figure = plotting()(figsize=(12.5, 4.4), layout="constrained", dpi=DPI)
+    grid = figure.add_gridspec(1, 4, width_ratios=[1.0, 1.0, 0.02, 0.7])
+    curves = figure.add_subplot(grid[0, 3])
+    for k, (title, limits) in enumerate((("without the box", []), ("clear of the box", [clear]))):
+        found = free.replace(limits=limits).solve()
+        assert found.valid
+        ax = figure.add_subplot(grid[0, k], projection="3d")
+        stroboscope(robot, found.sample(count=601).q, 9, ax, tip="tool0", scenery=[crate])
+        ax.view_init(elev=28, azim=-20)
+        ax.set_box_aspect(np.ptp([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()], axis=1), zoom=1.35)
+        ax.set(title=f"{title}: {found.duration:.2f} s", zlabel="")
+        t = np.linspace(0.0, found.duration, 601)
+        curves.plot(t, found.measure(clear.measure, t).min(axis=1), label=title)
+    curves.axhline(0.02, color="0.5", lw=0.8, ls="--")
+    curves.axhline(0.0, color="0.5", lw=0.8)
+    curves.set(title="distance from the box", xlabel="t (s)", ylabel="nearest ball (m)")
+    curves.legend(frameon=False)
+    return small(png(figure))
+
+
+def phases_picture() -> bytes:
+    """Three phases, the second with a payload: positions, velocities and torques, as PNG."""
+    arm = neuler.robots.two_link()
+    phases = [
+        plan.Phase(end=[1.0, -1.0], name="reach"),
+        plan.Phase(end=[-0.4, 1.2], payload=plan.Payload("tool", 0.5), name="carry"),
+        plan.Phase(end=[0.0, -2.0], name="return"),
+    ]
+    quick = plan.duration() + 1e-3 * plan.effort()
+    found = plan.Plan(arm, quick, start=[0.0, -2.0], limits=[plan.within(plan.torque, 10.0)], phases=phases).solve()
+    assert found.valid
+    samples = found.sample(count=1201)
+    figure = plotting()(figsize=(12.5, 3.4), layout="constrained", dpi=DPI)
+    every = panels(found, samples)
+    for k, measure in enumerate(("position", "velocity", "torque")):
+        ax = figure.add_subplot(1, 3, k + 1)
+        every[measure][0].draw(ax, samples.t, found.breaks[1:-1], legend=k == 0)
+        ax.axvspan(*found.breaks[1:3], color="0.93", zorder=0)
+        for phase, middle in zip(phases, (found.breaks[1:] + found.breaks[:-1]) / 2, strict=True):
+            ax.text(middle, 1.02, phase.name, ha="center", transform=ax.get_xaxis_transform())
+    return small(png(figure))
+
+
 def timing_picture() -> bytes:
     """One path timed with bounds on torques, and on torque rates as well: speed along the path and torques, as PNG."""
     arm = neuler.robots.two_link()
@@ -125,7 +176,9 @@ def small(data: bytes) -> bytes:
 def main(names: list[str]) -> None:
     """Write them, or those that are named."""
     FOLDER.mkdir(exist_ok=True)
-    special = {PLAN: plan_picture, REACH: reach_picture, TIMING: timing_picture}
+    special = {
+        PLAN: plan_picture, REACH: reach_picture, TIMING: timing_picture, BOX: box_picture, PHASES: phases_picture,
+    }  # fmt: skip
     for name in names or (*MACHINES, *special):
         data = special[name]() if name in special else picture(name)
         (FOLDER / f"{name}.png").write_bytes(data)

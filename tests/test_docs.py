@@ -102,7 +102,10 @@ def test_every_test_that_the_errata_name_exists():
 
 def test_files_that_the_equation_map_names_exist():
     text = (ROOT / "docs" / "equations.md").read_text()
-    rooms = "algebra|compiler|diagnose|formats|passes|quantities|recursions|robot|solve|structure|trace"
+    rooms = (
+        "algebra|compiler|control|diagnose|formats|motions|optimize|passes|plan|quantities|recursions|robot|solve|structure|"
+        "timing|trace"
+    )
     found = re.findall(rf"`((?:{rooms})/[\w/]+\.py)(?:: ([\w, ]+))?`", text)
     assert len(found) > 30
     for file, names in found:

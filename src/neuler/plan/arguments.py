@@ -16,11 +16,11 @@ from neuler.plan.relations import Relation
 from neuler.robot import Robot
 
 USUAL, MOST_POINTS = 20, 2000
-"""Control points that a phase may have."""
+"""Control points of a profile by default, and at most."""
 
 
 def meshes_of(mesh: Any, degree: int) -> list[int]:
-    """Numbers of control points, coarse to fine."""
+    """Return the numbers of control points of all meshes, coarse to fine."""
     try:
         sizes = list(mesh)
     except TypeError:
@@ -31,7 +31,7 @@ def meshes_of(mesh: Any, degree: int) -> list[int]:
 
 
 def payloads_of(payload: Any, robot: Robot) -> tuple[Payload, ...]:
-    """What the robot carries, each a body that can be."""
+    """Return the payloads that are given, each checked to be a body that can exist."""
     found = tuple(several("plan: payloads", payload, Payload, "plan.Payload(frame, mass, com, inertia)"))
     for each in found:
         robot.with_payload(each.frame, each.mass, each.com, each.inertia)  # says what is wrong with it
@@ -39,7 +39,7 @@ def payloads_of(payload: Any, robot: Robot) -> tuple[Payload, ...]:
 
 
 def breaks_of(knots: Any) -> Array | None:
-    """Breaks from 0 to 1 between which profiles are polynomials; None where they are uniform."""
+    """Return the breaks from 0 to 1 between which profiles are polynomials; None if they are uniform."""
     if isinstance(knots, str) and knots == "uniform":
         return None
     if isinstance(knots, str) and knots == "free":
@@ -55,7 +55,7 @@ def breaks_of(knots: Any) -> Array | None:
 
 
 def robot_of(robot: Any) -> Robot:
-    """A robot that can move."""
+    """Return the robot, or refuse what is none and robots that cannot move."""
     if not isinstance(robot, Robot):
         raise InputError(f"plan: a robot is needed, got {type(robot).__name__}; neuler.load reads one from a file")
     if not robot.nv:
@@ -66,7 +66,7 @@ def robot_of(robot: Any) -> Robot:
 def phase_robot(
     robot: Robot, reference: Array, payloads: tuple[Payload, ...], width: Any, notes: list[str]
 ) -> MovingRobot:
-    """A robot with friction that has derivatives; where it had none, a note says so."""
+    """Return the robot with smooth friction; if that changes it, a note says so."""
     size = number("plan: friction_width, a speed (rad/s, m/s),", width)
     if size <= 0.0:
         raise InputError(f"plan: friction_width must be above zero (rad/s, m/s), got {width!r}")
@@ -100,7 +100,7 @@ def reference_of(robot: Robot, begin: Boundary, end: Boundary) -> Array:
 
 
 def degree_of(robots: Sequence[MovingRobot], degree: Any) -> int:
-    """The degree of the profiles: as asked for, or high enough for the robots of all phases."""
+    """Return the degree of the profiles: as asked for, or high enough for the robots of all phases."""
     least = max(robot.degree for robot in robots)
     if degree is None:
         return max(robot.usual_degree for robot in robots)
@@ -111,7 +111,7 @@ def degree_of(robots: Sequence[MovingRobot], degree: Any) -> int:
 
 
 def grid_of(grid: Any, degree: int) -> int:
-    """Grid points in every span between knots."""
+    """Return the number of grid points in every span between knots."""
     if grid is None:
         return 3 if degree <= 3 else 4
     if isinstance(grid, bool) or grid not in (2, 3, 4, 5):
@@ -120,12 +120,12 @@ def grid_of(grid: Any, degree: int) -> int:
 
 
 def count_of(count: Any, degree: int) -> int:
-    """A number of control points that a profile can have."""
+    """Return a number of control points, checked to be one that a profile of the degree can have."""
     return whole(f"plan: control_points (degree {degree})", count, degree + 1, MOST_POINTS)
 
 
 def points_of(count: Any, degree: int, breaks: Array | None) -> int:
-    """Control points of a profile: as many as asked for, as given breaks make, or 20."""
+    """Return the number of control points: as asked for, as given breaks make, or 20."""
     if breaks is None:
         return max(USUAL, degree + 1) if count is None else count_of(count, degree)
     made = len(breaks) - 1 + degree
@@ -138,7 +138,7 @@ def points_of(count: Any, degree: int, breaks: Array | None) -> int:
 
 
 def relations_of(relations: Any, robot: MovingRobot, degree: int, phases: int) -> list[Relation]:
-    """Relations of profiles that are there."""
+    """Return the relations that are given, each checked against the robot."""
     made_by = "plan.repeats, plan.exchanges, plan.mirrors and plan.relate"
     found: list[Relation] = several("plan: relations", relations, Relation, made_by)
     for relation in found:

@@ -22,7 +22,7 @@ from neuler.robot import Transform
 from neuler.robot.columns import by_columns
 
 FREE = np.nan
-"""Inside, the mark of what a condition leaves open."""
+"""Marks, inside, what a condition leaves free."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Boundary:
 
     @classmethod
     def of(cls, given: Any, joints: Collection[str] = ()) -> Boundary:
-        """From a boundary, a position at rest, or a mapping: by joint, or with its fields."""
+        """Return a boundary from one, from a position at rest, or from a mapping by joint or with its fields."""
         if given is None:
             return cls(qd=None)
         if isinstance(given, Boundary):
@@ -194,7 +194,7 @@ class _RowsOfCondition:
         self.bounds.append((np.concatenate([found, -none]), np.concatenate([found, none])))
 
     def trace(self) -> None:
-        """One function for all of them."""
+        """Trace one function for all families."""
         if not self.families:
             return
         condition = self.condition

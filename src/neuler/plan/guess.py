@@ -22,7 +22,7 @@ from neuler.plan.rows import LIMIT, SLACK, TOTAL
 from neuler.plan.transcribe import Transcription
 
 DURATIONS = np.geomspace(1e-3, 1e4, 141)
-"""Seconds that are tried."""
+"""Durations (s) that the first guess tries."""
 ROOM = 0.9
 """Share of limits that the first guess may use."""
 

@@ -21,7 +21,7 @@ from neuler.plan.rows import EQUAL, LIMIT, SLACK, Family, Rows
 from neuler.plan.spline_motion import SplineMotion
 
 TIGHTENED_MOST = 0.05
-"""Of the distance of two bounds: what each is tightened by at most."""
+"""How much each of two bounds is tightened at most, as a share of their distance."""
 
 
 class Column(NamedTuple):
@@ -30,9 +30,9 @@ class Column(NamedTuple):
     name: str
     label: str
     family: Family | None
-    """None of positions."""
+    """None for positions."""
     path_row: int
-    """Its number among the rows of the path; -1 of others."""
+    """Its number among the rows of the path; -1 for others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class PhaseCheck(DenseCheck):
     """What each row is."""
     lower: Array = field(default_factory=lambda: np.zeros(0))
     upper: Array = field(default_factory=lambda: np.zeros(0))
-    """Bounds of every row; of a peak its slack."""
+    """Bounds of every row; the slack for a peak."""
 
     @cached_property
     def sizes(self) -> Array:

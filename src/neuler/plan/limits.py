@@ -1,7 +1,7 @@
 """Limits: bounds of measures at all times, or in a window of a phase.
 
->>> from neuler.plan import torque
->>> hold = limit(torque, -10.0, 10.0, joints=("joint1",))
+>>> from neuler import plan
+>>> hold = plan.limit(plan.torque, -10.0, 10.0, joints=("joint1",))
 >>> hold.measure.name, hold.joints
 ('torque', ('joint1',))
 """
@@ -53,7 +53,7 @@ class Limit:
     """Bounds are those of the robot's joints, which :meth:`of` looks up."""
 
     def of(self, robot: MovingRobot) -> Limit:
-        """The limit with its bounds as numbers."""
+        """Return the limit with its bounds as numbers, those of the robot's joints looked up."""
         if not self.own:
             return self
         assert self.measure.of_robot is not None
@@ -69,7 +69,7 @@ class Limit:
         return found
 
     def covers(self, labels: Sequence[str]) -> tuple[Any, Any]:
-        """Rows whose lower, and whose upper bounds are given, be they infinite."""
+        """Return which rows have a lower bound that is given, and which an upper one, finite or not."""
         found = []
         for given in (self.lower, self.upper):
             rows = np.zeros(len(labels), dtype=bool)
@@ -84,7 +84,7 @@ class Limit:
         return found[0], found[1]
 
     def bounds(self, labels: Sequence[str]) -> tuple[Array, Array]:
-        """Of every row, infinite where there is none."""
+        """Return the lower and upper bounds of every row, infinite where there is none."""
         low = self._side(labels, self.lower, -np.inf, "lower")
         high = self._side(labels, self.upper, np.inf, "upper")
         if self.joints is not None:
@@ -173,7 +173,7 @@ def limit(
 
 
 def below_half_a_turn() -> Limit:
-    """Rotation vectors stay where they are unique."""
+    """Return the limit that keeps rotation vectors below half a turn, where they are unique."""
     return Limit(squared_rotation, None, WIDEST**2)
 
 
@@ -183,10 +183,10 @@ def within(measure: Measure, bound: Any = None, **options: Any) -> Limit:
     The latter exist of position, velocity and torque. A plan keeps them anyway, unless it is told
     ``robot_limits=False``.
 
-    >>> from neuler.plan import torque
-    >>> within(torque, 10.0).upper
+    >>> from neuler import plan
+    >>> plan.within(plan.torque, 10.0).upper
     10.0
-    >>> within(torque).own
+    >>> plan.within(plan.torque).own
     True
     """
     if bound is None and isinstance(measure, Measure):

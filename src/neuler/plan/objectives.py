@@ -19,7 +19,7 @@ from neuler.moments.measures import Measure, acceleration, jerk, joint_force, po
 from neuler.moments.moment import Moment
 
 DURATION, INTEGRAL, PEAK, END, OVERALL = "duration", "integral", "peak", "end", "overall"
-"""Kinds of terms."""
+"""Kinds of terms of an objective."""
 
 
 @dataclass(frozen=True)
@@ -66,24 +66,24 @@ class Objective:
 
 
 def duration() -> Objective:
-    """The duration of all phases together (s), Barman (4.16)."""
+    """Return the objective of least time: the duration of all phases together (s), Barman (4.16)."""
     return Objective((Term(1.0, DURATION, "duration"),))
 
 
 def integral(measure: Measure, name: str | None = None) -> Objective:
-    """The sum of a measure's rows over time."""
+    """Return the integral over time of the sum of a measure's rows, as an objective."""
     _checked("integral", measure)
     return Objective((Term(1.0, INTEGRAL, name or f"integral of {measure.name}", measure),))
 
 
 def peak(measure: Measure, name: str | None = None) -> Objective:
-    """The largest size of any of a measure's rows at any time."""
+    """Return the largest size of any of a measure's rows at any time, as an objective."""
     _checked("peak", measure)
     return Objective((Term(1.0, PEAK, name or f"peak {measure.name}", measure),))
 
 
 def at_end(measure: Measure, name: str | None = None) -> Objective:
-    """The sum of a measure's rows at the end of the last phase."""
+    """Return the sum of a measure's rows at the end of the last phase, as an objective."""
     _checked("at_end", measure)
     return Objective((Term(1.0, END, name or f"{measure.name} at the end", measure),))
 
@@ -163,27 +163,27 @@ def _spent(moment: Moment) -> Any:
 
 
 def effort() -> Objective:
-    """Integral of the sum of squared torques, as in Barman (4.18)."""
+    """Return the integral of the sum of squared torques as an objective, as in Barman (4.18)."""
     return _squares("effort", torque)
 
 
 def torque_rate_effort() -> Objective:
-    """Integral of the sum of squared torque rates."""
+    """Return the integral of the sum of squared torque rates, as an objective."""
     return _squares("torque_rate", torque_rate)
 
 
 def acceleration_effort() -> Objective:
-    """Integral of the sum of squared accelerations."""
+    """Return the integral of the sum of squared accelerations, as an objective."""
     return _squares("acceleration", acceleration)
 
 
 def jerk_effort() -> Objective:
-    """Integral of the sum of squared jerks."""
+    """Return the integral of the sum of squared jerks, as an objective."""
     return _squares("jerk", jerk)
 
 
 def force_effort() -> Objective:
-    """Integral of the sum of squared internal joint forces."""
+    """Return the integral of the sum of squared internal joint forces, as an objective."""
     return _squares("joint_force", joint_force)
 
 
@@ -196,7 +196,7 @@ def energy() -> Objective:
 
 
 def peak_joint_force() -> Objective:
-    """The largest internal joint force (N) of any joint at any time."""
+    """Return the largest internal force (N) of any joint at any time, as an objective."""
     return peak(joint_force, "peak_joint_force")
 
 
@@ -210,4 +210,4 @@ OBJECTIVES: dict[str, Callable[[], Objective]] = {
     "energy": energy,
     "peak_joint_force": peak_joint_force,
 }
-"""By the names that problem files use."""
+"""Objectives by the names that problem files use."""

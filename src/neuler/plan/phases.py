@@ -65,7 +65,7 @@ class Phase:
     """Bounds of its duration (s)."""
     conditions: list[Condition] = field(init=False, repr=False)
     terms: tuple[Term, ...] = field(init=False, repr=False)
-    """Of the objective, in this phase."""
+    """Terms of the objective in this phase."""
     slacks: dict[str, Term] = field(init=False, repr=False)
     """Variables that peaks stay below, by name."""
     path: Rows | None = field(init=False, repr=False)

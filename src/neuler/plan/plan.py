@@ -51,17 +51,18 @@ class Plan:
     min sum of weighted durations, integrals and peaks  subject to  lower <= measures <= upper at all times,
     positions, velocities, accelerations and poses at ends and via points, Barman (4.16)-(4.19).
 
-    ``start`` and ``goal``: positions at rest (nq), or ``plan.Boundary``. ``limits``: of ``plan.limit`` and
-    ``plan.total``; limits of the robot's joints (position, velocity, effort) hold too, unless a limit of the same
-    measure is given, or ``robot_limits=False``. ``duration``: seconds, (least, most), or None. ``phases`` have limits,
-    durations, and where they differ payloads, objectives and robots of their own. ``payload``: what it carries
-    (``plan.Payload``; another one needs no new kernels). ``relations`` make profiles periodic or mirror each other
-    (``plan.repeats``, ``plan.exchanges``, ``plan.mirrors``), or relate two moments (``plan.relate``). ``blocks``:
-    functions (profiles, n) that give blocks of :mod:`neuler.optimize` with rows of your own. Coulomb friction is
-    rounded off below ``friction_width`` (rad/s, m/s).
+    ``start`` and ``goal``: positions at rest (nq), or ``plan.Boundary``. ``limits``: of ``plan.limit``,
+    ``plan.within``, ``plan.clear_of`` and ``plan.total``; limits of the robot's joints (position, velocity, effort)
+    hold too, except where a limit gives another bound for a joint and a side, or with ``robot_limits=False``.
+    ``via``: conditions on the way (``plan.Via``). ``duration``: seconds, (least, most), or None for any. ``phases``
+    (``plan.Phase``) have limits and durations of their own, and may have payloads, objectives and robots of their own.
+    ``payload``: what the robot carries (``plan.Payload``; another one needs no new kernels). ``relations`` make
+    profiles periodic or mirror each other (``plan.repeats``, ``plan.exchanges``, ``plan.mirrors``), or relate two
+    moments (``plan.relate``). ``blocks``: functions (profiles, n) that return blocks of :mod:`neuler.optimize`, for
+    constraints and objectives of your own. Coulomb friction is rounded off below ``friction_width`` (rad/s, m/s).
 
     Profiles are clamped B-splines with ``control_points`` (20) of a ``degree`` (3; 5 with elastic drives) on ``knots``:
-    "uniform", or breaks from 0 to 1. ``grid``: points in every span at which limits are posed; those between are
+    "uniform", or breaks from 0 to 1. ``grid``: points in every span at which limits are imposed; between them they are
     checked.
 
     >>> import neuler
@@ -110,7 +111,7 @@ class Plan:
         reference = reference_of(given, begin, end)
         models = self._models(given, said, reference, payload, friction_width)
         self.robot = models[0].loaded
-        """With what it carries in the first phase."""
+        """The robot, with what it carries in the first phase."""
         order = degree_of(models, degree)
         breaks = breaks_of(knots)
         moments, totals = split_limits(limits)
@@ -213,7 +214,7 @@ class Plan:
                     )
 
     def replace(self, **changes: Any) -> Plan:
-        """The same plan with some arguments changed: another objective, other limits, another goal.
+        """Return the same plan with some arguments changed: another objective, other limits, another goal.
 
         >>> import neuler
         >>> from neuler import plan
@@ -247,13 +248,13 @@ class Plan:
         progress: Any = None,
         options: dict[str, Any] | None = None,
     ) -> Planned:
-        """Solve it; the result is checked densely, and the grid is refined where limits are violated between points.
+        """Return the motion that the solver finds; the grid is refined where limits do not hold between its points.
 
         ``guess``: where to begin, a motion of the same robot: an earlier plan, a timed path, a run, or
-        ``neuler.motions.load``; by default a smooth way from start to goal. ``valid_to``: what a limit may be violated
-        by in a valid plan, of 1 + |bound|. ``mesh``: numbers of control points to go through, coarse to fine, as
-        (8, 20, 80). ``seed`` perturbs the straight first guess, the same way for the same seed; ``starts`` solves from
-        so many of them, the straight one first, in ``workers`` processes (all cores), and returns the best.
+        ``neuler.motions.load``; by default a smooth way from start to goal. ``valid_to``: how much a limit may be
+        violated in a valid plan, as a share of 1 + |bound|. ``mesh``: numbers of control points to go through, coarse
+        to fine, as (8, 20, 80). ``seed`` perturbs the straight first guess, the same way for the same seed; ``starts``
+        solves from so many of them, the straight one first, in ``workers`` processes (all cores), and returns the best.
         ``progress``: True shows a bar; or a function of iteration, objective, infeasibility and seconds, which stops
         the solve by returning False. Interrupted, it returns the best so far. ``options`` are the solver's own.
         """

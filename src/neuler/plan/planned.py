@@ -23,19 +23,19 @@ from neuler.robot import Robot
 from neuler.view.motion_figures import verdict
 
 _TOLD = 6
-"""Violations that are told in words."""
+"""Violations that ``print`` shows at most."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A limit that is not kept: of what, where in time, by how much."""
+    """A limit that does not hold: what it limits, when, and by how much it is violated."""
 
     name: str
     """What is limited: "torque"."""
     label: str
-    """Of which joint or row."""
+    """The joint, or the row of the measure."""
     time: float
-    """When it is worst (s)."""
+    """When it is violated most (s)."""
     value: float
     bound: float
     remedy: str = ""
@@ -48,7 +48,7 @@ class Violation:
 
     @property
     def relative(self) -> float:
-        """The same, of 1 + |bound|."""
+        """The excess as a share of 1 + |bound|; a valid plan has at most ``valid_to``."""
         return self.excess / (1.0 + abs(self.bound))
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class Planned(Motion):
 
     robot: Robot
     motion: SplineMotion
-    """Its splines."""
+    """The splines of all phases, from which everything else is computed."""
     valid: bool
     """Whether every limit holds, checked on a fine grid."""
     optimal: bool
@@ -73,35 +73,35 @@ class Planned(Motion):
     message: str
     objective: float
     worst_violation: float
-    """The largest excess over a bound, of 1 + |bound|; zero where none is passed."""
+    """The largest excess over a bound, as a share of 1 + |bound|; zero if none is violated."""
     violations: tuple[Violation, ...] = ()
-    """The worst of every limit that is passed, the largest first."""
+    """The worst of every limit that is violated, the largest first."""
     bounds: tuple[Bound, ...] = ()
     """Limits, to be drawn beside what they limit."""
     iterations: int = 0
     seconds: float = 0.0
-    """Of the whole solve."""
+    """Time that the whole solve took (s)."""
     function_seconds: float = 0.0
-    """Of these, inside the functions of the programme."""
+    """Part of ``seconds`` that was spent in the functions of the programme."""
     compile_seconds: float = 0.0
-    """Until these were made; nothing where the cache had them."""
+    """Time that making these functions took (s); little where the cache had them."""
     solver: str = ""
     phases: tuple[str, ...] = ()
-    """Names; none where there is one phase."""
+    """Names of the phases; none if there is one."""
     notes: tuple[str, ...] = ()
-    """What is worth knowing."""
+    """What is worth knowing about the plan, in sentences."""
     parts: Mapping[str, float] = field(default_factory=dict)
-    """By name: terms of the objective, weights included."""
+    """Terms of the objective by name, weights included; none if there is one."""
     scenery: tuple[Any, ...] = ()
     """Obstacles of the limits, to be drawn."""
     valid_to: float = TOLERANCE
-    """Of 1 + |bound|: what a limit may be violated by in a valid plan."""
+    """How much a limit may be violated in a valid plan, as a share of 1 + |bound|."""
 
     # ---- the motion --------------------------------------------------------------------------------
 
     @property
     def duration(self) -> float:
-        """Of all phases together (s)."""
+        """Duration of all phases together (s)."""
         return float(self.motion.duration)
 
     @property
@@ -128,7 +128,7 @@ class Planned(Motion):
         return self.asked(self.motion.torques, t)
 
     def torque_rates(self, t: ArrayLike) -> Array:
-        """Their rates."""
+        """Return time derivatives of the torques, (nu,) at a time, (N, nu) at times."""
         return self.asked(self.motion.torque_rates, t)
 
     def forces(self, t: ArrayLike) -> Array:

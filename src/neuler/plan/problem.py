@@ -1,7 +1,7 @@
 """Problem files of plans: [robot], [plan], [objective], [start], [goal], [[limit]], [[via]], [[phase]], [output].
 
-Obstacles are tables [[obstacle]], the robot against them [[ball]], spheres on frames of it, and [clearance]; what it
-carries is [[payload]], profiles that repeat or mirror each other are [[relation]].
+Obstacles are tables [[obstacle]]; balls on frames of the robot, which keep clear of them, are [[ball]], and [clearance]
+has the margin. What it carries is [[payload]]; profiles that repeat or mirror each other are [[relation]].
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class PlanTask:
 
 
 def read_plan(problem: Problem, robot: Robot | None = None) -> PlanTask:
-    """What a problem file asks for, with everything looked at; ``robot`` stands for the table [robot].
+    """Return the task of a problem file, read and checked; ``robot`` replaces the table [robot].
 
     >>> problem = Problem.of_text('''
     ... [robot]

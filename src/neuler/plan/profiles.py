@@ -1,4 +1,4 @@
-"""Profiles: the splines of a phase, its grid, and where its variables stand among all.
+"""Profiles: the splines of a phase, its grid, and the places of its variables among all.
 
 Control points P (m, profiles) and the duration T are variables. At a share s of the phase profiles are q = B(s) P, and
 their rates B'(s) P / T, B''(s) P / T^2, ...: what a traced function takes, B P, B' P, B'' P, ... and T, is linear in
@@ -30,13 +30,13 @@ class Profiles:
     """
 
     count: int
-    """Of profiles."""
+    """How many profiles there are."""
     degree: int
     knots: Array
     grid: Array
     """Shares at which functions are evaluated, increasing."""
     weights: Array
-    """Of the grid's points in integrals over the share."""
+    """Weights of the grid's points in integrals over the share."""
     first: int = 0
     """The place of its first variable among all."""
     dependent: int = 0
@@ -48,12 +48,12 @@ class Profiles:
 
     @classmethod
     def of(cls, robot: MovingRobot, degree: int, knots: Array, grid: Array, weights: Array) -> Profiles:
-        """Of the robot of a phase, the first variable at 0."""
+        """Return the profiles of the robot of a phase, the first variable at 0."""
         return cls(robot.profile_count, degree, knots, grid, weights, 0, len(robot.dependent), robot.payload_numbers)
 
     @cached_property
     def control_point_count(self) -> int:
-        """Control points of a profile."""
+        """How many control points a profile has."""
         return len(self.knots) - self.degree - 1
 
     @property

@@ -34,7 +34,7 @@ class Family:
     labels: Callable[[int], Sequence[str]]
     limit: Limit | None = None
     term: Term | None = None
-    """Of the objective."""
+    """The term of the objective that it belongs to."""
     slack: str = ""
     """The variable that a peak stays below."""
     rows: slice = field(default_factory=lambda: slice(0, 0))
@@ -81,7 +81,7 @@ class Rows:
         return [family for family in self.families if family.kind in kinds]
 
     def bounds(self) -> tuple[Array, Array]:
-        """Of all rows; infinite where there is none."""
+        """Return the bounds of all rows, infinite where there is none."""
         return np.concatenate([f.lower for f in self.families]), np.concatenate([f.upper for f in self.families])
 
     def scales(self) -> Array:
@@ -108,7 +108,7 @@ class Rows:
 
 
 def limit_family(robot: MovingRobot, limit: Limit) -> Family:
-    """lower <= measure <= upper."""
+    """Return the family of a limit: lower <= measure <= upper."""
     return Family(LIMIT, limit.measure.name, limit.measure.rows, lambda n: limit.measure.row_names(robot, n), limit)
 
 
@@ -154,7 +154,7 @@ def peak_family(robot: MovingRobot, term: Term, slack: str) -> Family:
 
 
 def equal_family(name: str, rows: Callable[[Moment], Any], labels: Sequence[str]) -> Family:
-    """rows = 0."""
+    """Return the family of an equality: rows = 0."""
     return Family(EQUAL, name, rows, lambda n: list(labels)[:n] if labels else [str(k) for k in range(n)])
 
 

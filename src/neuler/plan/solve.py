@@ -48,18 +48,18 @@ class Settings:
     solver: str = "auto"
     tolerance: float = 1e-8
     iterations: int = 500
-    """Of each of the solves."""
+    """Iterations of each of the solves at most."""
     seconds: float | None = None
-    """Of all together, without what compiling takes."""
+    """Time of all solves together at most (s), compiling not counted."""
     refine: bool = True
     rounds: int = ROUNDS
     mesh: Sequence[int] | None = None
     """Numbers of control points, coarse to fine."""
     options: dict[str, Any] | None = None
     valid_to: float = TOLERANCE
-    """Of 1 + |bound|: what a limit may be violated by in a valid plan."""
+    """How much a limit may be violated in a valid plan, as a share of 1 + |bound|."""
     guess: Motion | None = None
-    """Where to begin."""
+    """A motion to begin with."""
 
     def __post_init__(self) -> None:
         whole("solve: iterations", self.iterations, 1, 2**31 - 1)
@@ -374,7 +374,7 @@ def solved(
     report: Report | None = None,
     notes: Sequence[str] = (),
 ) -> Planned:
-    """Solve a transcription; once more on a finer grid, where what came out violates limits between points."""
+    """Solve a transcription, and once more on a finer grid if the solution violates limits between points."""
     found = Attempt(robot, transcription, settings, seed, report, None, notes).run()
     if found.valid or found.status not in SOLVED or not settings.refine or not settings.rounds:
         return found

@@ -33,22 +33,22 @@ class SplineMotion(Motion):
 
     @property
     def robot(self) -> Robot:  # type: ignore[override]
-        """That of the first phase, with its payloads, and with friction that has derivatives."""
+        """The robot of the first phase, with its payloads and with smooth friction."""
         return self.models[0].with_payloads
 
     @property
     def robots(self) -> tuple[Robot, ...]:
-        """Of every phase, with its payloads, and with friction that has derivatives."""
+        """The robot of every phase, with its payloads and with smooth friction."""
         return tuple(model.with_payloads for model in self.models)
 
     @property
     def durations(self) -> Array:
-        """Of the phases (s)."""
+        """Durations of the phases (s)."""
         return np.array([self.x[mine.duration] for mine in self.profiles])
 
     @property
     def duration(self) -> float:
-        """Of all phases together (s)."""
+        """Duration of all phases together (s)."""
         return float(self.durations.sum())
 
     @cached_property
@@ -66,14 +66,14 @@ class SplineMotion(Motion):
         return np.concatenate([*parts, self.breaks[-1:]])
 
     def shares(self, t: Array) -> tuple[NDArray[np.intp], Array]:
-        """Of every time: the number of its phase, and the share of it."""
+        """Return the number of the phase of every time, and the share of it."""
         phase = np.clip(np.searchsorted(self.breaks, t, side="right") - 1, 0, len(self.profiles) - 1)
         return phase, np.clip((t - self.breaks[phase]) / self.durations[phase], 0.0, 1.0)
 
     # ---- in a phase ---------------------------------------------------------------------------------------------
 
     def at_shares(self, phase: int, shares: Array, order: int = HIGHEST) -> list[Array]:
-        """Of a phase: profiles and their derivatives by the share of its duration, (shares, profiles) each."""
+        """Return profiles of a phase and their derivatives by the share of its duration, (shares, profiles) each."""
         return self.profiles[phase].evaluate(self.x, shares, order)
 
     def dependent(self, phase: int, shares: Array) -> Array:

@@ -30,7 +30,7 @@ from neuler.plan.rows import TOTAL
 from neuler.trace.graph import Node
 
 BRIEFEST = 1e-3
-"""Of the duration that is guessed, the least share that is tried."""
+"""The least duration that is tried, as a share of the guessed one."""
 GAUSS, FEW = 3, 8
 """Points of integrals in every span; twice as many where there are but a few spans."""
 BlockMaker = Callable[[Sequence[Profiles], int], Block | Sequence[Block]]
@@ -82,10 +82,10 @@ class Transcription:
     phases: Sequence[Phase]
     degree: int
     breaks: Array | None
-    """Between polynomials, as shares of a phase; None where they are uniform."""
+    """Breaks between polynomials, as shares of a phase; None if they are uniform."""
     control_points: int
     grid: int
-    """Points in every span."""
+    """Grid points in every span between knots."""
     relations: Sequence[Relation] = ()
     totals: Sequence[TotalLimit] = ()
     makers: Sequence[BlockMaker] = ()
