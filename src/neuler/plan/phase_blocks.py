@@ -80,9 +80,10 @@ def path_block(
 def _sums(family: Family, weights: Array, places: range, shape: tuple[int, ...]) -> list[Total]:
     """The integral of every row of a family is a variable."""
     found = []
+    points = np.flatnonzero(weights)
     for k, place in enumerate(places):
-        mine = np.zeros(shape)
-        mine[:, family.rows.start + k] = weights
+        columns = np.full(len(points), family.rows.start + k)
+        mine = sparse.csr_matrix((weights[points], (points, columns)), shape=shape)
         found.append(Total(mine, 0.0, 0.0, {place: -1.0}, family.name))
     return found
 
