@@ -14,10 +14,10 @@ from neuler.errors import InputError, NeulerError
 from neuler.moments.moving_robot import MovingRobot
 from neuler.motions import splines
 from neuler.motions.motion import Motion
+from neuler.motions.profiles import Profiles
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Condition
 from neuler.plan.phases import Phase
-from neuler.plan.profiles import Profiles
 from neuler.plan.rows import LIMIT, SLACK, TOTAL
 from neuler.plan.transcribe import Transcription
 

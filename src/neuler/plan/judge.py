@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuler.motions.profiles import Profiles
+from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.dense import LEAST, DenseCheck, Peak, dense
 from neuler.optimize.programme import Array
 from neuler.plan.phases import Phase
-from neuler.plan.profiles import Profiles
 from neuler.plan.rows import EQUAL, LIMIT, SLACK, Family, Rows
-from neuler.plan.spline_motion import SplineMotion
 
 TIGHTENED_MOST = 0.05
 """Of the distance of two bounds: what each is tightened by at most."""

@@ -10,9 +10,9 @@ from scipy import sparse
 
 from neuler.errors import InputError
 from neuler.functions.derivatives import Derivatives
+from neuler.motions.profiles import Profiles
 from neuler.optimize.blocks import Block, Total
 from neuler.optimize.programme import Array
-from neuler.plan.profiles import Profiles
 from neuler.plan.relations import TwoTimes
 from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL, Family, Rows
 

@@ -17,9 +17,9 @@ from neuler.errors import InputError
 from neuler.inputs import names, number, real, whole
 from neuler.moments.moving_robot import MovingRobot
 from neuler.motions import splines
+from neuler.motions.profiles import Profiles
 from neuler.naming import hint
 from neuler.optimize.elimination import Equality
-from neuler.plan.profiles import Profiles
 
 
 @dataclass(frozen=True)

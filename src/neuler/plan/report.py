@@ -9,6 +9,7 @@ import numpy as np
 
 from neuler.motions import splines
 from neuler.motions.motion import Bound
+from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.blocks import Block
 from neuler.optimize.dense import LEAST as DENSE
 from neuler.optimize.programme import Array, Solution
@@ -16,7 +17,6 @@ from neuler.plan.judge import PhaseCheck
 from neuler.plan.objectives import DURATION, END, INTEGRAL, OVERALL, PEAK, Term
 from neuler.plan.planned import Violation
 from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL
-from neuler.plan.spline_motion import SplineMotion
 from neuler.plan.transcribe import Transcribed, Transcription
 
 MANY, LEAST = 12, 400

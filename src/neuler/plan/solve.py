@@ -15,6 +15,8 @@ from neuler.moments.measures import power
 from neuler.moments.tracing import SMOOTHING
 from neuler.motions import splines
 from neuler.motions.motion import Motion
+from neuler.motions.profiles import Profiles, placed
+from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize import solvers
 from neuler.optimize.dense import TOLERANCE
 from neuler.optimize.programme import Array, Progress, Report, Solution
@@ -22,9 +24,7 @@ from neuler.plan import guess as guesses
 from neuler.plan import judge
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.planned import Planned
-from neuler.plan.profiles import Profiles, placed
 from neuler.plan.report import bounds_of, costs, friction_left, obstacles_of, violations_of
-from neuler.plan.spline_motion import SplineMotion
 from neuler.plan.transcribe import Transcribed, Transcription
 from neuler.robot import Robot
 

@@ -18,13 +18,13 @@ from neuler.functions.derivatives import Derivatives, derivatives
 from neuler.functions.function import Function, function
 from neuler.moments.tracing import CONSTANTS, made, moment_inputs, moment_of, traced
 from neuler.motions import splines
+from neuler.motions.profiles import Profiles, placed
 from neuler.optimize.blocks import Block, BlockProgramme
 from neuler.optimize.elimination import Elimination, Equality, eliminated
 from neuler.optimize.programme import Array, Solution
 from neuler.plan.objectives import DURATION, INTEGRAL, OVERALL, Term, TotalLimit
 from neuler.plan.phase_blocks import LEFT, path_block, rows_block, two_times_block
 from neuler.plan.phases import Phase
-from neuler.plan.profiles import Profiles, placed
 from neuler.plan.relations import Relation, TwoTimes
 from neuler.plan.rows import TOTAL
 

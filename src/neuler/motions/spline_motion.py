@@ -1,4 +1,4 @@
-"""The motion of a plan: splines of all phases at any time, and what follows from them."""
+"""A motion made of splines, one set of profiles for each phase: at any time, and what follows from them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import HIGHEST, MovingRobot
 from neuler.moments.tracing import function_of
 from neuler.motions.motion import Motion
+from neuler.motions.profiles import Profiles
 from neuler.optimize.programme import Array
-from neuler.plan.profiles import Profiles
 from neuler.robot import Robot
 
 
