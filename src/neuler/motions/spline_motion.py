@@ -70,6 +70,10 @@ class SplineMotion(Motion):
         phase = np.clip(np.searchsorted(self.breaks, t, side="right") - 1, 0, len(self.profiles) - 1)
         return phase, np.clip((t - self.breaks[phase]) / self.durations[phase], 0.0, 1.0)
 
+    def time(self, phase: int, share: float) -> float:
+        """The time (s) of a share of a phase."""
+        return float(self.breaks[phase] + share * self.durations[phase])
+
     # ---- in a phase ---------------------------------------------------------------------------------------------
 
     def at_shares(self, phase: int, shares: Array, order: int = HIGHEST) -> list[Array]:

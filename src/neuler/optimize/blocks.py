@@ -69,8 +69,6 @@ class Block:
     scale: Array
     totals: tuple[Total, ...] = ()
     name: str = ""
-    label: Any = None
-    """Whatever its maker wants to find it by."""
 
     @classmethod
     def of(

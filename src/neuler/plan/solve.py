@@ -286,7 +286,7 @@ class Attempt:
                 grid, weights = judge.refined_grid(mine, check, self.valid_to)
                 finer = replace(mine, grid=grid, weights=weights)
                 added |= self._add_lazy_limits(k, check)
-                if judge.needs_control_points(phase, check, self.valid_to) and growths_left > 0:
+                if judge.needs_control_points(check, self.valid_to) and growths_left > 0:
                     count = mine.control_point_count
                     finer = self.transcription.phase_profiles(phase, count + max(4, count // 2))
                     margins[k][:] = 0.0
