@@ -4,6 +4,7 @@ An interpreter of listings of its own: nothing of the compiler and of the differ
 """
 
 import numpy as np
+from scipy import sparse
 
 from neuler.trace import graph as g
 from neuler.trace import listing as listings
@@ -81,6 +82,10 @@ def inputs_of(block, x):
     return found
 
 
+def dense(weights):
+    return weights.toarray() if sparse.issparse(weights) else weights
+
+
 def value_slopes(programme, x, d):
     """Derivatives of objective and rows along d."""
     away = x + 1j * STEP * d
@@ -91,7 +96,7 @@ def value_slopes(programme, x, d):
         rows.append(values[block.bounded] / np.broadcast_to(block.scale, values.shape)[block.bounded])
         for total in block.totals:
             linear = sum(value * away[k] for k, value in total.coefficients.items())
-            rows.append(np.array([(total.weights * values).sum() + linear]))
+            rows.append(np.array([(dense(total.weights) * values).sum() + linear]))
     rows.append(programme.A @ away)
     return objective.imag / STEP, np.concatenate(rows).imag / STEP
 
@@ -107,7 +112,7 @@ def gradient_slope(programme, x, d, weight, multipliers):
         weights[block.bounded] += mine / np.broadcast_to(block.scale, weights.shape)[block.bounded]
         first += block.count
         for each in block.totals:
-            weights += multipliers[first] * each.weights
+            weights += multipliers[first] * dense(each.weights)
             for k, value in each.coefficients.items():
                 total[k] += multipliers[first] * value
             first += 1

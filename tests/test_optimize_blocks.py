@@ -14,8 +14,8 @@ from neuler.errors import InputError
 from neuler.functions import derivatives as derived_by
 from neuler.functions.derivatives import Derivatives, HessianByProducts, JacobianByProducts
 from neuler.motions import splines as bspline
+from neuler.motions.profiles import Profiles
 from neuler.optimize.blocks import Block, BlockProgramme
-from neuler.plan.profiles import Profiles
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}
 

@@ -36,9 +36,10 @@ MOST_PLACES = 20_000_000
 
 @dataclass(frozen=True, eq=False)
 class Total:
-    """A row over all points: lower <= sum of ``weights`` (points, rows) times values + coefficients . x <= upper."""
+    """A row over all points: lower <= sum of ``weights`` times values + coefficients . x <= upper."""
 
-    weights: Array
+    weights: Any
+    """(points, rows), an array or a sparse matrix."""
     lower: float
     upper: float
     coefficients: Mapping[int, float] = field(default_factory=dict)
@@ -68,8 +69,6 @@ class Block:
     scale: Array
     totals: tuple[Total, ...] = ()
     name: str = ""
-    label: Any = None
-    """Whatever its maker wants to find it by."""
 
     @classmethod
     def of(
@@ -153,6 +152,20 @@ class Block:
         """Rows of the programme at points, without totals."""
         return int(self.bounded.sum())
 
+    @cached_property
+    def total_weights(self) -> Any:
+        """Weights of all totals, a sparse matrix (totals, points times rows)."""
+        size = self.lower.size
+        rows = [sparse.csr_matrix(total.weights).reshape(1, size) for total in self.totals]
+        return sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix((0, size))
+
+    @cached_property
+    def total_coefficients(self) -> Any:
+        """Coefficients of the variables in all totals, a sparse matrix (totals, n)."""
+        entries = [(k, at, x) for k, total in enumerate(self.totals) for at, x in total.coefficients.items()]
+        rows, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
+        return sparse.csr_matrix((values, (rows, columns)), shape=(len(self.totals), self.map.shape[1]))
+
     @property
     def bounds(self) -> tuple[Array, Array]:
         """Of its rows, scaled, then of its totals."""
@@ -163,16 +176,13 @@ class Block:
     def eliminated(self, elimination: Elimination) -> Block:
         """The same block of the variables y that are left, x = Z y + c."""
         Z, c = elimination.Z, elimination.c
+        left, shift = (self.total_coefficients @ Z).tocsr(), self.total_coefficients @ c
         totals = []
-        for total in self.totals:
-            row = sparse.csr_matrix(
-                (list(total.coefficients.values()), ([0] * len(total.coefficients), list(total.coefficients))),
-                shape=(1, len(c)),
-            )
-            left = (row @ Z).tocoo()
-            shift = float((row @ c)[0])
-            kept = dict(zip(map(int, left.col), map(float, left.data), strict=True))
-            totals.append(replace(total, coefficients=kept, lower=total.lower - shift, upper=total.upper - shift))
+        for k, total in enumerate(self.totals):
+            row = left[k]
+            coefficients = dict(zip(map(int, row.indices), map(float, row.data), strict=True))
+            low, high = total.lower - float(shift[k]), total.upper - float(shift[k])
+            totals.append(replace(total, coefficients=coefficients, lower=low, upper=high))
         offset = np.asarray(self.map @ c) + self.offset
         return replace(self, map=(self.map @ Z).tocsr(), offset=offset, totals=tuple(totals))
 
@@ -196,27 +206,37 @@ class Block:
         chosen = np.flatnonzero(row >= 0)
         entry, column, value = _pulled(self.map, self._local(columns)[chosen])
         row = row[chosen][entry]
-        parts = [(row, column, chosen[entry], value * self.row_scale[row])]
-        for k, total in enumerate(self.totals):
-            source, column, value = self._weighted(total.weights)
-            parts.append((np.full(len(source), self.count + k, dtype=np.intp), column, source, value))
-        found = [np.concatenate(each) for each in zip(*parts, strict=True)]
-        return found[0], found[1], found[2], found[3]
+        number, more_columns, source, more = self._total_terms()
+        return (
+            np.concatenate([row, self.count + number]),
+            np.concatenate([column, more_columns]),
+            np.concatenate([chosen[entry], source]),
+            np.concatenate([value * self.row_scale[row], more]),
+        )
+
+    def _total_terms(self) -> tuple[Integers, Integers, Integers, Array]:
+        """Of its totals: number, column, number among all entries of the function's Jacobian, and coefficient."""
+        rows, columns = self.derivatives.jacobian.places
+        weights = self.total_weights.tocoo()
+        point, row = np.divmod(weights.col.astype(np.intp), self.derivatives.rows)
+        order = np.argsort(rows, kind="stable")  # entries row by row
+        counts = np.bincount(rows, minlength=self.derivatives.rows)
+        first = np.cumsum(counts) - counts
+        each = np.repeat(np.arange(len(row), dtype=np.intp), counts[row])
+        within = np.arange(len(each)) - np.repeat(np.cumsum(counts[row]) - counts[row], counts[row])
+        source = point[each] * len(rows) + order[first[row[each]] + within]
+        entry, column, value = _pulled(self.map, self._local(columns)[source])
+        number = weights.row.astype(np.intp)[each][entry]
+        return number, column, source[entry], value * weights.data[each][entry]
 
     def gradient_operator(self, n: int) -> Any:
         """From all entries of the function's Jacobian to the gradient of the weighted sum."""
-        source, column, value = self._weighted(self.weights)
-        entries = self.points * len(self.derivatives.jacobian.places[0])
-        return sparse.csr_matrix((value, (column, source)), shape=(n, entries))
-
-    def _weighted(self, weights: Array) -> tuple[Integers, Integers, Array]:
-        """Of the gradient of a weighted sum: entries, columns, coefficients."""
         rows, columns = self.derivatives.jacobian.places
-        weight = weights[:, rows].ravel()
+        weight = self.weights[:, rows].ravel()
         chosen = np.flatnonzero(weight)
         entry, column, value = _pulled(self.map, self._local(columns)[chosen])
         source = chosen[entry]
-        return source, column, value * weight[source]
+        return sparse.csr_matrix((value * weight[source], (column, source)), shape=(n, self.points * len(rows)))
 
     def hessian_terms(self) -> tuple[Integers, Integers, Integers, Array]:
         """Of the lower triangle: row, column, number among all entries of the function's Hessian, and coefficient.
@@ -226,8 +246,7 @@ class Block:
         assert self.derivatives.hessian is not None
         j, k = self.derivatives.hessian.places
         used = (self.bounded | (self.weights != 0.0)).any(axis=1)
-        for total in self.totals:
-            used = used | (total.weights != 0.0).any(axis=1)
+        used[self.total_weights.indices // self.derivatives.rows] = True
         chosen = np.flatnonzero(np.repeat(used, len(j)))
         entry, first, value = _pulled(self.map, self._local(j)[chosen])
         source = chosen[entry]
@@ -321,15 +340,12 @@ class BlockProgramme:
             columns.append(column)
             parts.append((source, value, block.points * len(block.derivatives.jacobian.places[0])))
             first += block.count
-            for total in block.totals:
-                constants += [(first, k, x) for k, x in total.coefficients.items()]
-                first += 1
-        last = self.A.tocoo()
-        rows.append(
-            np.concatenate([last.row.astype(np.intp) + first, [int(k) for k, _, _ in constants]]).astype(np.intp)
-        )
-        columns.append(np.concatenate([last.col.astype(np.intp), [int(k) for _, k, _ in constants]]).astype(np.intp))
-        data = np.concatenate([last.data, [x for _, _, x in constants]])
+            constants.append((first, block.total_coefficients.tocoo()))
+            first += len(block.totals)
+        constants.append((first, self.A.tocoo()))
+        rows.append(np.concatenate([matrix.row.astype(np.intp) + at for at, matrix in constants]))
+        columns.append(np.concatenate([matrix.col.astype(np.intp) for _, matrix in constants]))
+        data = np.concatenate([matrix.data for _, matrix in constants])
         self.jacobian_at, targets = _places(rows, columns, self.n)
         size = len(self.jacobian_at[0])
         self._to_jacobian = [
@@ -338,10 +354,6 @@ class BlockProgramme:
         ]
         self._constant = np.bincount(targets[-1], weights=data, minlength=size).astype(float)
         self._to_gradient = [block.gradient_operator(self.n) if block.weighted else None for block in self.blocks]
-        self._totals = [
-            [np.bincount(list(t.coefficients), list(t.coefficients.values()), self.n) for t in block.totals]
-            for block in self.blocks
-        ]
 
     def _hessian_operators(self) -> None:
         """Constant matrices from the functions' Hessians to the entries of the programme's."""
@@ -403,13 +415,10 @@ class BlockProgramme:
         begin = time.perf_counter()
         self._at(x)
         parts: list[Array] = []
-        for block, values, linear in zip(self.blocks, self._values, self._totals, strict=True):
+        for block, values in zip(self.blocks, self._values, strict=True):
             parts.append(values[block.bounded] * block.row_scale)
             if block.totals:
-                sums = [
-                    np.vdot(total.weights, values) + row @ x for total, row in zip(block.totals, linear, strict=True)
-                ]
-                parts.append(np.array(sums))
+                parts.append(block.total_weights @ values.ravel() + block.total_coefficients @ x)
         found = np.concatenate([*parts, self.A @ x])
         self.seconds += time.perf_counter() - begin
         return found
@@ -434,8 +443,9 @@ class BlockProgramme:
             if operator is not None and block.derivatives.hessian is not None:
                 weights = weight * block.weights
                 weights[block.bounded] += multipliers[first:last] * block.row_scale
-                for k, total in enumerate(block.totals):
-                    weights += multipliers[last + k] * total.weights
+                if block.totals:
+                    sums = block.total_weights.T @ multipliers[last : last + len(block.totals)]
+                    weights += sums.reshape(weights.shape)
                 entries = np.asarray(block.derivatives.hessian(**inputs, weights=weights))
                 found += operator @ entries.reshape(-1)
             first = last + len(block.totals)

@@ -14,10 +14,10 @@ from neuler.errors import InputError, NeulerError
 from neuler.moments.moving_robot import MovingRobot
 from neuler.motions import splines
 from neuler.motions.motion import Motion
+from neuler.motions.profiles import Profiles
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Condition
 from neuler.plan.phases import Phase
-from neuler.plan.profiles import Profiles
 from neuler.plan.rows import LIMIT, SLACK, TOTAL
 from neuler.plan.transcribe import Transcription
 
@@ -98,7 +98,7 @@ def filled(transcription: Transcription, profiles: Sequence[Profiles], x: Array)
             place = slacks[family.slack]
             x[place] = max(x[place], float(np.nanmax(values[:, family.rows])) + x[place])
         for family in phase.path.of_kind(TOTAL):
-            x[list(sums[id(family)])] = mine.weights @ values[:, family.rows]
+            x[list(sums[family])] = mine.weights @ values[:, family.rows]
     return x
 
 
@@ -183,7 +183,7 @@ def _duration(phase: Phase, profiles: Profiles, x: Array) -> float:
     if rows is None or not rows.of_kind(LIMIT):
         return float(np.clip(1.0, low, high))
     found = rows.derivatives
-    others = {name: profiles.duration for name in found.wrt if name.startswith("slack")}
+    others = dict.fromkeys(phase.slacks, profiles.duration)  # slacks do not matter to limits
     L = profiles.input_matrix(found.wrt, profiles.grid, len(x), np.arange(len(profiles.grid)), others)
     timed, rest = np.zeros(len(x)), x.copy()
     timed[profiles.duration], rest[profiles.duration] = 1.0, 0.0

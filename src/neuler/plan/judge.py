@@ -13,19 +13,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuler.motions.profiles import Profiles
+from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.dense import LEAST, DenseCheck, Peak, dense
 from neuler.optimize.programme import Array
 from neuler.plan.phases import Phase
-from neuler.plan.profiles import Profiles
-from neuler.plan.rows import EQUAL, LIMIT, SLACK, Family, Rows
-from neuler.plan.spline_motion import SplineMotion
+from neuler.plan.rows import COLLOCATED, LIMIT, SLACK, Family, Rows
 
 TIGHTENED_MOST = 0.05
 """How much each of two bounds is tightened at most, as a share of their distance."""
 
 
 class Column(NamedTuple):
-    """What a checked row is: of positions, of a phase's path, or of its undriven forces."""
+    """What a checked row is: of positions, of a phase's path, or of its collocated rows."""
 
     name: str
     label: str
@@ -62,7 +62,8 @@ class PhaseCheck(DenseCheck):
 
 def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, float]) -> PhaseCheck:
     """Limits of one phase, positions among them, peaks of the objective, and what must be zero."""
-    parts = [rows for rows in (phase.path, phase.undriven) if rows is not None]
+    parts = [phase.path] if phase.path is not None else []
+    parts += [each.rows for each in phase.collocated]
     low_box, high_box = phase.boxes()
     columns = [Column("position", name, None, -1) for name in phase.model.names]
     lows, highs = [low_box], [high_box]
@@ -72,7 +73,7 @@ def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, fl
         for family in rows.families:
             if family.kind == SLACK:  # measure <= slack
                 high[family.rows] = slacks[family.slack]
-            elif family.kind not in (LIMIT, EQUAL) or family.name == "closure":
+            elif family.kind not in (LIMIT, COLLOCATED):
                 low[family.rows], high[family.rows] = -np.inf, np.inf
             when = (0.0, 1.0) if family.limit is None else family.limit.when
             numbers = range(family.rows.start, family.rows.stop)
@@ -150,12 +151,10 @@ def tightened(rows: Rows, check: PhaseCheck, margin: Array, tolerance: float) ->
     return np.minimum(more, TIGHTENED_MOST * np.where(np.isfinite(high - low) & (high > low), high - low, np.inf))
 
 
-def needs_control_points(phase: Phase, check: PhaseCheck, tolerance: float) -> bool:
-    """Whether undriven forces are not zero between the points at which they were asked to be: splines too coarse."""
-    if phase.undriven is None:
-        return False
-    undriven = phase.undriven.families
-    return any(peak.excess > tolerance and check.columns[peak.row].family in undriven for peak in check.peaks)
+def needs_control_points(check: PhaseCheck, tolerance: float) -> bool:
+    """Whether collocated rows are not zero between the points at which they were asked to be: splines too coarse."""
+    violated = (check.columns[peak.row].family for peak in check.peaks if peak.excess > tolerance)
+    return any(family is not None and family.kind == COLLOCATED for family in violated)
 
 
 def violated(checks: Sequence[PhaseCheck], tolerance: float) -> bool:

@@ -22,7 +22,7 @@ DURATION, INTEGRAL, PEAK, END, OVERALL = "duration", "integral", "peak", "end", 
 """Kinds of terms of an objective."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Term:
     """weight times the duration, the time integral of a measure's rows, their largest size, their sum at the end, or a
     ``function`` of the integrals of all rows."""

@@ -1,23 +1,75 @@
-"""Blocks of a phase: its rows at shares of it, limits and integrands on the whole grid, rows over two times."""
+"""Blocks of a phase, rows at shares of it, limits and integrands on the whole grid; and where blocks come from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
-from neuler.errors import InputError
-from neuler.functions.derivatives import Derivatives
+from neuler.motions.profiles import Profiles
 from neuler.optimize.blocks import Block, Total
 from neuler.optimize.programme import Array
-from neuler.plan.profiles import Profiles
-from neuler.plan.relations import TwoTimes
+from neuler.plan.conditions import Condition
+from neuler.plan.objectives import Term
 from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL, Family, Rows
+from neuler.plan.two_times import TwoTimes
 
 LEFT = 1e-7
 """Of a span: how far before a knot points lie at which rows take their values before it."""
+
+
+@dataclass(frozen=True)
+class FromPath:
+    """A block of a phase's limits and integrands, on its grid."""
+
+    phase: int
+
+
+@dataclass(frozen=True)
+class FromCollocation:
+    """A block of rows that a phase's profiles make zero."""
+
+    phase: int
+
+
+@dataclass(frozen=True, eq=False)
+class FromCondition:
+    """A block of what is asked for at a share of a phase, or paid there."""
+
+    phase: int
+    condition: Condition
+
+
+@dataclass(frozen=True)
+class FromJoint:
+    """A block of rates that go on from a phase, by its number, into the next."""
+
+    phase: int
+
+
+@dataclass(frozen=True, eq=False)
+class FromRelation:
+    """A block of rows over two times."""
+
+    two: TwoTimes
+
+
+@dataclass(frozen=True, eq=False)
+class FromObjective:
+    """A block of a term that is a function of the whole motion."""
+
+    term: Term
+
+
+@dataclass(frozen=True)
+class FromUser:
+    """A block that a user's function made."""
+
+
+Origin = FromPath | FromCollocation | FromCondition | FromJoint | FromRelation | FromObjective | FromUser
+"""Where a block of a plan's programme comes from."""
 
 
 def rows_block(
@@ -47,7 +99,7 @@ def rows_block(
 
 def path_block(
     rows: Rows, profiles: Profiles, n: int, slacks: Mapping[str, int], margin: Array | None,
-    left_out: Array | None, totals: Mapping[int, range],
+    left_out: Array | None, totals: Mapping[Family, range],
 ) -> Block:  # fmt: skip
     """Limits at every grid point in their windows, and integrands with the grid's weights."""
     block = rows_block(rows, profiles, profiles.grid, n, slacks, *rows.bounds())
@@ -64,7 +116,7 @@ def path_block(
             lower[outside, family.rows] = -np.inf
             upper[outside, family.rows] = np.inf
         if family.kind == TOTAL:
-            sums += _sums(family, profiles.weights, totals[id(family)], block.weights.shape)
+            sums += _sums(family, profiles.weights, totals[family], block.weights.shape)
     rough = rows.jumps_at_knots(profiles.degree)
     if rough.any():  # just before a knot: rows that jump there, alone
         edges = np.unique(profiles.knots)
@@ -80,31 +132,9 @@ def path_block(
 def _sums(family: Family, weights: Array, places: range, shape: tuple[int, ...]) -> list[Total]:
     """The integral of every row of a family is a variable."""
     found = []
+    points = np.flatnonzero(weights)
     for k, place in enumerate(places):
-        mine = np.zeros(shape)
-        mine[:, family.rows.start + k] = weights
+        columns = np.full(len(points), family.rows.start + k)
+        mine = sparse.csr_matrix((weights[points], (points, columns)), shape=shape)
         found.append(Total(mine, 0.0, 0.0, {place: -1.0}, family.name))
     return found
-
-
-def two_times_block(two: TwoTimes, found: Derivatives, profiles: Sequence[Profiles], n: int) -> Block:
-    """Rows over two times of a motion."""
-    parts, known = [], {}
-    for name in (*found.wrt, *found.constants):
-        inner, _, side = name.rpartition("_")
-        number, share = two.at[side == "b"]
-        at = np.array([share])
-        if name in found.wrt:
-            parts.append(profiles[number].input_matrix([inner], at, n))
-        else:
-            known[name] = profiles[number].constants_at(at)[inner]
-    L = sparse.vstack(parts).tocsr()
-    try:
-        low, high = (np.broadcast_to(side, (found.rows,))[None].astype(float) for side in (two.lower, two.upper))
-    except ValueError:
-        raise InputError(
-            f"relation {two.name!r}: bounds must be numbers or one for each of its {found.rows} rows"
-        ) from None
-    zeros = np.zeros(L.shape[0]), np.zeros((1, found.rows))
-    block = Block(found, L, zeros[0], known, low.copy(), high.copy(), zeros[1], np.ones(found.rows), name=two.name)
-    return replace(block, label=("two times", two))

@@ -21,9 +21,11 @@ from neuler.plan.objectives import END, INTEGRAL, OVERALL, PEAK, Objective, Term
 from neuler.plan.rows import (
     OBJECTIVE,
     TOTAL,
+    Collocated,
     Family,
     Rows,
-    equal_family,
+    closure_family,
+    collocated_family,
     limit_family,
     objective_family,
     peak_family,
@@ -70,8 +72,8 @@ class Phase:
     """Variables that peaks stay below, by name."""
     path: Rows | None = field(init=False, repr=False)
     """Limits and integrands, at every grid point."""
-    undriven: Rows | None = field(init=False, repr=False)
-    """Forces that no motor gives, zero at as many points as profiles have accelerations."""
+    collocated: list[Collocated] = field(init=False, repr=False)
+    """What profiles alone make zero: forces that no motor gives."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "via", several("phase: via points", self.via, Via, "plan.Via(...)"))
@@ -127,7 +129,7 @@ class Phase:
             object.__setattr__(found, name, value)
         found._check_speeds()
         object.__setattr__(found, "path", found._path(totals))
-        object.__setattr__(found, "undriven", found._undriven())
+        object.__setattr__(found, "collocated", found._collocated())
         return found
 
     def _path(self, totals: Sequence[TotalLimit]) -> Rows | None:
@@ -144,16 +146,16 @@ class Phase:
         for limit in totals:
             families += [total_family(term) for term in limit.objective.terms if term.kind == INTEGRAL]
         if model.dependent:
-            families.append(equal_family("closure", lambda moment: moment.closure, ()))
+            families.append(closure_family())
         return trace_rows(model, families, "path", list(self.slacks)) if families else None
 
-    def _undriven(self) -> Rows | None:
+    def _collocated(self) -> list[Collocated]:
         model = self.model
         if not model.undriven or model.robot.loops:
-            return None
+            return []
         names = [model.tau_names[k] for k in model.undriven]
-        rows = equal_family("force without a motor", lambda moment: moment.all_tau[model.undriven], names)
-        return trace_rows(model, [rows], "undriven")
+        rows = collocated_family("force without a motor", lambda moment: moment.all_tau[model.undriven], names)
+        return [Collocated(trace_rows(model, [rows], "undriven"), 2)]
 
     def _check_speeds(self) -> None:
         """Refuse velocities at ends and via points that limits do not allow."""
@@ -181,7 +183,7 @@ class Phase:
     @property
     def functions(self) -> list[Rows]:
         """All traced rows."""
-        every = [self.path, self.undriven, *(condition.rows for condition in self.conditions)]
+        every = [self.path, *(each.rows for each in self.collocated), *(each.rows for each in self.conditions)]
         return [rows for rows in every if rows is not None]
 
     def boxes(self) -> tuple[Array, Array]:

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuler.motions.motion import Bound, Motion
+from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.dense import TOLERANCE
 from neuler.optimize.programme import Array
 from neuler.plain import count, number, shown
-from neuler.plan.spline_motion import SplineMotion
 from neuler.robot import Robot
 from neuler.view.motion_figures import verdict
 

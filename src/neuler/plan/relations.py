@@ -7,7 +7,7 @@ derivatives are rows of the programme.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,13 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import names, number, real, whole
+from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import MovingRobot
 from neuler.motions import splines
+from neuler.motions.profiles import Profiles
 from neuler.naming import hint
 from neuler.optimize.elimination import Equality
-from neuler.plan.profiles import Profiles
+from neuler.plan.two_times import OfTwoMoments, Times, TwoMoments
 
 
 @dataclass(frozen=True)
@@ -67,34 +69,21 @@ class Relation:
             found.append(Equality(terms, self.shift if k == 0 else 0.0, name))
         return found
 
-    def rows(self, robot: MovingRobot, degree: int, phases: int) -> TwoTimes | None:
+    def rows(self, robot: MovingRobot, degree: int, phases: int) -> TwoMoments | None:
         """Derivatives per second over several phases, at the end less at the start; None in one phase."""
         orders = self.orders(degree)
         if phases == 1 or not orders:
             return None
         end, start, sign = robot.names.index(self.end), robot.names.index(self.start), self.sign
 
-        def rows(first: Any, last: Any) -> Any:
+        def rows(first: Moment, last: Moment) -> Any:
             one, other = last.rates(orders), first.rates(orders)
             return [one[k][end] - sign * other[k][start] for k in range(1, orders + 1)]
 
         zero = np.zeros(orders)
         name = f"relation of {self.end} to {self.start}"
         labels = tuple(f"derivative {k + 1}" for k in range(orders))
-        return TwoTimes(name, rows, ((0, 0.0), (phases - 1, 1.0)), zero, zero, labels)
-
-
-@dataclass(frozen=True, eq=False)
-class TwoTimes:
-    """Rows of two moments, each a phase's number and a share of it: lower <= function(first, second) <= upper."""
-
-    name: str
-    function: Callable[[Any, Any], Any] | None
-    """None of phases that go on in the next, whose rows are known."""
-    at: tuple[tuple[int, float], tuple[int, float]]
-    lower: Any
-    upper: Any
-    labels: tuple[str, ...] = ()
+        return TwoMoments(name, ((0, 0.0), (phases - 1, 1.0)), zero, zero, labels, rows)
 
 
 @dataclass(frozen=True)
@@ -126,8 +115,8 @@ class _Mirror(Relation):
 class _OfMoments(Relation):
     """A function of two moments, within bounds."""
 
-    function: Callable[[Any, Any], Any] = lambda first, second: []
-    at: tuple[tuple[int, float], tuple[int, float]] = ((0, 0.0), (-1, 1.0))
+    function: OfTwoMoments = lambda first, second: []
+    at: Times = ((0, 0.0), (-1, 1.0))
     lower: Any = 0.0
     upper: Any = 0.0
     labels: tuple[str, ...] = ()
@@ -147,10 +136,10 @@ class _OfMoments(Relation):
         """None: its rows need not be linear."""
         return []
 
-    def rows(self, robot: MovingRobot, degree: int, phases: int) -> TwoTimes:
+    def rows(self, robot: MovingRobot, degree: int, phases: int) -> TwoMoments:
         """Its function at both times."""
         first, second = ((number % phases, share) for number, share in self.at)
-        return TwoTimes(self.end, self.function, (first, second), self.lower, self.upper, self.labels)
+        return TwoMoments(self.end, (first, second), self.lower, self.upper, self.labels, self.function)
 
 
 def repeats(*joints: str, order: int | None = None, shift: float = 0.0) -> list[Relation]:
@@ -183,7 +172,7 @@ def mirrors(left: str, right: str, sign: float = 1.0, shift: float = 0.5) -> lis
 
 
 def relate(
-    function: Callable[[Any, Any], Any],
+    function: OfTwoMoments,
     name: str,
     *,
     first: tuple[int, float] = (0, 0.0),

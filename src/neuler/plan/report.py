@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from neuler.motions import splines
 from neuler.motions.motion import Bound
+from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.blocks import Block
 from neuler.optimize.dense import LEAST as DENSE
 from neuler.optimize.programme import Array, Solution
-from neuler.plan.judge import PhaseCheck
+from neuler.plan.judge import Column, PhaseCheck
 from neuler.plan.objectives import DURATION, END, INTEGRAL, OVERALL, PEAK, Term
+from neuler.plan.phase_blocks import (
+    FromCollocation,
+    FromCondition,
+    FromJoint,
+    FromObjective,
+    FromPath,
+    FromRelation,
+    FromUser,
+    Origin,
+)
 from neuler.plan.planned import Violation
-from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL
-from neuler.plan.spline_motion import SplineMotion
+from neuler.plan.rows import COLLOCATED, LIMIT, OBJECTIVE, TOTAL
 from neuler.plan.transcribe import Transcribed, Transcription
 
 MANY, LEAST = 12, 400
@@ -27,9 +37,9 @@ DERIVATIVES = ("velocity", "acceleration", "jerk", "snap")
 # ---- costs --------------------------------------------------------------------------------------------------------
 
 
-def integrals(transcription: Transcription, motion: SplineMotion) -> dict[int, Array]:
-    """By the identity of a term: integrals of its rows over all phases, on many more points than the solve has."""
-    found: dict[int, Array] = {}
+def integrals(transcription: Transcription, motion: SplineMotion) -> dict[Term, Array]:
+    """By the term: integrals of its rows over all phases, on many more points than the solve has."""
+    found: dict[Term, Array] = {}
     for k, (phase, mine) in enumerate(zip(transcription.phases, motion.profiles, strict=True)):
         if not phase.integrates or phase.path is None:
             continue
@@ -41,7 +51,8 @@ def integrals(transcription: Transcription, motion: SplineMotion) -> dict[int, A
         values = motion.values(phase.path.function, k, shares, slacks)
         for family in phase.path.of_kind(OBJECTIVE, TOTAL):
             total = weights @ values[:, family.rows]
-            found[id(family.term)] = found.get(id(family.term), 0.0) + total
+            assert family.term is not None
+            found[family.term] = found.get(family.term, 0.0) + total
     return found
 
 
@@ -54,19 +65,19 @@ def costs(
     """
     sums = integrals(transcription, motion)
     found: dict[str, float] = {}
-    done: set[int] = set()
+    done: set[Term] = set()
     for k, phase in enumerate(transcription.phases):
         for term in phase.terms:
             value = _cost(transcription, motion, k, term, sums, slacks, checks)
             if term.kind not in (DURATION, END):
-                value = 0.0 if id(term) in done else value
-            done.add(id(term))
+                value = 0.0 if term in done else value
+            done.add(term)
             found[term.name] = found.get(term.name, 0.0) + term.weight * value
     return found
 
 
 def _cost(
-    transcription: Transcription, motion: SplineMotion, k: int, term: Term, sums: Mapping[int, Array],
+    transcription: Transcription, motion: SplineMotion, k: int, term: Term, sums: Mapping[Term, Array],
     slacks: Mapping[str, float], checks: Sequence[PhaseCheck],
 ) -> float:  # fmt: skip
     """Of a term without its weight: of durations and ends that of a phase, of others that of the whole motion."""
@@ -74,12 +85,11 @@ def _cost(
     if term.kind == DURATION:
         return float(motion.durations[k])
     if term.kind == INTEGRAL:
-        return float(sums[id(term)].sum())
+        return float(sums[term].sum())
     if term.kind == PEAK:
         return _peak(transcription, term, slacks, checks)
     if term.kind == OVERALL:
-        made_of = next(function for each, function in transcription.overall if each is term)
-        return float(made_of(sums[id(term)])[0])
+        return float(transcription.overall[term](sums[term])[0])
     ends = k == len(transcription.phases) - 1 or phase.objective is not None
     if not ends or term.measure is None:
         return 0.0
@@ -116,52 +126,61 @@ def violations_of(
         for row, peak in worst.items():
             column, low, high = check.columns[row], check.lower[row], check.upper[row]
             bound = low if abs(peak.value - low) < abs(peak.value - high) else high
-            at = float(motion.breaks[k] + peak.share * motion.durations[k])
-            remedy = _remedy(column.name, column.label)
+            at = motion.time(k, peak.share)
+            remedy = _remedy(column)
             found.append(Violation(column.name, column.label, at, peak.value, float(bound), remedy))
-    for block in state.programme.blocks:
-        found += _of_block(transcription, motion, block, solution, tolerance)
+    for origin, block in zip(state.origins, state.programme.blocks, strict=True):
+        found += _of_block(motion, origin, block, solution, tolerance)
     found += total_violations(transcription, motion, tolerance)
     return sorted(found, key=lambda each: -each.relative)
 
 
 def _of_block(
-    transcription: Transcription, motion: SplineMotion, block: Block, solution: Solution, tolerance: float
+    motion: SplineMotion, origin: Origin, block: Block, solution: Solution, tolerance: float
 ) -> list[Violation]:
     """Rows that are not checked densely: conditions, rows over two times, users' own blocks."""
-    kind, *about = block.label
-    if kind not in ("condition", "two times", "user"):
+    if isinstance(origin, FromPath | FromCollocation | FromObjective):
         return []
     value = block.values(block.inputs(solution.x))
-    if kind == "two times" and about[0].name == "joined":
-        return _not_joined(motion, about[0].at[0][0], value[0], block.bounded[0], tolerance)
+    if isinstance(origin, FromJoint):
+        return _not_joined(motion, origin.phase, value[0], block.bounded[0], tolerance)
     excess = np.fmax(block.lower - value, value - block.upper)
     finite = np.where(np.isfinite(block.lower), block.lower, np.where(np.isfinite(block.upper), block.upper, 0.0))
     found = []
-    for point, row in np.argwhere(~(excess <= tolerance * (1.0 + np.abs(finite)))):
-        if not block.bounded[point, row]:
-            continue
+    for point, row in np.argwhere(~(excess <= tolerance * (1.0 + np.abs(finite))) & block.bounded):
         low = value[point, row] < block.lower[point, row]
         bound = float((block.lower if low else block.upper)[point, row])
-        number = float(value[point, row])
-        if kind == "condition":
-            k, condition = about
-            family, label = condition.rows.find(int(row))
-            at = float(motion.breaks[k] + condition.share * motion.durations[k])
-            name = f"{condition.what}: {family.name}"
+        if isinstance(origin, FromCondition):
             bound = float(finite[point, row])
-            found.append(Violation(name, label, at, number, bound, "it cannot be met so"))
-        elif kind == "two times":
-            two = about[0]
-            k, share = two.at[1]
-            at = float(motion.breaks[k] + share * motion.durations[k])
-            label = two.labels[row] if row < len(two.labels) else str(int(row))
-            remedy = "relax it, or change what is asked for at both times"
-            found.append(Violation(two.name, label, at, number, bound, remedy))
-        else:
-            remedy = "relax its bounds, or allow more control points"
-            found.append(Violation(str(about[0]), f"point {int(point)}, row {int(row)}", 0.0, number, bound, remedy))
+        told = _told(motion, origin, block, int(point), int(row))
+        found.append(Violation(told.name, told.label, told.time, float(value[point, row]), bound, told.remedy))
     return found
+
+
+class _Told(NamedTuple):
+    """A row of a block in words: what it is, of what, when (s), and what to do where it is violated."""
+
+    name: str
+    label: str
+    time: float
+    remedy: str
+
+
+def _told(
+    motion: SplineMotion, origin: FromCondition | FromRelation | FromUser, block: Block, point: int, row: int
+) -> _Told:
+    if isinstance(origin, FromCondition):
+        condition = origin.condition
+        assert condition.rows is not None
+        family, label = condition.rows.find(row)
+        at = motion.time(origin.phase, condition.share)
+        return _Told(f"{condition.what}: {family.name}", label, at, "it cannot be met so")
+    if isinstance(origin, FromRelation):
+        two = origin.two
+        label = two.labels[row] if row < len(two.labels) else str(row)
+        remedy = "relax it, or change what is asked for at both times"
+        return _Told(two.name, label, motion.time(*two.at[1]), remedy)
+    return _Told(block.name, f"point {point}, row {row}", 0.0, "relax its bounds, or allow more control points")
 
 
 def _not_joined(motion: SplineMotion, k: int, value: Array, used: Array, tolerance: float) -> list[Violation]:
@@ -181,17 +200,22 @@ def _not_joined(motion: SplineMotion, k: int, value: Array, used: Array, toleran
     return found
 
 
-def total_violations(transcription: Transcription, motion: SplineMotion, tolerance: float) -> list[Violation]:
-    """Limits of the whole motion, on many more points than the solve has."""
-    if not transcription.totals:
-        return []
-    sums = integrals(transcription, motion)
-    found = []
-    for limit in transcription.totals:
-        value = sum(
-            term.weight * (motion.duration if term.kind == DURATION else float(sums[id(term)].sum()))
+def totals_of(transcription: Transcription, motion: SplineMotion) -> Array:
+    """What is limited over the whole motion, on many more points than the solve has: a number for each limit."""
+    sums = integrals(transcription, motion) if transcription.totals else {}
+    return np.array([
+        sum(
+            term.weight * (motion.duration if term.kind == DURATION else float(sums[term].sum()))
             for term in limit.objective.terms
         )
+        for limit in transcription.totals
+    ])  # fmt: skip
+
+
+def total_violations(transcription: Transcription, motion: SplineMotion, tolerance: float) -> list[Violation]:
+    """Limits of the whole motion that are violated."""
+    found = []
+    for limit, value in zip(transcription.totals, map(float, totals_of(transcription, motion)), strict=True):
         bound = limit.lower if value < limit.lower else limit.upper
         if not abs(value - min(max(value, limit.lower), limit.upper)) <= tolerance * (1.0 + abs(bound)):
             remedy = "relax it, allow more time, or use more control points"
@@ -199,13 +223,13 @@ def total_violations(transcription: Transcription, motion: SplineMotion, toleran
     return found
 
 
-def _remedy(name: str, label: str) -> str:
-    who = f" of {label}" if label else ""
-    if name == "force without a motor":
+def _remedy(column: Column) -> str:
+    who = f" of {column.label}" if column.label else ""
+    if column.family is not None and column.family.kind == COLLOCATED:
         return (
             "use more control points, a higher degree, or a smooth objective: profiles cannot follow forces that jump"
         )
-    return f"relax the limit on {name}{who}, allow more time, or use more control points"
+    return f"relax the limit on {column.name}{who}, allow more time, or use more control points"
 
 
 # ---- what is drawn and noted ---------------------------------------------------------------------------------------

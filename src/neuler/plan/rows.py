@@ -16,17 +16,21 @@ from neuler.moments.measures import Measure
 from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import MovingRobot
 from neuler.moments.tracing import CONSTANTS, is_profile, made, moment_inputs, moment_of, nothing_decided, traced
+from neuler.motions import splines
 from neuler.optimize.programme import Array
 from neuler.plan.limits import Limit
 from neuler.plan.objectives import INTEGRAL, PEAK, Term
 
-LIMIT, OBJECTIVE, SLACK, EQUAL, TOTAL = "limit", "objective", "slack", "equal", "total"
-"""Kinds of families: bounded, integrated in the objective, below a peak's slack, zero, integrated row by row."""
+LIMIT, OBJECTIVE, SLACK, TOTAL = "limit", "objective", "slack", "total"
+"""Kinds of families: bounded, integrated in the objective, below a peak's slack, integrated row by row."""
+CLOSURE, COLLOCATED = "closure", "collocated"
+"""Kinds of families that are zero: loops, whose dependent positions are variables at every grid point, and rows that
+profiles alone can make zero, at as many points as they have control points."""
 
 
 @dataclass(eq=False)
 class Family:
-    """Rows of a function that belong together: a limit, a term of the objective, a peak's bound, an equality."""
+    """Rows of a function that belong together: a limit, a term of the objective, a peak's bound, what is zero."""
 
     kind: str
     name: str
@@ -43,6 +47,11 @@ class Family:
     names: list[str] = field(default_factory=list)
     """A label for every row."""
 
+    @property
+    def count(self) -> int:
+        """How many rows it has."""
+        return self.rows.stop - self.rows.start
+
     def place(self, first: int, count: int) -> None:
         """Give it its rows among all, with labels and bounds."""
         self.rows = slice(first, first + count)
@@ -51,7 +60,7 @@ class Family:
             raise InputError(f"measure {self.name!r}: it has {count} rows and {len(self.names)} labels")
         if self.limit is not None:
             self.lower, self.upper = self.limit.bounds(self.names)
-        elif self.kind == EQUAL:
+        elif self.kind in (CLOSURE, COLLOCATED):
             self.lower = self.upper = np.zeros(count)
         elif self.kind == SLACK:
             self.lower, self.upper = np.full(count, -np.inf), np.zeros(count)
@@ -107,6 +116,21 @@ class Rows:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class Collocated:
+    """Rows that are zero at as many points as a derivative of the profiles has control points.
+
+    More points would leave the profiles nothing to decide. Forces depend on accelerations: ``order`` 2.
+    """
+
+    rows: Rows
+    order: int
+
+    def points(self, knots: Array, degree: int) -> Array:
+        """Shares of a phase: the Greville points of that derivative."""
+        return splines.greville(knots[self.order : len(knots) - self.order], degree - self.order)
+
+
 def limit_family(robot: MovingRobot, limit: Limit) -> Family:
     """Return the family of a limit: lower <= measure <= upper."""
     return Family(LIMIT, limit.measure.name, limit.measure.rows, lambda n: limit.measure.row_names(robot, n), limit)
@@ -153,9 +177,14 @@ def peak_family(robot: MovingRobot, term: Term, slack: str) -> Family:
     return Family(SLACK, term.name, rows, labels, term=term, slack=slack)
 
 
-def equal_family(name: str, rows: Callable[[Moment], Any], labels: Sequence[str]) -> Family:
-    """Return the family of an equality: rows = 0."""
-    return Family(EQUAL, name, rows, lambda n: list(labels)[:n] if labels else [str(k) for k in range(n)])
+def closure_family() -> Family:
+    """Gaps of loops: zero at grid points, where dependent positions are variables; between, these are computed."""
+    return Family(CLOSURE, "closure", lambda moment: moment.closure, lambda n: [str(k) for k in range(n)])
+
+
+def collocated_family(name: str, rows: Callable[[Moment], Any], labels: Sequence[str]) -> Family:
+    """Rows of the profiles that are zero at collocation points, and between them as far as the splines can follow."""
+    return Family(COLLOCATED, name, rows, lambda n: labels)
 
 
 def trace_rows(

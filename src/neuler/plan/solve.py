@@ -15,6 +15,8 @@ from neuler.moments.measures import power
 from neuler.moments.tracing import SMOOTHING
 from neuler.motions import splines
 from neuler.motions.motion import Motion
+from neuler.motions.profiles import Profiles, placed
+from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize import solvers
 from neuler.optimize.dense import TOLERANCE
 from neuler.optimize.programme import Array, Progress, Report, Solution
@@ -22,9 +24,7 @@ from neuler.plan import guess as guesses
 from neuler.plan import judge
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.planned import Planned
-from neuler.plan.profiles import Profiles, placed
-from neuler.plan.report import bounds_of, costs, friction_left, obstacles_of, total_violations, violations_of
-from neuler.plan.spline_motion import SplineMotion
+from neuler.plan.report import bounds_of, costs, friction_left, obstacles_of, totals_of, violations_of
 from neuler.plan.transcribe import Transcribed, Transcription
 from neuler.robot import Robot
 
@@ -98,6 +98,7 @@ class Attempt:
         self.interrupted = False
         self.left_out = [phase.lazy_rows() for phase in self.transcription.phases]
         self.smoothing = 0.0
+        self.total_margins: Array | float = 0.0
         self.tolerance, self.valid_to = self.settings.tolerance, self.settings.valid_to
 
     @property
@@ -159,9 +160,8 @@ class Attempt:
                 break
             true = sum(self._costs(state, solution).values())
             good = abs(true - solution.objective) <= QUADRATURE * (1.0 + abs(true))
-            if good and transcription.totals:
-                motion = self.motion(state.profiles, state.x(solution.x))
-                good = not total_violations(transcription, motion, self.valid_to)
+            if transcription.totals:
+                good &= bool((self._total_excess(state, state.x(solution.x)) <= self.valid_to).all())
             if good or not np.isfinite(true) or self.smoothing:
                 break
             profiles = placed([
@@ -178,9 +178,8 @@ class Attempt:
     def _costs(self, state: Transcribed, solution: Solution, checks: Sequence[PhaseCheck] = ()) -> dict[str, float]:
         """Term by term, with corners sharp."""
         x = state.x(solution.x)
-        sharp = [replace(mine, smoothing=0.0) for mine in state.profiles]
         slacks = {name: float(x[place]) for name, place in state.slacks.items()}
-        return costs(self.transcription, self.motion(sharp, x), slacks, checks)
+        return costs(self.transcription, self.motion(_sharp(state.profiles), x), slacks, checks)
 
     def _initial_smoothing(self, profiles: Sequence[Profiles], guess: Array) -> float:
         """Of corners that are rounded off at first: a share of the largest power along the guess; 0 without any."""
@@ -226,8 +225,9 @@ class Attempt:
         self, profiles: Sequence[Profiles], guess: Array, margins: Sequence[Array] | None = None
     ) -> Transcribed:
         return self.transcription.transcribe(
-            profiles, guess, margins=margins, left_out=self.left_out, smoothing=self.smoothing
-        )
+            profiles, guess, margins=margins, left_out=self.left_out, smoothing=self.smoothing,
+            total_margins=self.total_margins,
+        )  # fmt: skip
 
     def _solved(self, state: Transcribed, warm: Solution | None, tolerance: float) -> Solution:
         left = self.settings.seconds
@@ -272,7 +272,8 @@ class Attempt:
         for turn in range(settings.rounds + 1):
             x = state.x(solution.x)
             checks = self._checked(state, x)
-            worst = max(each.worst for each in checks)
+            excess = self._total_excess(state, x)
+            worst = max([*(each.worst for each in checks), *excess])
             good = solution.status in SOLVED
             rank = not good, max(worst, self.valid_to)
             if best is None or rank <= best[0]:
@@ -286,7 +287,7 @@ class Attempt:
                 grid, weights = judge.refined_grid(mine, check, self.valid_to)
                 finer = replace(mine, grid=grid, weights=weights)
                 added |= self._add_lazy_limits(k, check)
-                if judge.needs_control_points(phase, check, self.valid_to) and growths_left > 0:
+                if judge.needs_control_points(check, self.valid_to) and growths_left > 0:
                     count = mine.control_point_count
                     finer = self.transcription.phase_profiles(phase, count + max(4, count // 2))
                     margins[k][:] = 0.0
@@ -297,6 +298,9 @@ class Attempt:
             same = all(len(new.knots) == len(old.knots) for new, old in zip(profiles, state.profiles, strict=True))
             more = any(len(new.grid) > len(old.grid) for new, old in zip(profiles, state.profiles, strict=True))
             tightening = turn >= TIGHTEN_AFTER and judge.violated(checks, self.valid_to)
+            if (excess > self.valid_to).any():
+                tightening = True
+                self.total_margins = self.total_margins + 1.2 * np.maximum(excess, 0.0) * self._total_sizes
             if same and not added and not more and not tightening:
                 break
             growths_left -= not same
@@ -311,6 +315,19 @@ class Attempt:
                 solution = self._solved(state, None, self.tolerance)
         assert best is not None
         return self._planned(*best[1:])
+
+    @property
+    def _total_sizes(self) -> Array:
+        """1 + |bound| of the limits of the whole motion."""
+        sides = [(limit.lower, limit.upper) for limit in self.transcription.totals]
+        return np.array([1.0 + max((abs(x) for x in pair if np.isfinite(x)), default=0.0) for pair in sides])
+
+    def _total_excess(self, state: Transcribed, x: Array) -> Array:
+        """By how much limits of the whole motion are violated, of 1 + |bound|; negative where there is room."""
+        totals = self.transcription.totals
+        values = totals_of(self.transcription, self.motion(_sharp(state.profiles), x))
+        low, high = (np.array([getattr(limit, side) for limit in totals]) for side in ("lower", "upper"))
+        return np.fmax(low - values, values - high) / self._total_sizes
 
     def _add_lazy_limits(self, k: int, check: PhaseCheck) -> bool:
         """Limits that were left out and are violated hold from now on; whether there are any."""
@@ -364,6 +381,11 @@ class Attempt:
             scenery=obstacles_of(transcription),
             valid_to=self.valid_to,
         )
+
+
+def _sharp(profiles: Sequence[Profiles]) -> list[Profiles]:
+    """The same without rounded corners."""
+    return [replace(mine, smoothing=0.0) for mine in profiles]
 
 
 def solved(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,17 +15,30 @@ from scipy import sparse
 from neuler.errors import InputError
 from neuler.functions.derivatives import Derivatives, derivatives
 from neuler.functions.function import Function, function
-from neuler.moments.tracing import CONSTANTS, made, moment_inputs, moment_of, traced
+from neuler.moments.tracing import made
 from neuler.motions import splines
+from neuler.motions.profiles import Profiles, placed
 from neuler.optimize.blocks import Block, BlockProgramme
 from neuler.optimize.elimination import Elimination, Equality, eliminated
 from neuler.optimize.programme import Array, Solution
 from neuler.plan.objectives import DURATION, INTEGRAL, OVERALL, Term, TotalLimit
-from neuler.plan.phase_blocks import LEFT, path_block, rows_block, two_times_block
+from neuler.plan.phase_blocks import (
+    LEFT,
+    FromCollocation,
+    FromCondition,
+    FromJoint,
+    FromObjective,
+    FromPath,
+    FromRelation,
+    FromUser,
+    Origin,
+    path_block,
+    rows_block,
+)
 from neuler.plan.phases import Phase
-from neuler.plan.profiles import Profiles, placed
-from neuler.plan.relations import Relation, TwoTimes
-from neuler.plan.rows import TOTAL
+from neuler.plan.relations import Relation
+from neuler.plan.rows import TOTAL, Family
+from neuler.plan.two_times import TwoMoments, TwoTimes, joined, joined_derivatives, trace_two, two_times_block
 from neuler.trace.graph import Node
 
 BRIEFEST = 1e-3
@@ -46,6 +58,8 @@ class Transcribed:
     """Places of the variables that peaks stay below."""
     elimination: Elimination
     programme: BlockProgramme
+    origins: list[Origin]
+    """Where each of its blocks comes from."""
 
     def x(self, y: Array) -> Array:
         """All variables from those of the programme."""
@@ -55,12 +69,13 @@ class Transcribed:
         """A solution on other grids as a start here: multipliers of rows at points that both have; zero at new ones."""
         old, rest = before.programme.multipliers_of(solution.multipliers)
         found = []
-        for block, mine, values in zip(self.programme.blocks, before.programme.blocks, old, strict=True):
+        blocks = zip(self.origins, self.programme.blocks, before.programme.blocks, old, strict=True)
+        for origin, block, mine, values in blocks:
             new = np.zeros(block.bounded.shape)
             if block.points == mine.points:
                 new = values
-            elif block.label[0] == "path":
-                k = block.label[1]
+            elif isinstance(origin, FromPath):
+                k = origin.phase
                 new[np.searchsorted(self.profiles[k].grid, before.profiles[k].grid)] = values
             found.append(new)
         lower, upper = solution.bound_multipliers
@@ -100,64 +115,28 @@ class Transcription:
         return {name: term for phase in self.phases for name, term in phase.slacks.items()}
 
     @cached_property
-    def two_times(self) -> list[tuple[TwoTimes, Derivatives]]:
-        """Rows over two times: phases that go on in the next, and relations."""
-        count, most = self.phases[0].model.profile_count, self.degree - 1
-        found = [(self._joined(k), joined_derivatives(count, most)) for k in range(len(self.phases) - 1)]
-        rows = [relation.rows(self.phases[0].model, self.degree, len(self.phases)) for relation in self.relations]
-        return [*found, *((each, self._trace_two(each)) for each in rows if each is not None)]
+    def joints(self) -> list[TwoTimes]:
+        """Where phases go on in the next."""
+        phases = self.phases[:-1]
+        return [joined(each.model, k, self.degree, each.continuity) for k, each in enumerate(phases)]
 
-    def _joined(self, k: int) -> TwoTimes:
-        """Derivatives at the end of a phase less those at the start of the next."""
-        model, most = self.phases[k].model, self.degree - 1
-        continuity = self.phases[k].continuity
-        used = np.ones((most, model.profile_count), dtype=bool)
-        used[most if continuity is None else continuity :] = False
-        used[1:, model.undriven_profiles] = False
-        bound = np.where(used.ravel(), 0.0, np.inf)
-        return TwoTimes("joined", None, ((k, 1.0), (k + 1, 0.0)), -bound, bound)
-
-    def _trace_two(self, two: TwoTimes) -> Derivatives:
-        models = [self.phases[number].model for number, _ in two.at]
-        inputs = {
-            f"{name}_{side}": shape
-            for side, model in zip("ab", models, strict=True)
-            for name, shape in moment_inputs(model).items()
-        }
-
-        def rows(*values: Any) -> Any:
-            by_name = dict(zip(inputs, values, strict=True))
-            moments = [
-                moment_of(model, {name: by_name[f"{name}_{side}"] for name in moment_inputs(model)})
-                for side, model in zip("ab", models, strict=True)
-            ]
-            assert two.function is not None
-            return made(two.name, two.function, *moments)
-
-        found = traced(two.name.replace(" ", "_"), rows, inputs, [two.name], marked=True)
-        return derivatives(found, [x.name for x in found.inputs if x.name.rpartition("_")[0] not in CONSTANTS])
+    @property
+    def _joined(self) -> Derivatives:
+        return joined_derivatives(self.phases[0].model.profile_count, self.degree - 1)
 
     @cached_property
-    def overall(self) -> list[tuple[Term, Function]]:
+    def related(self) -> list[tuple[TwoMoments, Derivatives]]:
+        """Relations that are functions of two moments."""
+        rows = [each.rows(self.phases[0].model, self.degree, len(self.phases)) for each in self.relations]
+        models = [phase.model for phase in self.phases]
+        return [(two, trace_two(two, (models[two.at[0][0]], models[two.at[1][0]]))) for two in rows if two is not None]
+
+    @cached_property
+    def overall(self) -> dict[Term, Function]:
         """Terms of the objective that are functions of integrals over the whole motion."""
-        found: dict[int, tuple[Term, Function]] = {}
-        for phase in self.phases:
-            for family in phase.path.of_kind(TOTAL) if phase.path is not None else ():
-                term = family.term
-                if term is not None and term.kind == OVERALL and id(term) not in found:
-                    size = family.rows.stop - family.rows.start
-
-                    def rows(total: Any, term: Term = term) -> Any:
-                        assert term.function is not None
-                        value = made(term.name, term.function, total)
-                        if len(value) != 1:
-                            raise InputError(f"overall {term.name!r}: its function must return one number")
-                        if not isinstance(value[0], Node):
-                            raise InputError(f"overall {term.name!r}: its function does not depend on the integrals")
-                        return value
-
-                    found[id(term)] = term, function(rows, {"total": size}, "rows", "overall")
-        return list(found.values())
+        families = [family for phase in self.phases if phase.path for family in phase.path.of_kind(TOTAL)]
+        sizes = {family.term: family.count for family in families if family.term and family.term.kind == OVERALL}
+        return {term: overall_function(term, size) for term, size in sizes.items()}
 
     def compile(self) -> None:
         """Make the machine code of all functions, if it is not there; the time counts as ``compile_seconds``."""
@@ -165,8 +144,12 @@ class Transcription:
         for phase in self.phases:
             for rows in phase.functions:
                 rows.derivatives.compile()
-        for _, found in self.two_times:
+        for _, found in self.related:
             found.compile()
+        if self.joints:
+            self._joined.compile()
+        for made_of in self.overall.values():
+            derivatives(made_of, ["total"], 1).compile()
         self.compile_seconds += time.perf_counter() - began
 
     # ---- grids --------------------------------------------------------------------------------------------------
@@ -212,15 +195,14 @@ class Transcription:
         """Places of slacks: behind the variables of the last phase."""
         return {name: profiles[-1].last + k for k, name in enumerate(self.slacks)}
 
-    def total_places(self, profiles: Sequence[Profiles]) -> list[dict[int, range]]:
+    def total_places(self, profiles: Sequence[Profiles]) -> list[dict[Family, range]]:
         """Of every phase, by its families that are integrated row by row, the places of these integrals."""
         first, found = profiles[-1].last + len(self.slacks), []
         for phase in self.phases:
-            mine: dict[int, range] = {}
+            mine: dict[Family, range] = {}
             for family in phase.path.of_kind(TOTAL) if phase.path is not None else ():
-                size = family.rows.stop - family.rows.start
-                mine[id(family)] = range(first, first + size)
-                first += size
+                mine[family] = range(first, first + family.count)
+                first += family.count
             found.append(mine)
         return found
 
@@ -269,11 +251,12 @@ class Transcription:
         margins: Sequence[Array] | None = None,
         left_out: Sequence[Array] | None = None,
         smoothing: float = 0.0,
+        total_margins: Array | float = 0.0,
     ) -> Transcribed:
         """The programme on profiles; ``guess`` are all variables.
 
-        ``margins`` (a phase's rows) tighten bounds of limits; ``left_out`` (a phase's rows) are not posed;
-        ``smoothing`` rounds corners off.
+        ``margins`` (a phase's rows) and ``total_margins`` tighten bounds of limits; ``left_out`` (a phase's rows) are
+        not posed; ``smoothing`` rounds corners off.
         """
         mine = [replace(each, smoothing=smoothing) for each in profiles]
         n = self.size(mine)
@@ -281,6 +264,7 @@ class Transcription:
         found = self._elimination(mine, n)
         low, high = self._boxes(mine, n, guess)
         A, low_rows, high_rows = self._total_rows(mine, n)
+        low_rows, high_rows = low_rows + total_margins, high_rows - total_margins
         held, low_held, high_held = self._dependent_bounds(found, mine, low, high)
         linear = (
             sparse.vstack([held, A @ found.Z]).tocsr() if A.shape[0] else held,
@@ -297,29 +281,29 @@ class Transcription:
         blocks = self._blocks(mine, n, slacks, margins, left_out)
         programme = BlockProgramme(
             np.asarray(found.Z.T @ cost),
-            [block.eliminated(found) for block in blocks],
+            [block.eliminated(found) for _, block in blocks],
             (low[found.free], high[found.free]),
             linear,
             guess[found.free],
             float(cost @ found.c),
         )
-        return Transcribed(mine, slacks, found, programme)
+        return Transcribed(mine, slacks, found, programme, [origin for origin, _ in blocks])
 
     def _blocks(
         self, profiles: Sequence[Profiles], n: int, slacks: Mapping[str, int], margins: Any, left_out: Any
-    ) -> list[Block]:
-        blocks: list[Block] = []
+    ) -> list[tuple[Origin, Block]]:
+        blocks: list[tuple[Origin, Block]] = []
         totals = self.total_places(profiles)
         for k, (phase, mine) in enumerate(zip(self.phases, profiles, strict=True)):
             if phase.path is not None:
                 margin = None if margins is None else margins[k]
                 out = None if left_out is None else left_out[k]
                 block = path_block(phase.path, mine, n, slacks, margin, out, totals[k])
-                blocks.append(replace(block, label=("path", k)))
-            if phase.undriven is not None:
-                points = splines.greville(mine.knots[2:-2], self.degree - 2)
-                block = rows_block(phase.undriven, mine, points, n, slacks, *phase.undriven.bounds())
-                blocks.append(replace(block, label=("undriven", k)))
+                blocks.append((FromPath(k), block))
+            for zero in phase.collocated:
+                points = zero.points(mine.knots, self.degree)
+                block = rows_block(zero.rows, mine, points, n, slacks, *zero.rows.bounds())
+                blocks.append((FromCollocation(k), block))
             for each in phase.conditions:
                 if each.rows is not None:
                     at = np.array([each.share])
@@ -327,18 +311,22 @@ class Transcription:
                     if each.objective:
                         weights = [[family.term.weight for family in each.rows.families if family.term is not None]]
                         block = replace(block, weights=np.array(weights, dtype=float))
-                    blocks.append(replace(block, label=("condition", k, each)))
-        blocks += [two_times_block(two, found, profiles, n) for two, found in self.two_times]
-        blocks += [self._overall_block(term, made_of, totals, n) for term, made_of in self.overall]
+                    blocks.append((FromCondition(k, each), block))
+        for k, two in enumerate(self.joints):
+            blocks.append((FromJoint(k), two_times_block(two, self._joined, profiles, n)))
+        for related, found in self.related:
+            blocks.append((FromRelation(related), two_times_block(related, found, profiles, n)))
+        for term, made_of in self.overall.items():
+            blocks.append((FromObjective(term), self._overall_block(term, made_of, totals, n)))
         for make in self.makers:
             given = make(profiles, n)
             for block in [given] if isinstance(given, Block) else list(given):
                 if not isinstance(block, Block) or block.map.shape[1] != n:
                     raise InputError(f"plan: blocks must be functions (profiles, n) that give blocks of {n} variables")
-                blocks.append(replace(block, label=("user", block.name)))
+                blocks.append((FromUser(), block))
         return blocks
 
-    def _overall_block(self, term: Term, made_of: Function, totals: Sequence[Mapping[int, range]], n: int) -> Block:
+    def _overall_block(self, term: Term, made_of: Function, totals: Sequence[Mapping[Family, range]], n: int) -> Block:
         """The function of integrals, summed over phases, weighted in the objective."""
         size = made_of.inputs[0].size
         rows: list[int] = []
@@ -347,10 +335,9 @@ class Transcription:
             for family in phase.path.of_kind(TOTAL) if phase.path is not None else ():
                 if family.term is term:
                     rows += range(size)
-                    columns += places[id(family)]
+                    columns += places[family]
         L = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(size, n))
-        block = Block.of(made_of, {"total": L}, 1, weights=term.weight, name=term.name)
-        return replace(block, label=("overall", term))
+        return Block.of(made_of, {"total": L}, 1, weights=term.weight, name=term.name)
 
     def _total_rows(self, profiles: Sequence[Profiles], n: int) -> tuple[Any, Array, Array]:
         """Limits of the whole motion: linear in durations and integrals."""
@@ -362,7 +349,7 @@ class Transcription:
                     at: list[int] = [mine.duration] if term.kind == DURATION else []
                     if term.kind == INTEGRAL and phase.path is not None:
                         family = next(each for each in phase.path.of_kind(TOTAL) if each.term is term)
-                        at = list(sums[id(family)])
+                        at = list(sums[family])
                     rows += [number] * len(at)
                     columns += at
                     values += [term.weight] * len(at)
@@ -414,22 +401,19 @@ class Transcription:
         return f"a duration of {value:g} s is outside {low:g} to {high:g} s"
 
 
-@functools.cache
-def joined_derivatives(count: int, most: int) -> Derivatives:
-    """Derivatives 1 to ``most`` per second of ``count`` profiles at the end of a phase, less those of the next."""
-    names = [f"c{k}_{side}" for side in "ab" for k in range(1, most + 1)]
-    inputs: dict[str, Any] = dict.fromkeys(names[:most], count) | {"T_a": ()}
-    inputs |= dict.fromkeys(names[most:], count) | {"T_b": ()}
+def overall_function(term: Term, size: int) -> Function:
+    """The function of the integrals of a measure's rows that a term of the objective is."""
 
-    def rows(*values: Any) -> Any:
-        given = dict(zip(inputs, values, strict=True))
-        return [
-            x
-            for k in range(1, most + 1)
-            for x in given[f"c{k}_a"] / given["T_a"] ** k - given[f"c{k}_b"] / given["T_b"] ** k
-        ]
+    def rows(total: Any) -> Any:
+        assert term.function is not None
+        value = made(term.name, term.function, total)
+        if len(value) != 1:
+            raise InputError(f"overall {term.name!r}: its function must return one number")
+        if not isinstance(value[0], Node):
+            raise InputError(f"overall {term.name!r}: its function does not depend on the integrals")
+        return value
 
-    return derivatives(function(rows, inputs, "rows", "joined"), list(inputs))
+    return function(rows, {"total": size}, "rows", "overall")
 
 
 def _condition(

@@ -1,4 +1,4 @@
-"""The motion of a plan: splines of all phases at any time, and what follows from them."""
+"""A motion made of splines, one set of profiles for each phase: at any time, and what follows from them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import HIGHEST, MovingRobot
 from neuler.moments.tracing import function_of
 from neuler.motions.motion import Motion
+from neuler.motions.profiles import Profiles
 from neuler.optimize.programme import Array
-from neuler.plan.profiles import Profiles
 from neuler.robot import Robot
 
 
@@ -69,6 +69,10 @@ class SplineMotion(Motion):
         """Return the number of the phase of every time, and the share of it."""
         phase = np.clip(np.searchsorted(self.breaks, t, side="right") - 1, 0, len(self.profiles) - 1)
         return phase, np.clip((t - self.breaks[phase]) / self.durations[phase], 0.0, 1.0)
+
+    def time(self, phase: int, share: float) -> float:
+        """The time (s) of a share of a phase."""
+        return float(self.breaks[phase] + share * self.durations[phase])
 
     # ---- in a phase ---------------------------------------------------------------------------------------------
 
