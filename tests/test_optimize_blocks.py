@@ -15,7 +15,7 @@ from neuler.functions import derivatives as derived_by
 from neuler.functions.derivatives import Derivatives, HessianByProducts, JacobianByProducts
 from neuler.motions import splines as bspline
 from neuler.motions.profiles import Profiles
-from neuler.optimize.blocks import Block, BlockProgramme
+from neuler.optimize.blocks import Block, BlockProgramme, Total
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}
 
@@ -357,3 +357,27 @@ def test_operators_are_splines(degree):
             terms = segment.coefficients(share, k, 1)
             value = sum(x[place] * factor for place, factor in terms.items())
             assert value == pytest.approx(splines(knots, degree, P, share, k)[1], rel=1e-11, abs=1e-10)
+
+
+def test_totals_may_be_sparse_or_not():
+    """Rows over all points: weights as an array or a sparse matrix give the same rows and derivatives."""
+    f = neuler.function(lambda x: [x[0] * x[1], x[0] ** 2, nm.sin(x[1])], {"x": 2})
+    random = np.random.default_rng(3)
+    weights = random.normal(size=(2, 4, 3)) * (random.random((2, 4, 3)) < 0.4)
+    x, multipliers = random.normal(size=8), random.normal(size=2)
+    programmes = []
+    for made in (np.asarray, sparse.csr_matrix):
+        totals = [Total(made(each), -1.0, 1.0, {3: 2.0, 5: -1.0}) for each in weights]
+        block = Block.of(f, {"x": sparse.eye(8)}, 4, totals=totals)
+        programmes.append(BlockProgramme(np.zeros(8), [block], (np.full(8, -9.0), np.full(8, 9.0))))
+    one, other = programmes
+    values = f(x.reshape(4, 2))
+    want = np.tensordot(weights, values, 2) + 2.0 * x[3] - x[5]
+    for each in programmes:
+        assert each.rows(x) == pytest.approx(want)
+        step = 1e-6 * np.eye(8)
+        slopes = np.array([(each.rows(x + d) - each.rows(x - d)) / 2e-6 for d in step]).T
+        found = np.zeros((2, 8))
+        found[each.jacobian_at] = each.jacobian(x)
+        assert found == pytest.approx(slopes, abs=1e-8)
+    assert np.array_equal(one.hessian(x, 1.0, multipliers), other.hessian(x, 1.0, multipliers))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import neuler
+from neuler import math as nm
 from neuler import plan
 from neuler.formats.dh import from_dh
 
@@ -427,3 +428,22 @@ def test_solvers_agree(plain):
     found = solved(solve={"solver": "scipy"})
     assert found.duration == pytest.approx(plain.duration, rel=1e-5)
     assert found.solver != plain.solver
+
+
+def test_an_objective_that_is_not_finite_at_rest_is_told():
+    """Information has no logarithm where nothing moves: the words say so, and where to begin instead."""
+    arm = neuler.robots.two_link()
+    speed = plan.measure(lambda moment: [moment.qd @ moment.qd], "speed")
+    gain = plan.overall(lambda total: -nm.log(total[0]), speed, "gain")
+    still = plan.Plan(arm, gain, duration=2.0, limits=[plan.within(plan.velocity, 1.0)], control_points=6,
+                      relations=plan.repeats(*arm.joint_names))  # fmt: skip
+    found = still.solve()
+    assert found.status == "failed"
+    assert not found.optimal
+    assert "objective not finite" in str(found)
+    assert "not finite: objective" in str(found)
+    assert any("gain: not finite" in note and "seed=1" in note for note in found.notes)
+    moving = still.solve(seed=1)
+    assert moving.valid
+    assert np.isfinite(moving.objective)
+    assert moving.notes == ()

@@ -29,11 +29,11 @@ def is_profile(name: str) -> bool:
     return name.startswith("c") and name[1:].isdigit()
 
 
-def made(name: str, make: Callable[..., Any], *moments: Moment) -> Any:
-    """What a function of moments gives, flat; what a user's function does wrong is told with its name."""
+def made(name: str, make: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of moments or integrals returns, flat; errors of a user's function are told with its name."""
     try:
         with np.errstate(all="ignore"):
-            found = make(*moments)
+            found = make(*arguments)
     except NeulerError:
         raise
     except Exception as error:

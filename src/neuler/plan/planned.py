@@ -192,7 +192,8 @@ class Planned(Motion):
         word = "optimal" if self.optimal else f"not optimal ({self.status})"
         lines = [f"plan of {shown(self.robot.name)!r}: {verdict}; {word} says {self.solver or 'the solver'}"]
         terms = " = " + " + ".join(f"{number(x)} {shown(name)}" for name, x in self.parts.items()) if self.parts else ""
-        lines.append(f"duration {number(self.duration, 6)} s, objective {number(self.objective, 6)}{terms}")
+        value = number(self.objective, 6) if math.isfinite(self.objective) else "not finite"
+        lines.append(f"duration {number(self.duration, 6)} s, objective {value}{terms}")
         if len(self.phases) > 1:
             spans = zip(self.phases, np.diff(self.motion.breaks), strict=True)
             lines.append("phases: " + ", ".join(f"{shown(name)} {number(float(x))} s" for name, x in spans))
@@ -200,7 +201,7 @@ class Planned(Motion):
             f"{count(self.iterations, 'iteration')} in {number(self.seconds, 3)} s, of which "
             f"{number(self.function_seconds, 3)} s inside functions; compiled in {number(self.compile_seconds, 3)} s"
         )
-        if not self.valid and self.message:
+        if self.message and (not self.valid or self.status == "failed"):
             lines.append(f"the solver's message: {shown(self.message)}")
         lines.append(self._worst())
         for each in self.violations[: 0 if self.valid else _TOLD]:

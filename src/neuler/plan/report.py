@@ -89,7 +89,8 @@ def _cost(
     if term.kind == PEAK:
         return _peak(transcription, term, slacks, checks)
     if term.kind == OVERALL:
-        return float(transcription.overall[term](sums[term])[0])
+        with np.errstate(all="ignore"):  # a function of integrals may not be finite along a motion that is none
+            return float(transcription.overall[term](sums[term])[0])
     ends = k == len(transcription.phases) - 1 or phase.objective is not None
     if not ends or term.measure is None:
         return 0.0

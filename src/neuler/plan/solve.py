@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -376,7 +376,7 @@ class Attempt:
             function_seconds=self.function_seconds,
             solver=solution.solver,
             phases=tuple(phase.title.strip(": ") for phase in transcription.phases) if several else (),
-            notes=(*self.notes, *friction_left(motion)),
+            notes=(*self.notes, *friction_left(motion), *_not_finite(parts)),
             compile_seconds=transcription.compile_seconds,
             scenery=obstacles_of(transcription),
             valid_to=self.valid_to,
@@ -386,6 +386,17 @@ class Attempt:
 def _sharp(profiles: Sequence[Profiles]) -> list[Profiles]:
     """The same without rounded corners."""
     return [replace(mine, smoothing=0.0) for mine in profiles]
+
+
+def _not_finite(parts: Mapping[str, float]) -> list[str]:
+    """A note on terms of the objective that are not finite."""
+    names = [name for name, value in parts.items() if not np.isfinite(value)]
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)}: not finite along this motion; where it needs one that moves, begin with such: "
+        "solve(seed=1) or solve(guess=...)"
+    ]
 
 
 def solved(

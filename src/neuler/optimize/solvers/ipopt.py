@@ -21,10 +21,10 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.naming import hint
-from neuler.optimize.programme import Array, Programme, Report, Solution
+from neuler.optimize.programme import Array, Programme, Report, Solution, infeasibility
 from neuler.optimize.solvers import optimality
 from neuler.optimize.solvers.ipopt_options import INTEGERS, NUMBERS, WORDS
-from neuler.optimize.solvers.watching import Watched, infeasibility
+from neuler.optimize.solvers.watching import Watched
 
 OBJECTIVE = ctypes.CFUNCTYPE(c_bool, c_int, c_void_p, c_bool, c_void_p, c_void_p)
 ROWS = ctypes.CFUNCTYPE(c_bool, c_int, c_void_p, c_bool, c_int, c_void_p, c_void_p)

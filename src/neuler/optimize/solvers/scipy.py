@@ -15,9 +15,9 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.naming import hint
-from neuler.optimize.programme import Array, Programme, Report, Solution
+from neuler.optimize.programme import Array, Programme, Report, Solution, infeasibility
 from neuler.optimize.solvers import optimality
-from neuler.optimize.solvers.watching import Stopped, Watched, infeasibility
+from neuler.optimize.solvers.watching import Stopped, Watched
 
 OPTIONS = {
     "slsqp": ("ftol", "maxiter"),

@@ -18,15 +18,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from neuler.optimize.programme import Array, Programme, Progress, Report, Solution
-from neuler.optimize.programme import infeasibility as largest_violation
+from neuler.optimize.programme import Array, Programme, Progress, Report, Solution, infeasibility
 
 Value = TypeVar("Value")
-
-
-def infeasibility(programme: Programme, x: Array, rows: Array) -> float:
-    """The largest violation of rows and bounds at x, infinite where one is NaN."""
-    return largest_violation(programme, x, rows) if not np.isnan(rows).any() else np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +113,8 @@ class Watched:
     def _timed(self, name: str, function: Callable[..., Any], *arguments: object) -> Any:
         began = time.perf_counter()
         try:
-            value = function(*arguments)
+            with np.errstate(all="ignore"):  # what is not finite is counted below, and solvers step back from it
+                value = function(*arguments)
         finally:
             self.function_seconds += time.perf_counter() - began
         finite = np.isfinite(value)
