@@ -235,7 +235,7 @@ def test_arrays_of_a_bound_kernel_cannot_be_exchanged():
     with pytest.raises(ValueError, match="resize"):
         bound.q.resize(10_000, refcheck=False)
     with pytest.raises(TypeError):
-        neuler.kernels.Bound.__new__(neuler.kernels.Bound)
+        neuler.kernels.BoundKernel.__new__(neuler.kernels.BoundKernel)
     with pytest.raises(TypeError, match=r"cannot pickle or copy a bound kernel.*bind its kernel again"):
         copy.copy(bound)
     bound.qdd += x  # written into
@@ -252,7 +252,7 @@ def test_memory_that_is_computed_on_stays_whatever_becomes_of_attributes():
     """Also where the refusals are gone around."""
     for make in (lambda: ROBOT.compile("gravity_force"), lambda: ROBOT.gravity_force.bind()):
         called = make()
-        given = () if isinstance(called, neuler.kernels.Bound) else (np.full(6, 0.1),)
+        given = () if isinstance(called, neuler.kernels.BoundKernel) else (np.full(6, 0.1),)
         expected = called(*given).copy()
         kept = [weakref.ref(x) for x in ([called._frame[0]] if given else called.inputs)]
         for name in list(vars(called)):

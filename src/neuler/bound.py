@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @one_state.vectorcalled
-class Bound(DirectCall):
+class BoundKernel(DirectCall):
     """A kernel for one state with arrays of its own, allocated once: write into them, call it, read the result.
 
     Its arrays are attributes named like the kernel's inputs and outputs, and stand in ``inputs`` and ``outputs``. A

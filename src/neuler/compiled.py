@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuler.batches import WORK_PER_THREAD, call_in_parts, threads
-from neuler.bound import Bound
+from neuler.bound import BoundKernel
 from neuler.compiler import one_state
 from neuler.compiler.one_state import DirectCall
 from neuler.errors import InputError
@@ -195,9 +195,9 @@ class Compiled(DirectCall):
         sides = zip(arrays, self.inputs, strict=True)
         return all(type(x) is np.ndarray and x.shape == o.shape and x.dtype == np.float64 for x, o in sides)
 
-    def bind(self) -> Bound:
-        """The kernel with arrays of its own for one state, for controllers: see :class:`Bound`."""
-        return Bound(self)
+    def bind(self) -> BoundKernel:
+        """The kernel with arrays of its own for one state, for controllers: see :class:`BoundKernel`."""
+        return BoundKernel(self)
 
     @property
     def inputs(self) -> tuple[Operand, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuler.batches import threads
-from neuler.bound import Bound
+from neuler.bound import BoundKernel
 from neuler.compiled import Compiled, precision, shares_no_memory
 from neuler.compiler import one_state
 from neuler.diagnose.watch import LoopWatch, Watch
@@ -27,7 +27,7 @@ from neuler.trace.recipe import Operand
 if TYPE_CHECKING:
     from neuler.compiler.build import Built
 
-__all__ = ["Bound", "Kernel", "plain_options", "threads"]
+__all__ = ["BoundKernel", "Kernel", "plain_options", "threads"]
 
 
 @kept

@@ -68,18 +68,17 @@ class MovingRobot:
     @cached_property
     def with_payloads(self) -> Robot:
         """The robot with its payloads, its friction smooth."""
-        found = self.robot
-        for each in self.payloads:
-            found = found.with_payload(each.frame, each.mass, each.com, each.inertia)
-        return found
+        return self._carrying(self.robot)
 
     @cached_property
     def loaded(self) -> Robot:
         """The robot as it was given, with its payloads."""
-        found = self.given
+        return self._carrying(self.given)
+
+    def _carrying(self, robot: Robot) -> Robot:
         for each in self.payloads:
-            found = found.with_payload(each.frame, each.mass, each.com, each.inertia)
-        return found
+            robot = robot.with_payload(each.frame, each.mass, each.com, each.inertia)
+        return robot
 
     @cached_property
     def payload_numbers(self) -> Array:

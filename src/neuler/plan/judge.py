@@ -24,7 +24,7 @@ TIGHTENED_MOST = 0.05
 """How much each of two bounds is tightened at most, as a share of their distance."""
 
 
-class Column(NamedTuple):
+class CheckedRow(NamedTuple):
     """What a checked row is: of positions, of a phase's path, or of its collocated rows."""
 
     name: str
@@ -39,7 +39,7 @@ class Column(NamedTuple):
 class PhaseCheck(DenseCheck):
     """Rows of a phase on a fine grid: relative violations, and where each row is worst."""
 
-    columns: list[Column] = field(default_factory=list)
+    columns: list[CheckedRow] = field(default_factory=list)
     """What each row is."""
     lower: Array = field(default_factory=lambda: np.zeros(0))
     upper: Array = field(default_factory=lambda: np.zeros(0))
@@ -65,7 +65,7 @@ def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, fl
     parts = [phase.path] if phase.path is not None else []
     parts += [each.rows for each in phase.collocated]
     low_box, high_box = phase.boxes()
-    columns = [Column("position", name, None, -1) for name in phase.model.names]
+    columns = [CheckedRow("position", name, None, -1) for name in phase.model.names]
     lows, highs = [low_box], [high_box]
     windows = [(0.0, 1.0)] * len(columns)
     for rows in parts:
@@ -79,7 +79,7 @@ def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, fl
             numbers = range(family.rows.start, family.rows.stop)
             windows += [when] * len(numbers)
             columns += [
-                Column(family.name, label, family, row if rows is phase.path else -1)
+                CheckedRow(family.name, label, family, row if rows is phase.path else -1)
                 for row, label in zip(numbers, family.names, strict=True)
             ]
         lows.append(low)

@@ -13,7 +13,7 @@ from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.blocks import Block
 from neuler.optimize.dense import LEAST as DENSE
 from neuler.optimize.programme import Array, Solution
-from neuler.plan.judge import Column, PhaseCheck
+from neuler.plan.judge import CheckedRow, PhaseCheck
 from neuler.plan.objectives import DURATION, END, INTEGRAL, OVERALL, PEAK, Term
 from neuler.plan.phase_blocks import (
     FromCollocation,
@@ -224,7 +224,7 @@ def total_violations(transcription: Transcription, motion: SplineMotion, toleran
     return found
 
 
-def _remedy(column: Column) -> str:
+def _remedy(column: CheckedRow) -> str:
     who = f" of {column.label}" if column.label else ""
     if column.family is not None and column.family.kind == COLLOCATED:
         return (

@@ -51,7 +51,7 @@ def solvers() -> Any:
         ) from None
 
 
-class Motion:
+class RightHandSide:
     """The right-hand side, and what is asked of a state."""
 
     def __init__(self, robot: Robot, forces: Forces, audit: Audit, peaks: Peaks) -> None:
@@ -133,7 +133,7 @@ class Adaptive:
     """A run under way: :meth:`go` fills ``states`` and ``tau``, and may be interrupted."""
 
     def __init__(
-        self, motion: Motion, times: Array, start: tuple[Array, Array], *, method: str, rtol: float, atol: float,
+        self, motion: RightHandSide, times: Array, start: tuple[Array, Array], *, method: str, rtol: float, atol: float,
         limits: bool, step: float, progress: Callable[[float], Any] | None,
     ) -> None:  # fmt: skip
         robot = motion.robot

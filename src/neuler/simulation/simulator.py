@@ -18,7 +18,7 @@ from neuler.rollouts.efforts import EFFORTS
 from neuler.rollouts.kernel import METHODS
 from neuler.rollouts.rollout import LIMITS
 from neuler.simulation.adaptive import METHODS as ADAPTIVE
-from neuler.simulation.adaptive import Adaptive, Motion
+from neuler.simulation.adaptive import Adaptive, RightHandSide
 from neuler.simulation.audit import Audit
 from neuler.simulation.fixed import Fixed
 from neuler.simulation.forces import Forces
@@ -175,7 +175,7 @@ class _Task:
                 f"{', '.join(map(repr, METHODS))}"
             )
         audit = Audit(self.robot, self.wrenches)
-        motion = Motion(self.robot, self.forces, audit, Peaks(self.robot, self.effort))
+        motion = RightHandSide(self.robot, self.forces, audit, Peaks(self.robot, self.effort))
         found = Adaptive(
             motion, times, self.start, method=self.method, rtol=rtol, atol=atol,
             limits=self.limits == "stop", step=step, progress=progress,
