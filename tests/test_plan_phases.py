@@ -216,3 +216,15 @@ def test_obstacles_of_python_are_drawn():
     assert found.scenery == (ball,)
     drawn = found.figures()["motion"].axes[0]
     assert any("Poly3D" in type(each).__name__ for each in drawn.collections)
+
+
+def test_measures_of_a_plan_with_loops_and_springs():
+    """Along a plan every measure is there, also of robots whose other motions are refused."""
+    bars = neuler.robots.five_bar()
+    start = np.asarray(bars.neutral())
+    found = plan.Plan(bars, start=start, goal={"left_arm": float(start[0]) + 0.2}, control_points=8,
+                      limits=[plan.within(plan.torque, 5.0)]).solve()  # fmt: skip
+    t = np.array([0.4 * found.duration])
+    q, qd, qdd = found.evaluate(t, 2)
+    np.testing.assert_allclose(found.measure("torque", t), bars.inverse_dynamics(q, qd, qdd), atol=1e-8)
+    np.testing.assert_allclose(found.torques(float(t[0])), found.torques(t)[0])

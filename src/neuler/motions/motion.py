@@ -112,12 +112,18 @@ class Motion:
         """A few words about it, for titles."""
         return f"{shown_number(self.duration)} s"
 
-    def torques(self, t: Array) -> Array:
-        """Forces of the joints at times t (N,): tau, (N, nu)."""
+    def torques(self, t: ArrayLike) -> Array:
+        """Forces of the joints: tau, (nu,) at a time (s), (N, nu) at times."""
+        return self.asked(self._torques, t)
+
+    def _torques(self, t: Array) -> Array:
         return self._of_phases(t, lambda robot, part: robot.inverse_dynamics(*self.evaluate(part, 2)))
 
-    def torque_rates(self, t: Array) -> Array:
-        """Their time derivatives, (N, nu)."""
+    def torque_rates(self, t: ArrayLike) -> Array:
+        """Their time derivatives, (nu,) or (N, nu)."""
+        return self.asked(self._torque_rates, t)
+
+    def _torque_rates(self, t: Array) -> Array:
         return self._of_phases(t, lambda robot, part: robot.inverse_dynamics_rate(*self.evaluate(part, 3)).tau_rate)
 
     @property
@@ -125,8 +131,11 @@ class Motion:
         """Joints whose internal forces :meth:`forces` gives: those that move."""
         return tuple(name for name, _ in moving_links(self.robot))
 
-    def forces(self, t: Array) -> Array:
-        """Norms of the forces (N) inside these joints at times t (N,), (N, joints)."""
+    def forces(self, t: ArrayLike) -> Array:
+        """Norms of the forces (N) inside these joints, (joints,) at a time (s), (N, joints) at times."""
+        return self.asked(self._forces, t)
+
+    def _forces(self, t: Array) -> Array:
         links = [k for _, k in moving_links(self.robot)]
 
         def norms(robot: Robot, part: Array) -> Array:
@@ -200,7 +209,7 @@ class Motion:
         cached: dict[Any, Samples] = self.__dict__.setdefault("_samples", {})
         if key not in cached:
             t = self._sample_times(step, count)
-            tau, rate, force = (self.asked(each, t) for each in (self.torques, self.torque_rates, self.forces))
+            tau, rate, force = (self.asked(each, t) for each in (self._torques, self._torque_rates, self._forces))
             found = Samples(self.robot, t, *self.states(t), tau, rate, force, self.force_names)
             if len(t) > _CACHED_ROWS:
                 return found

@@ -129,10 +129,10 @@ class Recorded(Motion):
         rates = _cubic(self.qd[k], self.qdd[k], self.qd[k + 1], self.qdd[k + 1], s, h, max(order - 1, 0))
         return [q, *rates[:order]]
 
-    def torques(self, t: Array) -> Array:
+    def _torques(self, t: Array) -> Array:
         """Forces (N, nu): through those of the samples, or by inverse dynamics where they have none."""
         if self.tau is None:
-            return super().torques(t)
+            return super()._torques(t)
         k, s, h = self._place(t)
         if self.tau_rate is None:
             share = s / h

@@ -205,7 +205,7 @@ def _of_archive(where: str, robot: Robot, needed: Sequence[str] | None) -> tuple
         if name not in found:
             raise FormatError(f"{where!r}: has no array {name!r}; {hint(name, list(found))}")
     arrays = {"t": found["t"].ravel()}
-    for name in named.keys() & found.keys():
+    for name in (each for each in named if each in found):
         shape = (found["t"].size, len(named[name]))
         if found[name].shape != shape:
             raise FormatError(

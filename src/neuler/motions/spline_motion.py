@@ -140,11 +140,11 @@ class SplineMotion(Motion):
         """A measure at times t (N,), (N, rows)."""
         return self._over(t, lambda k, s: self.values(self._function(k, what.name, what.rows), k, s))
 
-    def torques(self, t: Array) -> Array:
+    def _torques(self, t: Array) -> Array:
         """Every number of tau, (N, nu)."""
         return self._over(t, lambda k, s: self.values(self._function(k, "tau", OfMoment("all_tau")), k, s))
 
-    def torque_rates(self, t: Array) -> Array:
+    def _torque_rates(self, t: Array) -> Array:
         """Rates of tau, (N, nu); of what no motor gives, zero."""
         found = np.zeros((len(t), self.models[0].robot.nu))
         found[:, self.models[0].driven] = self.along(torque_rate, t)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from neuler.moments.measures import Measure
 from neuler.motions.motion import Bound, Motion
 from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.dense import TOLERANCE
@@ -123,17 +123,18 @@ class Planned(Motion):
         """Positions (N, nq) and derivatives up to ``order``, (N, nv) each, at times t (N,)."""
         return self.motion.evaluate(t, order)
 
-    def torques(self, t: ArrayLike) -> Array:
-        """Forces of the motors, (nu,) at a time, (N, nu) at times."""
-        return self.asked(self.motion.torques, t)
+    def along(self, what: Measure, t: Array) -> Array:
+        """A measure at times t (N,), (N, rows)."""
+        return self.motion.along(what, t)
 
-    def torque_rates(self, t: ArrayLike) -> Array:
-        """Return time derivatives of the torques, (nu,) at a time, (N, nu) at times."""
-        return self.asked(self.motion.torque_rates, t)
+    def _torques(self, t: Array) -> Array:
+        return self.motion.torques(t)
 
-    def forces(self, t: ArrayLike) -> Array:
-        """Norms of the forces inside the joints (N), one for each of ``force_names``."""
-        return self.asked(self.motion.forces, t)
+    def _torque_rates(self, t: Array) -> Array:
+        return self.motion.torque_rates(t)
+
+    def _forces(self, t: Array) -> Array:
+        return self.motion.forces(t)
 
     @property
     def force_names(self) -> tuple[str, ...]:

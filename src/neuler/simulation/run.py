@@ -170,7 +170,7 @@ class Run(Motion):
         """Positions (N, nq) and derivatives up to ``order``, (N, nv) each, at times t (N,) after the start."""
         return self._recorded.evaluate(t, order)
 
-    def torques(self, t: Array) -> Array:
+    def _torques(self, t: Array) -> Array:
         """Forces of the step at times t (N,) after the start, (N, nu)."""
         step = np.searchsorted(self.knots, np.asarray(t, dtype=float) - 1e-12 * self.duration, side="left")
         return self.tau[np.clip(step, 1, len(self.knots) - 1)]

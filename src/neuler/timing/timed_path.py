@@ -161,6 +161,12 @@ class TimedPath(Motion):
         found = self.constraints.dynamics.torques(at, np.square(v), w)
         return found if np.ndim(t) else found[..., 0, :]
 
+    def _torques(self, t: Array) -> Array:
+        return self.torques(t)
+
+    def _torque_rates(self, t: Array) -> Array:
+        return self.torque_rates(t)
+
     def torque_rates(self, t: Any) -> Array:
         """Return the rates of torques (N m/s) at such times, (..., n, nu), between jumps of sddot."""
         s, v, w, j = self.law(np.atleast_1d(t))
