@@ -82,6 +82,15 @@ def inputs_of(block, x):
     return found
 
 
+ONE = {"weights": np.ones((1, 1))}
+
+
+def sums_of(term, values):
+    """The input of a function of sums, by name, from the values of all blocks."""
+    total = sum(weights @ values[k].ravel() for k, weights in term.sums.items())
+    return {term.function.inputs[0].name: total[None]}
+
+
 def dense(weights):
     return weights.toarray() if sparse.issparse(weights) else weights
 
@@ -90,8 +99,10 @@ def value_slopes(programme, x, d):
     """Derivatives of objective and rows along d."""
     away = x + 1j * STEP * d
     objective, rows = programme.cost @ away, []
-    for block in programme.blocks:
-        values = run(block.derivatives.function, inputs_of(block, away))
+    every = [run(block.derivatives.function, inputs_of(block, away)) for block in programme.blocks]
+    for term in programme.overall:
+        objective = objective + term.weight * run(term.function, sums_of(term, every))[0, 0]
+    for block, values in zip(programme.blocks, every, strict=True):
         objective = objective + (block.weights * values).sum()
         rows.append(values[block.bounded] / np.broadcast_to(block.scale, values.shape)[block.bounded])
         for total in block.totals:
@@ -106,8 +117,14 @@ def gradient_slope(programme, x, d, weight, multipliers):
     away = x + 1j * STEP * d
     total, first = weight * programme.cost.astype(complex), 0
     total = total + programme.A.T @ multipliers[programme.m - programme.A.shape[0] :]
-    for block in programme.blocks:
-        weights = (weight * block.weights).astype(float)
+    every = [run(block.derivatives.function, inputs_of(block, away)) for block in programme.blocks]
+    for number, block in enumerate(programme.blocks):
+        weights = (weight * block.weights).astype(complex)
+        for term in programme.overall:
+            if number in term.sums:
+                product = run_all(term.function.vjp([term.function.inputs[0].name]), sums_of(term, every) | ONE)
+                (slopes,) = product.values()
+                weights += weight * term.weight * (term.sums[number].T @ slopes[0]).reshape(weights.shape)
         mine = multipliers[first : first + block.count]
         weights[block.bounded] += mine / np.broadcast_to(block.scale, weights.shape)[block.bounded]
         first += block.count

@@ -12,7 +12,6 @@ from scipy.spatial.transform import Rotation
 
 import neuler
 from kind_robots import kind_robot
-from neuler.control.coordinates import Coordinates
 from neuler.errors import InputError
 from neuler.moments import rotations
 
@@ -44,7 +43,7 @@ each = pytest.mark.parametrize("name", ROBOTS)
 def setting(name):
     """A robot, its coordinates, a reference, and profiles that are polynomials of time: rates by Horner."""
     robot = ROBOTS[name]
-    parts = Coordinates.of(robot)
+    parts = robot.coordinates.links
     rng = np.random.default_rng(11)
     reference = robot.random_configuration(rng)
     c = rng.uniform(-1.0, 1.0, (8, robot.nv)) / (1.0 + np.arange(8.0)[:, None])
@@ -176,7 +175,7 @@ def test_compiled_it_is_the_same_with_exact_derivatives(name):
 def test_derivatives_at_the_reference_are_finite():
     """At r = 0, where |r| has none: the second derivatives of w.p. to r are those of its Taylor series."""
     ball = BALL
-    parts = Coordinates.of(ball)
+    parts = ball.coordinates.links
     reference = ball.random_configuration(np.random.default_rng(0))
 
     def velocity(r, rd):
@@ -221,12 +220,12 @@ def test_rotation_vectors_are_those_of_scipy(share, seed):
     axis = rng.normal(size=3)
     r = share * rotations.WIDEST * axis / np.linalg.norm(axis)
     q = (Rotation.from_quat(reference) * Rotation.from_rotvec(r)).as_quat()
-    near(rotations.profiles_of(ball, Coordinates.of(ball), reference, q), r, 1e-13)
+    near(rotations.profiles_of(ball, ball.coordinates.links, reference, q), r, 1e-13)
 
 
 def test_refused_near_a_half_turn():
     robot = neuler.robots.two_link().with_free_base()
-    parts = Coordinates.of(robot)
+    parts = robot.coordinates.links
     q = np.array(robot.neutral())
     q[3:7] = Rotation.from_rotvec([0.0, 0.96 * np.pi, 0.0]).as_quat()
     with pytest.raises(InputError, match=r"joint 'root_joint' is 172\.8 degrees from its reference orientation"):
@@ -237,7 +236,7 @@ def test_refused_near_a_half_turn():
 
 def test_bad_positions_are_refused_by_name():
     robot = neuler.robots.two_link().with_free_base()
-    parts = Coordinates.of(robot)
+    parts = robot.coordinates.links
     here = robot.neutral()
     with pytest.raises(InputError, match=r"reference position of robot '.*' must be 9 finite numbers"):
         rotations.lift(robot, parts, here[:-1], [np.zeros(8)])

@@ -447,3 +447,41 @@ def test_an_objective_that_is_not_finite_at_rest_is_told():
     assert moving.valid
     assert np.isfinite(moving.objective)
     assert moving.notes == ()
+
+
+def log_det(total):
+    """log det of a symmetric matrix by its lower triangle, row by row."""
+    size = int(np.sqrt(2 * len(total)))
+    M, L, found = iter(total), np.zeros((size, size), dtype=object), 0.0
+    for i in range(size):
+        for j in range(i + 1):
+            left = next(M) - L[i, :j] @ L[j, :j]
+            L[i, j] = nm.sqrt(left) if i == j else left / L[j, j]
+            found = found + nm.log(left) if i == j else found
+    return found
+
+
+def test_an_experiment_gives_the_most_information():
+    """log det of the integral of Y^T Y, Y being the regressor of the base parameters: an objective of all times."""
+    base = [16, 21, 22, 26]  # columns of Y that are independent
+    Y = neuler.function(arm().compile("inverse_dynamics", parameters="links")).jacobian("parameters")
+    lower = np.tril_indices(len(base))
+
+    def products(moment):
+        y = Y(moment.q, moment.qd, moment.qdd, np.zeros(30))[:, base]
+        return (y.T @ y)[lower]
+
+    gain = plan.overall(lambda total: -log_det(total), plan.measure(products, "information"))
+    limits = [plan.within(plan.position, 1.5), plan.within(plan.velocity, 3.0), plan.within(plan.torque, 60.0)]
+    task = plan.Plan(arm(), gain, duration=4.0, control_points=12, limits=limits,
+                     relations=plan.repeats(*arm().joint_names))  # fmt: skip
+    found = task.solve(seed=1)
+    assert found.valid
+    assert found.optimal
+    t = np.linspace(0.0, 4.0, 8001)
+    y = Y(*found.at(t)[:3], np.zeros((len(t), 30)))[..., base]
+    weights = np.full(len(t), t[1])
+    weights[[0, -1]] /= 2
+    information = np.einsum("t,tri,trj->ij", weights, y, y)
+    assert found.objective == pytest.approx(-np.linalg.slogdet(information)[1], abs=1e-4)
+    assert np.linalg.cond(information) < 100.0

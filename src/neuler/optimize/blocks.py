@@ -27,6 +27,7 @@ from neuler.errors import InputError
 from neuler.functions.derivatives import Derivatives, derivatives
 from neuler.functions.function import Function
 from neuler.optimize.elimination import Elimination
+from neuler.optimize.overall import Overall, Spread
 from neuler.optimize.programme import Array, Places
 
 Integers = NDArray[np.intp]
@@ -206,7 +207,7 @@ class Block:
         chosen = np.flatnonzero(row >= 0)
         entry, column, value = _pulled(self.map, self._local(columns)[chosen])
         row = row[chosen][entry]
-        number, more_columns, source, more = self._total_terms()
+        number, more_columns, source, more = self.sum_terms(self.total_weights)
         return (
             np.concatenate([row, self.count + number]),
             np.concatenate([column, more_columns]),
@@ -214,10 +215,13 @@ class Block:
             np.concatenate([value * self.row_scale[row], more]),
         )
 
-    def _total_terms(self) -> tuple[Integers, Integers, Integers, Array]:
-        """Of its totals: number, column, number among all entries of the function's Jacobian, and coefficient."""
+    def sum_terms(self, sums: Any) -> tuple[Integers, Integers, Integers, Array]:
+        """Of ``sums`` of its values, by a sparse matrix of weights (sums, points times rows).
+
+        Number of the sum, column, number among all entries of the function's Jacobian, and coefficient.
+        """
         rows, columns = self.derivatives.jacobian.places
-        weights = self.total_weights.tocoo()
+        weights = sums.tocoo()
         point, row = np.divmod(weights.col.astype(np.intp), self.derivatives.rows)
         order = np.argsort(rows, kind="stable")  # entries row by row
         counts = np.bincount(rows, minlength=self.derivatives.rows)
@@ -238,15 +242,18 @@ class Block:
         source = chosen[entry]
         return sparse.csr_matrix((value * weight[source], (column, source)), shape=(n, self.points * len(rows)))
 
-    def hessian_terms(self) -> tuple[Integers, Integers, Integers, Array]:
+    def hessian_terms(self, sums: Sequence[Any] = ()) -> tuple[Integers, Integers, Integers, Array]:
         """Of the lower triangle: row, column, number among all entries of the function's Hessian, and coefficient.
+
+        ``sums`` of its values are used besides its rows, weights and totals: matrices as in :meth:`sum_terms`.
 
         An entry h of z_j, z_k stands for h (u v^T + v u^T), u and v being rows j and k of L, or h u u^T where j = k.
         """
         assert self.derivatives.hessian is not None
         j, k = self.derivatives.hessian.places
         used = (self.bounded | (self.weights != 0.0)).any(axis=1)
-        used[self.total_weights.indices // self.derivatives.rows] = True
+        for weights in (self.total_weights, *sums):
+            used[weights.indices // self.derivatives.rows] = True
         chosen = np.flatnonzero(np.repeat(used, len(j)))
         entry, first, value = _pulled(self.map, self._local(j)[chosen])
         source = chosen[entry]
@@ -301,8 +308,9 @@ def _pulled(L: Any, rows: Integers) -> tuple[Integers, Integers, Array]:
 class BlockProgramme:
     """min cost . x + weighted values of blocks, subject to their rows and to linear rows; a ``Programme``.
 
-    Rows are those of the blocks, each with its totals, one after the other, then A x. ``seconds`` counts the time spent
-    in functions; ``offset`` is a constant part of the objective.
+    Rows are those of the blocks, each with its totals, one after the other, then A x. ``overall`` are terms of the
+    objective that are functions of sums over all points. ``seconds`` counts the time spent in functions; ``offset`` is
+    a constant part of the objective.
     """
 
     def __init__(
@@ -313,9 +321,10 @@ class BlockProgramme:
         linear: tuple[Any, Array, Array] | None = None,
         start: Array | None = None,
         offset: float = 0.0,
+        overall: Sequence[Overall] = (),
     ) -> None:
         self.n = len(cost)
-        self.cost, self.blocks, self.offset = cost, tuple(blocks), offset
+        self.cost, self.blocks, self.offset, self.overall = cost, tuple(blocks), offset, tuple(overall)
         self.lower, self.upper = bounds
         none = sparse.csr_matrix((0, self.n)), np.zeros(0), np.zeros(0)
         self.A, low, high = none if linear is None else linear
@@ -325,6 +334,7 @@ class BlockProgramme:
         self.row_upper = np.concatenate([*(side[1] for side in sides), high])
         self.m = len(self.row_lower)
         self.seconds = 0.0
+        self._spreads = [Spread(term, self.blocks) for term in overall]
         self._jacobian_operators()
         self._hessian_operators()
         self._x: Array | None = None
@@ -358,11 +368,18 @@ class BlockProgramme:
     def _hessian_operators(self) -> None:
         """Constant matrices from the functions' Hessians to the entries of the programme's."""
         bent = [block for block in self.blocks if block.derivatives.hessian is not None]
-        found = [block.hessian_terms() for block in bent]
-        self.hessian_at, targets = _places([x[0] for x in found], [x[1] for x in found], self.n)
+        sums = {id(block): [x.sums[k] for x in self.overall if k in x.sums] for k, block in enumerate(self.blocks)}
+        found = [block.hessian_terms(sums[id(block)]) for block in bent]
+        dense = [each.places for each in self._spreads]
+        self.hessian_at, targets = _places(
+            [*(x[0] for x in found), *(rows for rows, _ in dense)],
+            [*(x[1] for x in found), *(columns for _, columns in dense)],
+            self.n,
+        )
+        self._dense_targets = targets[len(found) :]
         size = len(self.hessian_at[0])
         made = {}
-        for block, target, (_, _, source, value) in zip(bent, targets, found, strict=True):
+        for block, target, (_, _, source, value) in zip(bent, targets, found, strict=False):
             assert block.derivatives.hessian is not None
             width = block.points * len(block.derivatives.hessian.places[0])
             made[id(block)] = sparse.csr_matrix((value, (target, source)), shape=(size, width))
@@ -397,6 +414,8 @@ class BlockProgramme:
         for block, values in zip(self.blocks, self._values, strict=True):
             if block.weighted:
                 total += float(np.vdot(block.weights, values))
+        for each in self._spreads:
+            total += each.term.value(each.term.at(self._values))
         self.seconds += time.perf_counter() - begin
         return total
 
@@ -407,6 +426,9 @@ class BlockProgramme:
         for operator, entries in zip(self._to_gradient, self._entries_at(x), strict=True):
             if operator is not None:
                 found += operator @ entries
+        for each in self._spreads:
+            D = each.jacobian(self._entries_at(x))
+            found[each.columns] += D.T @ each.term.slopes(each.term.at(self._values))
         self.seconds += time.perf_counter() - begin
         return found
 
@@ -437,8 +459,10 @@ class BlockProgramme:
         begin = time.perf_counter()
         self._at(x)
         found = np.zeros(len(self.hessian_at[0]))
+        totals = [each.term.at(self._values) for each in self._spreads]
+        slopes = [each.term.slopes(total) for each, total in zip(self._spreads, totals, strict=True)]
         first = 0
-        for block, operator, inputs in zip(self.blocks, self._to_hessian, self._inputs, strict=True):
+        for k, (block, operator, inputs) in enumerate(zip(self.blocks, self._to_hessian, self._inputs, strict=True)):
             last = first + block.count
             if operator is not None and block.derivatives.hessian is not None:
                 weights = weight * block.weights
@@ -446,9 +470,17 @@ class BlockProgramme:
                 if block.totals:
                     sums = block.total_weights.T @ multipliers[last : last + len(block.totals)]
                     weights += sums.reshape(weights.shape)
+                for each, slope in zip(self._spreads, slopes, strict=True):
+                    if k in each.term.sums:
+                        weights += weight * (each.term.sums[k].T @ slope).reshape(weights.shape)
                 entries = np.asarray(block.derivatives.hessian(**inputs, weights=weights))
                 found += operator @ entries.reshape(-1)
             first = last + len(block.totals)
+        for each, total, target in zip(self._spreads, totals, self._dense_targets, strict=True):
+            curvature = each.term.curvature(total)
+            if curvature is not None:
+                D = each.jacobian(self._entries_at(x))
+                found[target] += weight * (D.T @ (curvature @ D))[each.lower]
         self.seconds += time.perf_counter() - begin
         return found
 

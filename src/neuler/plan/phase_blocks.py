@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -12,7 +13,6 @@ from neuler.motions.profiles import Profiles
 from neuler.optimize.blocks import Block, Total
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Condition
-from neuler.plan.objectives import Term
 from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL, Family, Rows
 from neuler.plan.two_times import TwoTimes
 
@@ -56,19 +56,12 @@ class FromRelation:
     two: TwoTimes
 
 
-@dataclass(frozen=True, eq=False)
-class FromObjective:
-    """A block of a term that is a function of the whole motion."""
-
-    term: Term
-
-
 @dataclass(frozen=True)
 class FromUser:
     """A block that a user's function made."""
 
 
-Origin = FromPath | FromCollocation | FromCondition | FromJoint | FromRelation | FromObjective | FromUser
+Origin = FromPath | FromCollocation | FromCondition | FromJoint | FromRelation | FromUser
 """Where a block of a plan's programme comes from."""
 
 
@@ -131,10 +124,17 @@ def path_block(
 
 def _sums(family: Family, weights: Array, places: range, shape: tuple[int, ...]) -> list[Total]:
     """The integral of every row of a family is a variable."""
-    found = []
+    sums = integral_weights(family, weights, shape)
+    return [Total(sums[k].reshape(shape), 0.0, 0.0, {place: -1.0}, family.name) for k, place in enumerate(places)]
+
+
+def integral_weights(family: Family, weights: Array, shape: tuple[int, ...]) -> Any:
+    """Weights of a block's values in the integrals of a family's rows: sparse, (rows of the family, points times rows).
+
+    ``weights``: of the points in integrals; ``shape``: points and rows of the block.
+    """
     points = np.flatnonzero(weights)
-    for k, place in enumerate(places):
-        columns = np.full(len(points), family.rows.start + k)
-        mine = sparse.csr_matrix((weights[points], (points, columns)), shape=shape)
-        found.append(Total(mine, 0.0, 0.0, {place: -1.0}, family.name))
-    return found
+    number = np.repeat(np.arange(family.count), len(points))
+    column = np.tile(points * shape[1], family.count) + family.rows.start + number
+    values = np.tile(weights[points], family.count)
+    return sparse.csr_matrix((values, (number, column)), shape=(family.count, shape[0] * shape[1]))

@@ -178,7 +178,7 @@ class Phase:
     @property
     def integrates(self) -> bool:
         """Whether rows are integrated over the phase."""
-        return self.path is not None and bool(self.path.of_kind(OBJECTIVE, TOTAL))
+        return self.path is not None and bool(self.path.of_kind(OBJECTIVE, TOTAL, OVERALL))
 
     @property
     def functions(self) -> list[Rows]:

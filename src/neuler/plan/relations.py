@@ -8,7 +8,7 @@ derivatives are rows of the programme.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from neuler.motions import splines
 from neuler.motions.profiles import Profiles
 from neuler.naming import hint
 from neuler.optimize.elimination import Equality
-from neuler.plan.two_times import OfTwoMoments, Times, TwoMoments
+from neuler.plan.two_times import OfTwoMoments, TwoMoments
 
 
 @dataclass(frozen=True)
@@ -113,33 +113,26 @@ class _Mirror(Relation):
 
 @dataclass(frozen=True, eq=False)
 class _OfMoments(Relation):
-    """A function of two moments, within bounds."""
+    """A function of two moments, within bounds; its profiles are none, ``end`` and ``start`` are its name."""
 
-    function: OfTwoMoments = lambda first, second: []
-    at: Times = ((0, 0.0), (-1, 1.0))
-    lower: Any = 0.0
-    upper: Any = 0.0
-    labels: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        pass
+    two: TwoMoments = field(kw_only=True)
 
     def check(self, robot: MovingRobot, degree: int, phases: int) -> None:
         """Refuse phases that do not exist, and joints that loops move."""
-        for phase, _ in self.at:
+        for phase, _ in self.two.at:
             if not -phases <= phase < phases:
-                raise InputError(f"relation {self.end!r}: there is no phase {phase}, the plan has {phases}")
+                raise InputError(f"relation {self.two.name!r}: there is no phase {phase}, the plan has {phases}")
         if robot.dependent:
-            raise InputError(f"relation {self.end!r}: functions of two moments are for robots without loops")
+            raise InputError(f"relation {self.two.name!r}: functions of two moments are for robots without loops")
 
     def equalities(self, robot: MovingRobot, profiles: Sequence[Profiles]) -> list[Equality]:
         """None: its rows need not be linear."""
         return []
 
     def rows(self, robot: MovingRobot, degree: int, phases: int) -> TwoMoments:
-        """Its function at both times."""
-        first, second = ((number % phases, share) for number, share in self.at)
-        return TwoMoments(self.end, (first, second), self.lower, self.upper, self.labels, self.function)
+        """Its function at both times; phases are counted from the first."""
+        first, second = ((number % phases, share) for number, share in self.two.at)
+        return replace(self.two, at=(first, second))
 
 
 def repeats(*joints: str, order: int | None = None, shift: float = 0.0) -> list[Relation]:
@@ -208,4 +201,5 @@ def relate(
         if not isinstance(pair[0], int) or share is None or share.shape != () or not 0.0 <= share <= 1.0:
             raise InputError(f"relation {name!r}: {what} must be (phase, share from 0 to 1), got {value!r:.60}")
         times.append((pair[0], float(share)))
-    return [_OfMoments(name, name, 1.0, None, 0.0, function, (times[0], times[1]), sides[0], sides[1], tuple(labels))]
+    two = TwoMoments(name, (times[0], times[1]), sides[0], sides[1], tuple(labels), function)
+    return [_OfMoments(name, name, two=two)]

@@ -19,7 +19,6 @@ from neuler.plan.phase_blocks import (
     FromCollocation,
     FromCondition,
     FromJoint,
-    FromObjective,
     FromPath,
     FromRelation,
     FromUser,
@@ -49,7 +48,7 @@ def integrals(transcription: Transcription, motion: SplineMotion) -> dict[Term, 
         shares, weights = splines.gauss(np.interp(places, np.arange(len(edges)), edges), MANY)
         slacks = {name: np.zeros(len(shares)) for name in phase.slacks}
         values = motion.values(phase.path.function, k, shares, slacks)
-        for family in phase.path.of_kind(OBJECTIVE, TOTAL):
+        for family in phase.path.of_kind(OBJECTIVE, TOTAL, OVERALL):
             total = weights @ values[:, family.rows]
             assert family.term is not None
             found[family.term] = found.get(family.term, 0.0) + total
@@ -140,7 +139,7 @@ def _of_block(
     motion: SplineMotion, origin: Origin, block: Block, solution: Solution, tolerance: float
 ) -> list[Violation]:
     """Rows that are not checked densely: conditions, rows over two times, users' own blocks."""
-    if isinstance(origin, FromPath | FromCollocation | FromObjective):
+    if isinstance(origin, FromPath | FromCollocation):
         return []
     value = block.values(block.inputs(solution.x))
     if isinstance(origin, FromJoint):

@@ -19,10 +19,11 @@ from neuler.moments.tracing import CONSTANTS, is_profile, made, moment_inputs, m
 from neuler.motions import splines
 from neuler.optimize.programme import Array
 from neuler.plan.limits import Limit
-from neuler.plan.objectives import INTEGRAL, PEAK, Term
+from neuler.plan.objectives import INTEGRAL, OVERALL, PEAK, Term
 
 LIMIT, OBJECTIVE, SLACK, TOTAL = "limit", "objective", "slack", "total"
-"""Kinds of families: bounded, integrated in the objective, below a peak's slack, integrated row by row."""
+"""Kinds of families: bounded, integrated in the objective, below a peak's slack, integrated to be limited; and OVERALL,
+integrated row by row for a function of the whole motion."""
 CLOSURE, COLLOCATED = "closure", "collocated"
 """Kinds of families that are zero: loops, whose dependent positions are variables at every grid point, and rows that
 profiles alone can make zero, at as many points as they have control points."""
@@ -156,7 +157,8 @@ def total_family(term: Term) -> Family:
     def rows(moment: Moment) -> Any:
         return [moment.duration * x for x in np.asarray(measure.rows(moment), dtype=object).ravel()]
 
-    return Family(TOTAL, term.name, rows, lambda n: [str(k) for k in range(n)], term=term)
+    kind = OVERALL if term.kind == OVERALL else TOTAL
+    return Family(kind, term.name, rows, lambda n: [str(k) for k in range(n)], term=term)
 
 
 def peak_family(robot: MovingRobot, term: Term, slack: str) -> Family:

@@ -12,6 +12,7 @@ import numpy as np
 from neuler.errors import InputError
 from neuler.inputs import number, whole
 from neuler.moments.measures import power
+from neuler.moments.moving_robot import MovingRobot
 from neuler.moments.tracing import SMOOTHING
 from neuler.motions import splines
 from neuler.motions.motion import Motion
@@ -102,7 +103,7 @@ class Attempt:
         self.tolerance, self.valid_to = self.settings.tolerance, self.settings.valid_to
 
     @property
-    def models(self) -> list[Any]:
+    def models(self) -> list[MovingRobot]:
         """Robots of the phases."""
         return [phase.model for phase in self.transcription.phases]
 

@@ -20,6 +20,7 @@ from neuler.motions import splines
 from neuler.motions.profiles import Profiles, placed
 from neuler.optimize.blocks import Block, BlockProgramme
 from neuler.optimize.elimination import Elimination, Equality, eliminated
+from neuler.optimize.overall import Overall
 from neuler.optimize.programme import Array, Solution
 from neuler.plan.objectives import DURATION, INTEGRAL, OVERALL, Term, TotalLimit
 from neuler.plan.phase_blocks import (
@@ -27,11 +28,11 @@ from neuler.plan.phase_blocks import (
     FromCollocation,
     FromCondition,
     FromJoint,
-    FromObjective,
     FromPath,
     FromRelation,
     FromUser,
     Origin,
+    integral_weights,
     path_block,
     rows_block,
 )
@@ -134,8 +135,8 @@ class Transcription:
     @cached_property
     def overall(self) -> dict[Term, Function]:
         """Terms of the objective that are functions of integrals over the whole motion."""
-        families = [family for phase in self.phases if phase.path for family in phase.path.of_kind(TOTAL)]
-        sizes = {family.term: family.count for family in families if family.term and family.term.kind == OVERALL}
+        families = [family for phase in self.phases if phase.path for family in phase.path.of_kind(OVERALL)]
+        sizes = {family.term: family.count for family in families if family.term is not None}
         return {term: overall_function(term, size) for term, size in sizes.items()}
 
     def compile(self) -> None:
@@ -286,6 +287,7 @@ class Transcription:
             linear,
             guess[found.free],
             float(cost @ found.c),
+            self._overall(mine, blocks),
         )
         return Transcribed(mine, slacks, found, programme, [origin for origin, _ in blocks])
 
@@ -316,8 +318,6 @@ class Transcription:
             blocks.append((FromJoint(k), two_times_block(two, self._joined, profiles, n)))
         for related, found in self.related:
             blocks.append((FromRelation(related), two_times_block(related, found, profiles, n)))
-        for term, made_of in self.overall.items():
-            blocks.append((FromObjective(term), self._overall_block(term, made_of, totals, n)))
         for make in self.makers:
             given = make(profiles, n)
             for block in [given] if isinstance(given, Block) else list(given):
@@ -326,18 +326,18 @@ class Transcription:
                 blocks.append((FromUser(), block))
         return blocks
 
-    def _overall_block(self, term: Term, made_of: Function, totals: Sequence[Mapping[Family, range]], n: int) -> Block:
-        """The function of integrals, summed over phases, weighted in the objective."""
-        size = made_of.inputs[0].size
-        rows: list[int] = []
-        columns: list[int] = []
-        for phase, places in zip(self.phases, totals, strict=True):
-            for family in phase.path.of_kind(TOTAL) if phase.path is not None else ():
-                if family.term is term:
-                    rows += range(size)
-                    columns += places[family]
-        L = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(size, n))
-        return Block.of(made_of, {"total": L}, 1, weights=term.weight, name=term.name)
+    def _overall(self, profiles: Sequence[Profiles], blocks: Sequence[tuple[Origin, Block]]) -> list[Overall]:
+        """Terms that are functions of integrals over all phases, as weighted sums of the values of their blocks."""
+        found = []
+        for term, made_of in self.overall.items():
+            sums = {}
+            for number, (origin, block) in enumerate(blocks):
+                path = self.phases[origin.phase].path if isinstance(origin, FromPath) else None
+                family = next((each for each in path.of_kind(OVERALL) if each.term is term), None) if path else None
+                if family is not None and isinstance(origin, FromPath):
+                    sums[number] = integral_weights(family, profiles[origin.phase].weights, block.lower.shape)
+            found.append(Overall(made_of, sums, term.weight, term.name))
+        return found
 
     def _total_rows(self, profiles: Sequence[Profiles], n: int) -> tuple[Any, Array, Array]:
         """Limits of the whole motion: linear in durations and integrals."""
