@@ -125,6 +125,8 @@ class Plan:
             totals,
             _makers(blocks),
         )
+        if self.transcription.makers:
+            self.notes.append("rows of blocks of your own are checked at their points alone, not between them")
         self._check_durations()
         self._check_rest(begin, Boundary.of(said[-1].end, names))
         self.transcription.compile_seconds = time.perf_counter() - began
