@@ -97,11 +97,12 @@ class Phase:
         objective: Objective,
         slacks: dict[str, Term],
         totals: Sequence[TotalLimit],
+        points: int,
     ) -> Phase:
         """The same phase for a robot: ``limits`` of the plan added, conditions and rows traced.
 
         ``start``: where the plan begins, of the first phase; ``last``: whether it ends here. ``slacks``: of the peaks
-        of ``objective``.
+        of ``objective``. ``points``: how many its grid has, or nearly so.
         """
         found = copy.copy(self)
         every = [limit.of(model) for limit in (*limits, *limits_of(self.limits))]
@@ -128,11 +129,11 @@ class Phase:
         for name, value in prepared.items():
             object.__setattr__(found, name, value)
         found._check_speeds()
-        object.__setattr__(found, "path", found._path(totals))
+        object.__setattr__(found, "path", found._path(totals, points))
         object.__setattr__(found, "collocated", found._collocated())
         return found
 
-    def _path(self, totals: Sequence[TotalLimit]) -> Rows | None:
+    def _path(self, totals: Sequence[TotalLimit], points: int) -> Rows | None:
         """One function for limits, integrands, peaks and closed loops."""
         model = self.model
         families: list[Family] = [
@@ -147,7 +148,7 @@ class Phase:
             families += [total_family(term) for term in limit.objective.terms if term.kind == INTEGRAL]
         if model.dependent:
             families.append(closure_family())
-        return trace_rows(model, families, "path", list(self.slacks)) if families else None
+        return trace_rows(model, families, "path", list(self.slacks), points=points) if families else None
 
     def _collocated(self) -> list[Collocated]:
         model = self.model

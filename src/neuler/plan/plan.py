@@ -115,12 +115,13 @@ class Plan:
         order = degree_of(models, degree)
         breaks = breaks_of(knots)
         moments, totals = split_limits(limits)
+        count, spans = points_of(control_points, order, breaks), grid_of(grid, order)
         self.transcription = Transcription(
-            self._phases(said, models, begin, moments, totals, bool(robot_limits), order),
+            self._phases(said, models, begin, moments, totals, bool(robot_limits), order, count * spans),
             order,
             breaks,
-            points_of(control_points, order, breaks),
-            grid_of(grid, order),
+            count,
+            spans,
             relations_of(relations, models[0], order, len(said)),
             totals,
             _makers(blocks),
@@ -153,7 +154,7 @@ class Plan:
 
     def _phases(
         self, phases: Sequence[Phase], models: Sequence[MovingRobot], begin: Boundary, limits: Sequence[Limit],
-        totals: Sequence[TotalLimit], robot_limits: bool, degree: int,
+        totals: Sequence[TotalLimit], robot_limits: bool, degree: int, points: int,
     ) -> list[Phase]:  # fmt: skip
         """All phases, prepared for their robots."""
         found = []
@@ -168,7 +169,9 @@ class Plan:
                 objective, peaks = phase.objective, peaks_of(phase.objective, len(slacks))
                 slacks |= peaks
             first, last = begin if k == 0 else None, k == len(phases) - 1
-            found.append(phase.prepared(title, model, limits, robot_limits, first, last, objective, peaks, totals))
+            found.append(
+                phase.prepared(title, model, limits, robot_limits, first, last, objective, peaks, totals, points)
+            )
         return found
 
     def _check_durations(self) -> None:

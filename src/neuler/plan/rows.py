@@ -190,9 +190,17 @@ def collocated_family(name: str, rows: Callable[[Moment], Any], labels: Sequence
 
 
 def trace_rows(
-    robot: MovingRobot, families: Sequence[Family], name: str, slacks: Sequence[str] = (), given: int = 0
+    robot: MovingRobot,
+    families: Sequence[Family],
+    name: str,
+    slacks: Sequence[str] = (),
+    given: int = 0,
+    points: int | None = None,
 ) -> Rows:
-    """One function for all families, of the inputs that it needs; ``given`` numbers are known at every point."""
+    """One function for all families, of the inputs that it needs; ``given`` numbers are known at every point.
+
+    ``points``: at about how many points it is evaluated at a time, which decides how its derivatives are made.
+    """
     inputs = moment_inputs(robot, slacks, given)
 
     def rows(*values: Any) -> Any:
@@ -208,4 +216,4 @@ def trace_rows(
     wrt = [operand.name for operand in function.inputs if operand.name not in CONSTANTS]
     if not wrt:
         raise InputError(nothing_decided([family.name for family in families]))
-    return Rows(derivatives(function, wrt), list(families))
+    return Rows(derivatives(function, wrt, points), list(families))
