@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import whole
+from neuler.moments.measures import torque
 from neuler.moments.moving_robot import MovingRobot, Payload, check_same_coordinates
 from neuler.motions.motion import Motion
 from neuler.naming import hint
@@ -129,7 +131,7 @@ class Plan:
         if self.transcription.makers:
             self.notes.append("rows of blocks of your own are checked at their points alone, not between them")
         self._check_durations()
-        self._check_rest(begin, Boundary.of(said[-1].end, names))
+        self._ends = begin, Boundary.of(said[-1].end, names)
         self.transcription.compile_seconds = time.perf_counter() - began
 
     # ---- parts ------------------------------------------------------------------------------------------------
@@ -194,11 +196,13 @@ class Plan:
         if still and not any(each.poses for each in conditions):
             self.notes.append("neither start nor goal ask for a position: nothing has to move")
 
-    def _check_rest(self, begin: Boundary, end: Boundary) -> None:
-        """A note where the robot cannot be held at rest where it is asked to be, within the limits of its torques."""
+    @cached_property
+    def _rest_notes(self) -> list[str]:
+        """Where the robot cannot be held at rest, as it is asked to be, within the limits of its torques."""
+        found = []
         for what, boundary, phase, share in (
-            ("start", begin, self.transcription.phases[0], 0.0),
-            ("goal", end, self.transcription.phases[-1], 1.0),
+            ("start", self._ends[0], self.transcription.phases[0], 0.0),
+            ("goal", self._ends[1], self.transcription.phases[-1], 1.0),
         ):
             model, wanted = phase.model, phase.positions(share)
             known = wanted is not None and not np.isnan(wanted).any()
@@ -208,15 +212,16 @@ class Plan:
             tau = np.asarray(model.with_payloads.inverse_dynamics(q, still, still))[model.driven]
             names = [model.tau_names[k] for k in model.driven]
             for limit in phase.limits:
-                if limit.measure.name != "torque" or not limit.when[0] <= share <= limit.when[1]:
+                if limit.measure is not torque or not limit.when[0] <= share <= limit.when[1]:
                     continue
                 low, high = limit.bounds(names)
                 for k in np.flatnonzero((tau < low) | (tau > high)):
                     bound = low[k] if tau[k] < low[k] else high[k]
-                    self.notes.append(
+                    found.append(
                         f"{what}: {names[k]} needs {tau[k]:.4g} N m (N) to be held at rest there, its limit is "
                         f"{bound:.4g}: the robot cannot stay"
                     )
+        return found
 
     def replace(self, **changes: Any) -> Plan:
         """Return the same plan with some arguments changed: another objective, other limits, another goal.
@@ -277,7 +282,8 @@ class Plan:
             return self._solved(settings, seed, report)
 
     def _solved(self, settings: Settings, seed: int | None, report: Any = None) -> Planned:
-        return solved(self.robot, self.transcription, settings, seed, report, self.notes)
+        notes = [*self.notes, *self._rest_notes]
+        return solved(self.robot, self.transcription, settings, seed, report, notes)
 
     def __reduce__(self) -> Any:
         return _again, (self._given,)
