@@ -15,7 +15,8 @@ from neuler.functions import derivatives as derived_by
 from neuler.functions.derivatives import Derivatives, HessianByProducts, JacobianByProducts
 from neuler.motions import splines as bspline
 from neuler.motions.profiles import Profiles
-from neuler.optimize.blocks import Block, BlockProgramme, Total
+from neuler.optimize.block_programme import BlockProgramme
+from neuler.optimize.blocks import Block, Total
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}
 

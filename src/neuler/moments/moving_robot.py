@@ -97,6 +97,11 @@ class MovingRobot:
         return self.coordinates.speeds
 
     @cached_property
+    def weightless(self) -> bool:
+        """Whether nothing pulls at rest: neither gravity nor springs."""
+        return not any(self.robot.gravity) and not any(joint.stiffness for joint in self.robot.joints)
+
+    @cached_property
     def elastic(self) -> bool:
         """Whether some motors are behind springs."""
         return any(entry.elastic for entry in self.robot.coordinates)

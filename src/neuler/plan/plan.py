@@ -204,6 +204,9 @@ class Plan:
             ("start", self._ends[0], self.transcription.phases[0], 0.0),
             ("goal", self._ends[1], self.transcription.phases[-1], 1.0),
         ):
+            limits = [each for each in phase.limits if each.measure is torque and each.when[0] <= share <= each.when[1]]
+            if not limits or phase.model.weightless:
+                continue
             model, wanted = phase.model, phase.positions(share)
             known = wanted is not None and not np.isnan(wanted).any()
             if not boundary.at_rest or not known or wanted is None or model.dependent or model.elastic:
@@ -211,9 +214,7 @@ class Plan:
             q, still = model.positions(wanted), np.zeros(model.robot.nv)
             tau = np.asarray(model.with_payloads.inverse_dynamics(q, still, still))[model.driven]
             names = [model.tau_names[k] for k in model.driven]
-            for limit in phase.limits:
-                if limit.measure is not torque or not limit.when[0] <= share <= limit.when[1]:
-                    continue
+            for limit in limits:
                 low, high = limit.bounds(names)
                 for k in np.flatnonzero((tau < low) | (tau > high)):
                     bound = low[k] if tau[k] < low[k] else high[k]

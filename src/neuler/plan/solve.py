@@ -326,6 +326,8 @@ class Attempt:
     def _total_excess(self, state: Transcribed, x: Array) -> Array:
         """By how much limits of the whole motion are violated, of 1 + |bound|; negative where there is room."""
         totals = self.transcription.totals
+        if not totals:
+            return np.zeros(0)
         values = totals_of(self.transcription, self.motion(_sharp(state.profiles), x))
         low, high = (np.array([getattr(limit, side) for limit in totals]) for side in ("lower", "upper"))
         return np.fmax(low - values, values - high) / self._total_sizes

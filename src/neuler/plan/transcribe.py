@@ -18,7 +18,8 @@ from neuler.functions.function import Function, function
 from neuler.moments.tracing import made
 from neuler.motions import splines
 from neuler.motions.profiles import Profiles, placed
-from neuler.optimize.blocks import Block, BlockProgramme
+from neuler.optimize.block_programme import BlockProgramme
+from neuler.optimize.blocks import Block
 from neuler.optimize.elimination import Elimination, Equality, eliminated
 from neuler.optimize.overall import Overall
 from neuler.optimize.programme import Array, Solution
@@ -264,14 +265,15 @@ class Transcription:
         slacks = self.slack_places(mine)
         found = self._elimination(mine, n)
         low, high = self._boxes(mine, n, guess)
-        A, low_rows, high_rows = self._total_rows(mine, n)
-        low_rows, high_rows = low_rows + total_margins, high_rows - total_margins
-        held, low_held, high_held = self._dependent_bounds(found, mine, low, high)
-        linear = (
-            sparse.vstack([held, A @ found.Z]).tocsr() if A.shape[0] else held,
-            np.concatenate([low_held, low_rows - A @ found.c]),
-            np.concatenate([high_held, high_rows - A @ found.c]),
-        )
+        linear = self._dependent_bounds(found, mine, low, high)
+        if self.totals:
+            A, low_rows, high_rows = self._total_rows(mine, n)
+            shift = A @ found.c
+            linear = (
+                sparse.vstack([linear[0], A @ found.Z]).tocsr(),
+                np.concatenate([linear[1], low_rows + total_margins - shift]),
+                np.concatenate([linear[2], high_rows - total_margins - shift]),
+            )
         cost = np.zeros(n)
         for phase, each in zip(self.phases, mine, strict=True):
             for term in phase.terms:

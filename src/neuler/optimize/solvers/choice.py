@@ -122,15 +122,16 @@ def solve(
     check(programme, warm)
     if programme.n == 0:
         return _nothing(programme, name)
-    return SOLVERS[name].solve(
-        programme,
-        warm=warm,
-        tolerance=float(tolerance),
-        iterations=int(iterations),
-        seconds=seconds,
-        progress=progress,
-        options=options,
-    )
+    with np.errstate(all="ignore"):  # what is not finite is counted, and solvers step back from it
+        return SOLVERS[name].solve(
+            programme,
+            warm=warm,
+            tolerance=float(tolerance),
+            iterations=int(iterations),
+            seconds=seconds,
+            progress=progress,
+            options=options,
+        )
 
 
 def _nothing(programme: Programme, name: str) -> Solution:

@@ -113,8 +113,7 @@ class Watched:
     def _timed(self, name: str, function: Callable[..., Any], *arguments: object) -> Any:
         began = time.perf_counter()
         try:
-            with np.errstate(all="ignore"):  # what is not finite is counted below, and solvers step back from it
-                value = function(*arguments)
+            value = function(*arguments)
         finally:
             self.function_seconds += time.perf_counter() - began
         finite = np.isfinite(value)
