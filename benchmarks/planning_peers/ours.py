@@ -35,8 +35,8 @@ def statement(a: argparse.Namespace) -> Any:
 
 def on_grid(stated: Any, points: int) -> None:
     """Give a plan the peers' grid instead of its own: evenly spaced points."""
-    (own,) = stated.mesh(None)
-    stated.mesh = lambda *_, **__: [
+    (own,) = stated.transcription.profiles()
+    stated.transcription.profiles = lambda *_, **__: [
         dataclasses.replace(own, grid=np.linspace(0.0, 1.0, points), weights=np.full(points, 1.0 / points))
     ]
 
