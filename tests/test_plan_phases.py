@@ -12,7 +12,6 @@ from neuler.errors import InputError
 from neuler.motions import Recorded
 
 LIMITS = [plan.within(plan.torque, 25.0), plan.within(plan.velocity, 6.0)]
-LOAD = plan.Payload("tool", 2.0, (0.05, 0.0, 0.0), (0.01, 0.01, 0.02))
 
 
 @functools.cache

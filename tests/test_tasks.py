@@ -133,9 +133,7 @@ def test_the_output_is_that_of_the_file_or_of_the_flags(capsys, tmp_path):
     assert {"t", "q", "qd", "tau", "wanted", "work_of_losses", "load_link2"} <= set(arrays)
 
 
-def test_a_wrench_acts_between_two_times(task):
-    if not hasattr(task, "duration"):
-        pytest.skip("of simulations")
-    found = task.run()
+def test_a_wrench_acts_between_two_times():
+    found = read_task(Problem.of_text(SIMULATE)).run()
     force = found.loads["link2"][:, 0]
     assert np.array_equal(force != 0, (found.t >= 0.05) & (found.t < 0.1))

@@ -29,7 +29,7 @@ class Moving(Protocol):
 
     @property
     def duration(self) -> float:
-        """In s."""
+        """How long it takes (s)."""
         ...
 
     @property

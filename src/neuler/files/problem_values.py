@@ -44,15 +44,16 @@ def rotation_of(part: Section) -> Array | None:
         if abs(size - 1.0) > 1e-6:
             raise part.error("quaternion", f"expected (x, y, z, w) of length one, got length {size:g}")
         return np.asarray(Transform.from_quaternion((0.0, 0.0, 0.0), (turn / size).tolist()).matrix)[:3, :3]
-    return matrix_of(part, "rotation")
+    return matrix_of(part, "rotation", (3, 3))
 
 
-def matrix_of(part: Section, key: str) -> Array:
-    """Three rows of three numbers."""
+def matrix_of(part: Section, key: str, shape: tuple[int, int] | None = None) -> Array:
+    """Rows of finite numbers, all of one length; of a ``shape``, where it is given."""
     try:
         found = np.array(part.raw(key), dtype=float)
     except (TypeError, ValueError):
         found = np.empty(0)
-    if found.shape != (3, 3) or not np.isfinite(found).all():
-        raise part.error(key, "expected three rows of three numbers")
+    if found.ndim != 2 or not np.isfinite(found).all() or shape not in (None, found.shape):
+        size = "rows of numbers, all of one length" if shape is None else f"{shape[0]} rows of {shape[1]} numbers"
+        raise part.error(key, f"expected {size}")
     return found

@@ -78,7 +78,7 @@ class ConstantLabels:
     labels: tuple[str, ...]
 
     def __call__(self, robot: MovingRobot) -> Sequence[str]:
-        """The labels."""
+        """The same labels, whatever the robot."""
         return self.labels
 
 
@@ -89,7 +89,7 @@ class OfMoment:
     name: str
 
     def __call__(self, moment: Moment) -> Any:
-        """The rows."""
+        """The attribute of that name of the moment."""
         return getattr(moment, self.name)
 
 

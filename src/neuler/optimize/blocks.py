@@ -40,7 +40,7 @@ class Total:
     lower: float
     upper: float
     coefficients: Mapping[int, float] = field(default_factory=dict)
-    """By variable."""
+    """Of the variables in it, by their numbers."""
     name: str = ""
 
 

@@ -5,9 +5,9 @@ min f(x)  subject to  row_lower <= g(x) <= row_upper,  lower <= x <= upper
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,18 @@ class Progress:
 
 Report = Callable[[Progress], bool | None]
 """Told after every iteration; False stops the solve."""
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """How a programme is to be solved: see :func:`neuler.optimize.solvers.solve`."""
+
+    warm: Solution | None
+    tolerance: float
+    iterations: int
+    seconds: float | None
+    progress: Report | None
+    options: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -167,7 +167,7 @@ class Coordinates:
         )
         last = self.entries[-1] if self.entries else None
         self.nq: int = last.q.stop if last else 0
-        """Length of q."""
+        """How many positions all entries have: the length of q."""
         self.velocities: int = last.v.stop if last else 0
         """How many velocities all entries have; of a tree the length of qd."""
         self._by_name = {entry.name: entry for entry in self.entries}

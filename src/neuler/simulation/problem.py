@@ -16,6 +16,7 @@ from neuler.control import CONTROLLERS, Reference
 from neuler.errors import FormatError, NeulerError
 from neuler.files.cells import numbers_below
 from neuler.files.problem_robots import changed, read_robots
+from neuler.files.problem_values import matrix_of
 from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
 from neuler.files.tasks import Output, Progress
@@ -47,7 +48,7 @@ class SimulationTask:
     x0: tuple[Array, Array]
     """Positions (..., nq) and velocities (..., nv) to start from."""
     duration: float
-    """In s."""
+    """How long it is simulated (s)."""
     options: dict[str, Any]
     """Other arguments of ``neuler.simulate``."""
     output: Output
@@ -142,19 +143,9 @@ def _gain(section: Section, key: str, model: Robot) -> Any:
         return section.names(key)
     if isinstance(value, list):
         if value and isinstance(value[0], list):
-            return _matrix(section, key)
+            return matrix_of(section, key)
         return section.vector(key, len(value))
     return section.number(key)
-
-
-def _matrix(section: Section, key: str) -> Array:
-    try:
-        found = np.array(section.raw(key), dtype=float)
-    except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.ndim != 2 or not np.isfinite(found).all():
-        raise section.error(key, "expected rows of numbers, all of one length")
-    return found
 
 
 def _gained(key: str, robot: Robot) -> list[str]:
@@ -205,7 +196,7 @@ def _table(section: Section, names: list[str]) -> Reference:
     else:
         value = section.raw("t")
         times = section.vector("t", len(value) if isinstance(value, list) else 2)
-        points = _matrix(section, "q")
+        points = matrix_of(section, "q")
         if points.shape != (len(times), len(names)):
             raise section.error("q", f"expected {len(times)} rows of {len(names)} numbers, got {points.shape}")
     return control.table(times, points, degree)

@@ -11,7 +11,7 @@ import numpy as np
 from neuler.errors import InputError
 from neuler.extras import install
 from neuler.naming import hint
-from neuler.optimize.programme import Programme, Report, Solution, infeasibility
+from neuler.optimize.programme import Programme, Report, Request, Solution, infeasibility
 from neuler.optimize.solvers import ipopt, scipy, uno
 
 
@@ -123,15 +123,8 @@ def solve(
     if programme.n == 0:
         return _nothing(programme, name)
     with np.errstate(all="ignore"):  # what is not finite is counted, and solvers step back from it
-        return SOLVERS[name].solve(
-            programme,
-            warm=warm,
-            tolerance=float(tolerance),
-            iterations=int(iterations),
-            seconds=seconds,
-            progress=progress,
-            options=options,
-        )
+        request = Request(warm, float(tolerance), int(iterations), seconds, progress, options)
+        return SOLVERS[name].solve(programme, request)
 
 
 def _nothing(programme: Programme, name: str) -> Solution:

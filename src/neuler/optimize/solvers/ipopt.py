@@ -21,7 +21,7 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.naming import hint
-from neuler.optimize.programme import Array, Programme, Report, Solution, infeasibility
+from neuler.optimize.programme import Array, Programme, Request, Solution, infeasibility
 from neuler.optimize.solvers import optimality
 from neuler.optimize.solvers.ipopt_options import INTEGERS, NUMBERS, WORDS
 from neuler.optimize.solvers.watching import Watched
@@ -306,32 +306,23 @@ def _good(watched: Watched, x: Array, y: Array, z: tuple[Array, Array]) -> bool:
     return max(slope, gap) <= 1e4 * watched.tolerance
 
 
-def solve(
-    programme: Programme,
-    *,
-    warm: Solution | None,
-    tolerance: float,
-    iterations: int,
-    seconds: float | None,
-    progress: Report | None,
-    options: Mapping[str, Any] | None,
-) -> Solution:
+def solve(programme: Programme, request: Request) -> Solution:
     """The programme's minimum by IPOPT; see :func:`neuler.optimize.solvers.solve`."""
-    given = checked(options or {})
+    given = checked(request.options or {})
     settings = {
         **DEFAULTS,
-        "tol": tolerance,
-        "constr_viol_tol": min(1e-4, 100 * tolerance),
-        "acceptable_tol": 100 * tolerance,
-        "acceptable_constr_viol_tol": min(1e-2, 100 * tolerance),
-        "max_iter": iterations,
-        **({} if seconds is None else {"max_wall_time": float(max(seconds, 1e-6))}),
-        **({} if warm is None else WARM),
+        "tol": request.tolerance,
+        "constr_viol_tol": min(1e-4, 100 * request.tolerance),
+        "acceptable_tol": 100 * request.tolerance,
+        "acceptable_constr_viol_tol": min(1e-2, 100 * request.tolerance),
+        "max_iter": request.iterations,
+        **({} if request.seconds is None else {"max_wall_time": float(max(request.seconds, 1e-6))}),
+        **({} if request.warm is None else WARM),
         **given,
     }
     n, m = programme.n, programme.m
     found = library(str(_file("libipopt")))
-    watched = Watched(programme, progress, tolerance, seconds)
+    watched = Watched(programme, request.progress, request.tolerance, request.seconds)
     bounds = [
         np.ascontiguousarray(np.clip(value, -MOST, MOST), float)
         for value in (programme.lower, programme.upper, programme.row_lower, programme.row_upper)
@@ -347,12 +338,12 @@ def solve(
         counted = [0]
         every = _iteration(watched, functools.partial(found.GetIpoptCurrentIterate, problem), counted)
         found.SetIntermediateCallback(problem, every)
-        x = np.array(programme.start if warm is None else warm.x, float)
+        x = np.array(programme.start if request.warm is None else request.warm.x, float)
         rows, value = np.zeros(m), np.zeros(1)
         y, z = np.zeros(m), np.zeros((2, n))
-        if warm is not None:
-            y[:] = warm.multipliers
-            z[:] = warm.bound_multipliers
+        if request.warm is not None:
+            y[:] = request.warm.multipliers
+            z[:] = request.warm.bound_multipliers
         with THREADS.one(), watched.interruptible():
             code = found.IpoptSolve(
                 problem, x.ctypes.data, rows.ctypes.data, value.ctypes.data, y.ctypes.data,

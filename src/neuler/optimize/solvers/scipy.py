@@ -15,7 +15,7 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.naming import hint
-from neuler.optimize.programme import Array, Programme, Report, Solution, infeasibility
+from neuler.optimize.programme import Array, Programme, Request, Solution, infeasibility
 from neuler.optimize.solvers import optimality
 from neuler.optimize.solvers.watching import Stopped, Watched
 
@@ -96,21 +96,12 @@ class _Guarded:
         return getattr(watched.programme, name)
 
 
-def solve(
-    programme: Programme,
-    *,
-    warm: Solution | None,
-    tolerance: float,
-    iterations: int,
-    seconds: float | None,
-    progress: Report | None,
-    options: Mapping[str, Any] | None,
-) -> Solution:
+def solve(programme: Programme, request: Request) -> Solution:
     """The programme's minimum by SciPy; see :func:`neuler.optimize.solvers.solve`."""
-    method, settings = checked(options or {})
-    watched = Watched(programme, progress, tolerance, seconds)
+    method, settings = checked(request.options or {})
+    watched = Watched(programme, request.progress, request.tolerance, request.seconds)
     calls = _Calls(watched)
-    x = np.clip(programme.start if warm is None else warm.x, programme.lower, programme.upper)
+    x = np.clip(programme.start if request.warm is None else request.warm.x, programme.lower, programme.upper)
     y, z = np.zeros(programme.m), (np.zeros(programme.n), np.zeros(programme.n))
     status, message = "limit", "the largest number of iterations was reached"
     small = programme.n <= SMALL and programme.m <= 10 * SMALL
@@ -123,23 +114,23 @@ def solve(
             if method is None and tries:
                 tries.append("restored")
             for name in tries:
-                if calls.iterations > iterations:
+                if calls.iterations > request.iterations:
                     status, message = "limit", "the largest number of iterations was reached"
                     break
                 if name == "restored":
                     x = _restored(programme, calls, x)
-                    status, message = _judged(watched, x, y, z, tolerance)
+                    status, message = _judged(watched, x, y, z, request.tolerance)
                     if status == "infeasible":
                         break
                 name = tries[0] if name == "restored" else name
                 own = {key: value for key, value in settings.items() if key in OPTIONS[name]}
-                own = {"maxiter": max(1, iterations + 1 - calls.iterations), **own}
+                own = {"maxiter": max(1, request.iterations + 1 - calls.iterations), **own}
                 run = _slsqp if name == "slsqp" else _trust
-                x, y, z = run(programme, calls, x, tolerance, own, warm if name == tries[0] else None)
-                status, message = _judged(watched, x, y, z, tolerance)
+                x, y, z = run(programme, calls, x, request.tolerance, own, request.warm if name == tries[0] else None)
+                status, message = _judged(watched, x, y, z, request.tolerance)
                 if status in ("optimal", "acceptable", "infeasible"):
                     break
-            if status == "failed" and calls.iterations > iterations:
+            if status == "failed" and calls.iterations > request.iterations:
                 status, message = "limit", "the largest number of iterations was reached"
         except (Stopped, KeyboardInterrupt) as error:
             watched.interrupted |= isinstance(error, KeyboardInterrupt)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import importlib.util
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from neuler.errors import InputError
 from neuler.naming import hint
-from neuler.optimize.programme import Array, Programme, Report, Solution
+from neuler.optimize.programme import Array, Programme, Request, Solution
 from neuler.optimize.solvers.watching import Stopped, Watched
 
 PRESETS = {"uno": "ipopt", "uno-sqp": "filtersqp"}
@@ -113,17 +113,7 @@ def _model(watched: Watched, warm: Solution | None) -> Any:
     return model
 
 
-def solve(
-    programme: Programme,
-    *,
-    warm: Solution | None,
-    tolerance: float,
-    iterations: int,
-    seconds: float | None,
-    progress: Report | None,
-    options: Mapping[str, Any] | None,
-    name: str = "uno",
-) -> Solution:
+def solve(programme: Programme, request: Request, name: str = "uno") -> Solution:
     """The programme's minimum by Uno; see :func:`neuler.optimize.solvers.solve`."""
     import unopy  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
@@ -132,11 +122,11 @@ def solve(
     settings: dict[str, Any] = {
         "print_solution": False,
         "logger": "SILENT",
-        "primal_tolerance": tolerance,
-        "dual_tolerance": tolerance,
-        "max_iterations": iterations,
-        **({} if seconds is None else {"time_limit": float(seconds)}),
-        **(options or {}),
+        "primal_tolerance": request.tolerance,
+        "dual_tolerance": request.tolerance,
+        "max_iterations": request.iterations,
+        **({} if request.seconds is None else {"time_limit": float(request.seconds)}),
+        **(request.options or {}),
     }
     for option, value in settings.items():
         _set(solver, option, value)
@@ -145,8 +135,8 @@ def solve(
             raise InputError("Uno cannot solve within a solve of its own: take 'ipopt' for the inner one")
         RUNNING.append(name)
         try:
-            watched = Watched(programme, progress, tolerance, seconds)
-            return _run(solver, watched, warm, name)
+            watched = Watched(programme, request.progress, request.tolerance, request.seconds)
+            return _run(solver, watched, request.warm, name)
         finally:
             RUNNING.clear()
 
