@@ -26,9 +26,9 @@ import numpy as np
 import neuler
 from neuler import plan
 from neuler.optimize import solvers
-from neuler.optimize.programme import Programme
+from neuler.optimize.programme import Programme, infeasibility
 from neuler.optimize.solvers import ipopt
-from neuler.optimize.solvers.watching import Watched, infeasibility
+from neuler.optimize.solvers.watching import Watched
 
 TOLERANCE, ITERATIONS = 1e-8, 500
 UR5_ENDS = (-0.8, -1.9, 1.6, -1.3, -1.5, 0.0), (0.8, -0.9, 0.7, -0.9, -1.0, 1.0)

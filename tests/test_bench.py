@@ -4,6 +4,7 @@ import dataclasses
 import importlib.metadata
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -208,3 +209,14 @@ def test_compile_time_is_measured_afresh_and_the_cache_setting_kept(monkeypatch,
     result = bench.run(neuler.robots.two_link(), verbs=["gravity_force"], batch=8)
     assert result.measurements[0].compile_seconds > 0
     assert os.environ["NEULER_CACHE_DIR"] == str(tmp_path)
+
+
+def test_a_plan_on_the_grid_of_the_peers():
+    """The benchmark beside other planners: neuler on evenly spaced points, not refined."""
+    script = Path(__file__).resolve().parent.parent / "benchmarks" / "planning_peers" / "ours.py"
+    command = [sys.executable, str(script), "two_link", "--controls", "8", "--points", "30"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["status"] == "optimal"
+    assert 0.39 < found["duration"] < 0.42
