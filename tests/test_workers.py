@@ -94,22 +94,37 @@ def test_bad_input():
     for seeds, workers, words in (
         ([], 1, "at least one"),
         ([1, 1], 1, "each one once"),
-        (3, 0, "workers: expected at least 1, got 0"),
+        (3, 0, "workers must be a whole number from 1 to 1000000, got 0"),
     ):
         with pytest.raises(InputError, match=words):
             best_of(mixed, seeds, workers)
+    lock = threading.Lock()
     with pytest.raises(InputError, match="define it in a module, or take workers=1"):
-        best_of(lambda seed: made(seed, 1.0), 2, workers=2)
+        best_of(lambda seed: made(seed, float(lock.locked())), 2, workers=2)
     with pytest.raises(InputError, match="answer of seed 0 cannot be pickled"):
         best_of(unpicklable, 2, workers=2)
 
 
-def test_a_script_without_a_guard_is_told(tmp_path):
-    (tmp_path / "script.py").write_text(
-        "from neuler.workers import best_of\n"
-        "def make(seed): ...\n"
-        "try:\n    best_of(make, 2, workers=2)\n"
-        "except ValueError as error:\n    print(error)\n"
-    )
+SCRIPT = """
+import sys
+{hide}
+from types import SimpleNamespace
+from neuler.workers import best_of
+def make(seed):
+    return SimpleNamespace(objective=float(seed), infeasibility=0.0, status="optimal")
+{guard}
+    print(best_of(make, 2, workers=2).seed)
+"""
+HIDE = "sys.modules['cloudpickle'] = None"
+GUARD = 'if __name__ == "__main__":'
+
+
+@pytest.mark.parametrize(("hide", "guard"), [("", "if True:"), (HIDE, GUARD), (HIDE, "if True:")])
+def test_scripts_with_and_without_a_guard(tmp_path, hide, guard):
+    """With cloudpickle functions travel by their content; without it the script is run again, up to its guard."""
+    (tmp_path / "script.py").write_text(SCRIPT.format(hide=hide, guard=guard))
     done = subprocess.run([sys.executable, str(tmp_path / "script.py")], capture_output=True, text=True, check=False)
-    assert 'if __name__ == "__main__":' in done.stdout
+    if hide and guard != GUARD:
+        assert f"put {GUARD} before what the script does" in done.stderr
+    else:
+        assert (done.stdout, done.stderr) == ("0\n", "")

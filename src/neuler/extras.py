@@ -10,7 +10,7 @@ PACKAGES = {
     "simulate": ("scipy",),
     "plan": ("scipy", "casadi", "tqdm"),
     "uno": ("unopy",),
-    "scale": ("pyarrow",),
+    "scale": ("pyarrow", "cloudpickle"),
     "peers": ("pin", "mujoco", "example-robot-data"),
 }
 """As pyproject.toml lists them."""

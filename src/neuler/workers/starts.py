@@ -6,28 +6,22 @@ Local solvers find the minimum that is near. ``best_of(make, 16)`` calls ``make(
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import pickle
-import signal
-import sys
-import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
+from neuler.inputs import whole
+from neuler.workers.engines import MOST_WORKERS, cores, engine_of, spread
+from neuler.workers.jobs import Job, job_of
+from neuler.workers.processes import Ended, borrowed, dismiss
 
 Array = NDArray[np.float64]
 Answer = TypeVar("Answer")
-SINGLE = {"NEULER_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-"""In a worker: the cores are taken by the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +72,7 @@ def best_of(
     seeds: int | Iterable[int],
     workers: int | None = None,
     *,
+    executor: Any = None,
     progress: Callable[[int, int, Answer | None], bool | None] | None = None,
     rank: Callable[[Answer], Any] = rank,
 ) -> Starts[Answer]:
@@ -85,7 +80,8 @@ def best_of(
 
     ``make`` gives a :class:`~neuler.optimize.programme.Solution` or anything with ``objective``, ``infeasibility`` and
     ``status``. It goes to other processes, so that it and its answers must be picklable: a function of a module, or
-    ``functools.partial`` of one; a script needs ``if __name__ == "__main__":``. ``workers=1`` stays in this process.
+    ``functools.partial`` of one; with cloudpickle any function is. ``workers=1`` stays in this process. ``executor``,
+    a ``concurrent.futures.Executor``, spreads the starts over other machines.
     ``seeds`` are numbers, or how many (0, 1, ...). The same seed gives the same answer however many workers there
     are, and of equal ones the first seed wins. ``progress(done, of, best)`` is called after each, False stops;
     then and after Ctrl-C the best so far is given. A seed that fails is kept with its error; if all do, the first
@@ -103,14 +99,14 @@ def best_of(
         raise InputError("seeds: expected at least one, got none")
     if len(set(numbers)) < len(numbers):
         raise InputError("seeds: expected each one once")
-    if workers is not None and workers < 1:
-        raise InputError(f"workers: expected at least 1, got {workers}")
-    count = min(len(numbers), workers or _cores())
+    if workers is not None:
+        workers = whole("best_of: workers", workers, 1, MOST_WORKERS)
+    count = min(len(numbers), workers or cores())
     done: dict[int, Start[Answer]] = {}
     failures: dict[int, Exception] = {}
     best: Answer | None = None
     interrupted = False
-    source = _here(make, numbers) if count == 1 else _spread(make, numbers, count)
+    source = _here(make, numbers) if count == 1 and executor is None else _spread(make, numbers, count, executor)
     try:
         for seed, answer, error, seconds in source:
             if error is not None:
@@ -141,11 +137,6 @@ Outcome = tuple[int, Any, Exception | None, float]
 Outcomes = Generator[Outcome, None, None]
 
 
-def _cores() -> int:
-    """That this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _outcome(make: Callable[[int], Any], seed: int) -> Outcome:
     began = time.perf_counter()
     try:
@@ -160,133 +151,36 @@ def _here(make: Callable[[int], Any], seeds: list[int]) -> Outcomes:
         yield _outcome(make, seed)
 
 
-def _work(make: bytes, pipe: Connection) -> None:
-    """A worker: seeds in, outcomes out, until None comes or the other end is gone."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
-    try:
-        function: Callable[[int], Any] = pickle.loads(make)
-        while (seed := pipe.recv()) is not None:
-            outcome = _outcome(function, seed)
-            try:
-                data = pickle.dumps(outcome)
-            except Exception as problem:
-                reason = outcome[2] if outcome[2] is not None else problem
-                error = InputError(f"the answer of seed {seed} cannot be pickled: {reason}")
-                data = pickle.dumps((seed, None, error, outcome[3]))
-            pipe.send_bytes(data)
-    except EOFError:
-        pass
+@dataclass(frozen=True)
+class _Made:
+    """A function of a seed as a job calls it."""
+
+    make: Callable[[int], Any]
+
+    def __call__(self, seed: int, report: Callable[[Any], None]) -> Outcome:
+        return _outcome(self.make, seed)
 
 
-@contextmanager
-def _single() -> Iterator[None]:
-    """Processes started here have one thread each and do not hear Ctrl-C."""
-    before = {name: os.environ.get(name) for name in SINGLE}
-    main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
-    os.environ.update(SINGLE)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-        if main:
-            signal.signal(signal.SIGINT, handler)
+def _called(job: Job, seed: int, attempt: int) -> Outcome:
+    """The outcome of one seed, in a process; one that dies costs the seed."""
+    began = time.perf_counter()
+    with borrowed(job) as process:
+        try:
+            return process.call(seed)
+        except Ended as error:
+            problem: Exception = RuntimeError(f"the process of seed {seed} ended with code {error.code}")
+        except Exception as error:
+            problem = InputError(f"the answer of seed {seed} cannot be pickled: {error}")
+    return seed, None, problem, time.perf_counter() - began
 
 
-@contextmanager
-def _without_main(make: bytes) -> Iterator[None]:
-    """A worker does not run the user's script again, unless what it is to do was defined there."""
-    main = sys.modules.get("__main__")
-    if main is None or b"__main__" in make:
-        yield
-        return
-    hidden: dict[str, Any] = {
-        name: main.__dict__.pop(name) for name in ("__file__", "__spec__") if name in main.__dict__
-    }
-    main.__dict__["__spec__"] = None
-    try:
-        yield
-    finally:
-        main.__dict__.update(hidden)
-
-
-class _Worker:
-    def __init__(self, make: bytes):
-        context = multiprocessing.get_context("spawn")
-        self.pipe, other = context.Pipe()
-        self.process = context.Process(target=_work, args=(make, other), daemon=True)
-        with _single(), _without_main(make):
-            self.process.start()
-        other.close()
-        self.seed: int | None = None
-        self.began = 0.0
-        self.answered = False
-
-    def ask(self, seed: int) -> None:
-        self.seed, self.began = seed, time.perf_counter()
-        self.pipe.send(seed)
-
-    def lost(self) -> Exception:
-        self.process.join()
-        code = self.process.exitcode
-        if not self.answered and code == 1:
-            return InputError(
-                "a worker process did not start: a script that solves with several workers needs "
-                'if __name__ == "__main__": around what it runs, and a function that is found by import'
-            )
-        return RuntimeError(f"the process of seed {self.seed} ended with code {code}")
-
-    def end(self) -> None:
-        self.pipe.close()
-        if self.process.is_alive():
-            self.process.terminate()
-        self.process.join()
-        self.process.close()
-
-
-def _spread(make: Callable[[int], Any], seeds: list[int], count: int) -> Outcomes:
+def _spread(make: Callable[[int], Any], seeds: list[int], count: int, executor: Any) -> Outcomes:
     """Outcomes as they come, from so many processes."""
+    job = job_of("best_of: make", _Made(make), here="take workers=1")
+    engine = engine_of("best_of", count, executor)
     try:
-        data = pickle.dumps(make)
-    except Exception as error:
-        raise InputError(
-            f"make cannot be sent to other processes ({error}): define it in a module, or take workers=1"
-        ) from error
-    waiting = list(reversed(seeds))
-    workers: list[_Worker] = []
-    try:
-        for _ in range(count):
-            workers.append(_Worker(data))
-            workers[-1].ask(waiting.pop())
-        while workers:
-            ready = wait([worker.pipe for worker in workers], timeout=0.2)  # not for ever: Ctrl-C is to be heard
-            for worker in [each for each in workers if each.pipe in ready]:
-                seed = worker.seed
-                assert seed is not None
-                try:
-                    outcome: Outcome = pickle.loads(worker.pipe.recv_bytes())
-                    worker.answered = True
-                except (EOFError, ConnectionError):
-                    reason = worker.lost()
-                    if isinstance(reason, InputError):
-                        raise reason from None
-                    outcome = (seed, None, reason, time.perf_counter() - worker.began)
-                    workers.remove(worker)
-                    worker.end()
-                    if waiting:
-                        workers.append(_Worker(data))
-                        worker = workers[-1]
-                if waiting:
-                    worker.ask(waiting.pop())
-                elif worker in workers:
-                    workers.remove(worker)
-                    worker.end()
-                yield outcome
+        for _, outcome in spread(engine, _called, job, iter(seeds)):
+            yield outcome
     finally:
-        for worker in workers:
-            worker.end()
+        dismiss(job)
+        engine.close()
