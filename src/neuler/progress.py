@@ -1,27 +1,37 @@
-"""A bar on the terminal that says how far something is."""
+"""A bar on the terminal or in a notebook that says how far something is, how fast, and when it will end."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 
 @contextlib.contextmanager
-def progress_bar(total: float | None, title: str, unit: str = "step") -> Iterator[Callable[..., Any]]:
-    """A bar on standard error where that is a terminal and tqdm is installed; else nothing is shown.
+def progress_bar(
+    total: float | None, title: str, unit: str = "step", done: float = 0
+) -> Iterator[Callable[..., Any]]:  # fmt: skip
+    """A bar where a person looks on and tqdm is installed; else nothing is shown.
 
-    Yields a function that is called with how much was done since its last call, and may be told what comes next.
+    Looked on are standard error where that is a terminal, and notebooks. ``done`` is where the bar begins. Yields a
+    function that is called with how much was done since its last call, and may be told what comes next.
     """
     try:
         from tqdm import tqdm
     except ImportError:
         yield lambda *_: None
         return
-    scale = unit == "B"
-    off = not sys.stderr.isatty()
-    with tqdm(total=total, desc=title, unit=unit, unit_scale=scale, file=sys.stderr, disable=off, leave=False) as bar:
+    kind, off = tqdm, not sys.stderr.isatty()
+    if "ipykernel" in sys.modules:
+        off = False
+        if importlib.util.find_spec("ipywidgets") is not None:
+            from tqdm.notebook import tqdm as kind
+    with kind(
+        total=total, desc=title, unit=unit, unit_scale=unit == "B", file=sys.stderr, disable=off, leave=False,
+        initial=done,
+    ) as bar:  # fmt: skip
 
         def step(done: float, now: str = "") -> None:
             if now:

@@ -58,7 +58,9 @@ def _table(problem: Problem) -> str:
 
 
 def refuse_others(problem: Problem, table: str) -> None:
-    """Refuse a problem file that lacks the table of a task and has that of another."""
+    """Refuse a problem file that lacks the table of a task and has that of another, or is that of a study."""
+    if "study" in problem.table:
+        raise problem.error(("study", ""), "the file is that of a study; run 'neuler study'")
     other = next((name for name in READERS if name in problem.table and table not in problem.table), None)
     if other is not None:
         raise problem.error(

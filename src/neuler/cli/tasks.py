@@ -72,16 +72,6 @@ def toml_value(text: str, several: bool = False) -> Any:
     return text
 
 
-def set_value(table: dict[str, Any], keys: list[str], value: Any) -> None:
-    """Into tables in tables; of an array of tables into the first."""
-    for key in keys[:-1]:
-        inner = table.setdefault(key, {})
-        table = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else inner
-        if not isinstance(table, dict):
-            raise InputError(f"--set {'.'.join(keys)}: {key!r} is no table")
-    table[keys[-1]] = value
-
-
 # ---- a task ----------------------------------------------------------------------------------------
 
 
@@ -98,7 +88,7 @@ def read_problem(path: str, table: str, values: Callable[[], Values]) -> Problem
 def change(problem: Problem, values: Values) -> Problem:
     """A problem with the values of flags."""
     for keys, value in values:
-        set_value(problem.table, keys, value)
+        problem.set(keys, value, "--set")
     return problem
 
 

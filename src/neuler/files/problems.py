@@ -25,7 +25,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.errors import FormatError
+from neuler.errors import FormatError, InputError
 from neuler.formats.source import clip, file_chunks, label_of
 from neuler.naming import hint, listed
 from neuler.robot.value import kept
@@ -94,6 +94,33 @@ class Problem:
     def done(self) -> None:
         """Refuse what nobody asked for."""
         self.root.done()
+
+    def set(self, keys: Sequence[str], value: Any, what: str = "set") -> None:
+        """Change or add a value, by the keys that lead to it; of an array of tables by a number, else of the first.
+
+        >>> problem = Problem.of_text("[[load]]\\nframe = 'a'\\n[[load]]\\nframe = 'b'")
+        >>> problem.set(["load", "1", "frame"], "c")
+        >>> problem.set(["load", "frame"], "d")
+        >>> problem.table
+        {'load': [{'frame': 'd'}, {'frame': 'c'}]}
+        """
+        table: Any = self.table
+        for place, key in enumerate(keys[:-1]):
+            if isinstance(table, list):
+                if key.isdecimal():
+                    if int(key) >= len(table):
+                        raise InputError(f"{what} {'.'.join(keys)}: there are {len(table)} tables {keys[place - 1]!r}")
+                    table = table[int(key)]
+                    continue
+                table = table[0] if table else {}
+            if not isinstance(table, dict):
+                break
+            table = table.setdefault(key, {})
+        if isinstance(table, list) and table:
+            table = table[0]
+        if not isinstance(table, dict):
+            raise InputError(f"{what} {'.'.join(keys)}: {keys[-2]!r} is no table")
+        table[keys[-1]] = value
 
     def error(self, spot: Spot, told: str) -> FormatError:
         """About a value, by its place."""

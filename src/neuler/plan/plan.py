@@ -38,7 +38,7 @@ from neuler.plan.objectives import duration as least_time
 from neuler.plan.phases import Phase, peaks_of, phases_of, split_limits
 from neuler.plan.planned import Planned
 from neuler.plan.relations import Relation
-from neuler.plan.solve import ROUNDS, Settings, solved
+from neuler.plan.solve import ROUNDS, SolveOptions, solved
 from neuler.plan.starts import solve_starts
 from neuler.plan.transcribe import BlockMaker, Transcription
 from neuler.robot import Robot
@@ -256,6 +256,7 @@ class Plan:
         seed: int | None = None,
         starts: int = 1,
         workers: int | None = None,
+        executor: Any = None,
         progress: Any = None,
         options: dict[str, Any] | None = None,
     ) -> Planned:
@@ -265,12 +266,13 @@ class Plan:
         ``neuler.motions.load``; by default a smooth way from start to goal. ``valid_to``: how much a limit may be
         violated in a valid plan, as a share of 1 + |bound|. ``mesh``: numbers of control points to go through, coarse
         to fine, as (8, 20, 80). ``seed`` perturbs the straight first guess, the same way for the same seed; ``starts``
-        solves from so many of them, the straight one first, in ``workers`` processes (all cores), and returns the best.
+        solves from so many of them, the straight one first, in ``workers`` processes (all cores) or on the machines of
+        an ``executor`` (``concurrent.futures``, docs/studies.md), and returns the best.
         ``progress``: True shows a bar; or a function of iteration, objective, infeasibility and seconds, which stops
         the solve by returning False. Interrupted, it returns the best so far. ``options`` are the solver's own.
         """
         sizes = None if mesh is None else meshes_of(mesh, self.transcription.degree)
-        settings = Settings(solver, tolerance, iterations, seconds, refine, rounds, sizes, options, valid_to, guess)
+        settings = SolveOptions(solver, tolerance, iterations, seconds, refine, rounds, sizes, options, valid_to, guess)
         if seed is not None:
             seed = whole("solve: seed", seed, 0)
         if workers is not None:
@@ -278,11 +280,11 @@ class Plan:
         chosen(solver)
         if starts != 1:
             self.transcription.compile()
-            return solve_starts(self._solved, self.robot.name, settings, starts, seed, workers, progress)
+            return solve_starts(self._solved, self.robot.name, settings, starts, seed, (workers, executor), progress)
         with reporting(progress, f"plan of {self.robot.name}") as report:
             return self._solved(settings, seed, report)
 
-    def _solved(self, settings: Settings, seed: int | None, report: Any = None) -> Planned:
+    def _solved(self, settings: SolveOptions, seed: int | None, report: Any = None) -> Planned:
         notes = [*self.notes, *self._rest_notes]
         return solved(self.robot, self.transcription, settings, seed, report, notes)
 

@@ -43,7 +43,7 @@ SOLVED = ("optimal", "acceptable")
 
 
 @dataclass(frozen=True)
-class Settings:
+class SolveOptions:
     """How to solve a plan."""
 
     solver: str = "auto"
@@ -85,7 +85,7 @@ class Attempt:
 
     robot: Robot
     transcription: Transcription
-    settings: Settings
+    settings: SolveOptions
     seed: int | None = None
     report: Report | None = None
     grid: int | None = None
@@ -405,7 +405,7 @@ def _not_finite(parts: Mapping[str, float]) -> list[str]:
 def solved(
     robot: Robot,
     transcription: Transcription,
-    settings: Settings,
+    settings: SolveOptions,
     seed: int | None = None,
     report: Report | None = None,
     notes: Sequence[str] = (),

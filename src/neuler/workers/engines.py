@@ -7,7 +7,9 @@ calls run in processes that can be killed, which the engine's workers start.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import math
 import os
 import queue
 import time
@@ -26,6 +28,8 @@ ATTEMPTS = 30
 """Times that a call is sent out before the engine is held to be unable to run it."""
 PATIENCE = 10.0
 """Seconds within which a scheduler must answer."""
+OFTEN = 5.0
+"""Seconds after which a scheduler is asked again how many workers it has."""
 MOST_WORKERS = 1_000_000
 
 
@@ -90,22 +94,31 @@ def engine_of(what: str, workers: Any, executor: Any, scheduler: Any = None) -> 
         raise InputError(
             f"{what}: executor must be a concurrent.futures.Executor or a function that makes one, got {told(executor)}"
         )
-    if isinstance(made, ThreadPoolExecutor):
-        return Engine(made, lambda: count or made._max_workers)
-    return Engine(made, lambda: count or _size(made), None if made is executor else executor)
+    return Engine(made, _size_of(made) if count is None else lambda: count, None if made is executor else executor)
 
 
-def _size(executor: Any) -> int:
+def _size_of(executor: Any) -> Callable[[], int]:
     """How many calls an executor runs at a time: by what executors of several engines have, else two a core here."""
-    for found in (getattr(executor, "_max_workers", None), _threads(getattr(executor, "_client", None))):
-        if isinstance(found, int) and found > 0:
-            return found
-    return 2 * cores()
+    client = getattr(executor, "_client", None)
+    if hasattr(client, "nthreads"):
+        return _Threads(client)
+    found = getattr(executor, "_max_workers", None)
+    size = found if isinstance(found, int) and found > 0 else 2 * cores()
+    return lambda: size
 
 
-def _threads(client: Any) -> int | None:
-    """Of a client of Dask: the threads of all its workers."""
-    return sum(client.nthreads().values()) if hasattr(client, "nthreads") else None
+class _Threads:
+    """The threads of all workers that a client of Dask has: asked for now and then, as workers come and go."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self._size, self._asked = client, 1, -math.inf
+
+    def __call__(self) -> int:
+        if time.monotonic() > self._asked + OFTEN:
+            with contextlib.suppress(OSError, TimeoutError):  # out of reach for a while: as before
+                self._size = max(1, sum(self._client.nthreads().values()))
+            self._asked = time.monotonic()
+        return self._size
 
 
 def _dask(what: str, address: Any, count: int | None) -> Engine:
@@ -126,9 +139,8 @@ def _dask(what: str, address: Any, count: int | None) -> Engine:
         if client.status not in ("running", "connecting", "newly-created"):
             raise NeulerError(f"the connection to the scheduler {address!r} is lost ({client.status})")
 
-    return Engine(
-        client.get_executor(pure=False), lambda: count or _threads(client) or 1, check=check, close=client.close
-    )
+    made = client.get_executor(pure=False)
+    return Engine(made, _size_of(made) if count is None else lambda: count, check=check, close=client.close)
 
 
 # ---- many calls ------------------------------------------------------------------------------------------------------

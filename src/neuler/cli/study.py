@@ -1,0 +1,122 @@
+"""``neuler study``: the task of a problem file with many values, on all cores or on a cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuler.cli.common import note, print_json
+from neuler.cli.tasks import SUFFIX, assigned, change, nearby, toml_value
+from neuler.errors import InputError, NeulerError
+from neuler.plain import columns, number, safe, shown
+
+if TYPE_CHECKING:
+    from neuler.studies import Study
+
+HELP = """\
+A study file (TOML) is a problem file of 'neuler simulate' or 'neuler plan' with a table [study]: which values change
+([study.settings]), and how they are drawn: see docs/studies.md. --set changes or adds a value of any table.
+
+  neuler study study.toml -o out/
+  neuler study study.toml -o out/ --workers 4 --timeout 60
+  neuler study study.toml -o out/ --scheduler tcp://host:8786
+
+A study that was stopped goes on when the same command is given again. It ends with 0, also where rows failed; with
+--strict with 1 where one did; with 130 when interrupted, what was computed kept.
+"""
+MOST = 30
+"""Results that are listed on the terminal."""
+
+
+def add(commands: Any) -> None:
+    """The command and its flags."""
+    import argparse
+
+    told = "run a simulation or a plan with many values, on all cores or on a cluster"
+    command = commands.add_parser(
+        "study", help=told, description=f"{told[0].upper()}{told[1:]}.", epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    command.add_argument("study", metavar="STUDY.toml", help="a study file")
+    command.add_argument("-o", "--output", metavar="FOLDER", help="where the results go; a study there goes on")
+    command.add_argument("--workers", metavar="N", help="processes; default: one a core; 0: this one")
+    command.add_argument("--scheduler", metavar="ADDRESS", help="of Dask, tcp://host:8786, instead of processes here")
+    command.add_argument("--seed", metavar="N", help="of random settings")
+    command.add_argument("--chunk", metavar="N", help="rows of a part file; default: about a second's work")
+    command.add_argument("--timeout", metavar="S", help="seconds that a row may take")
+    command.add_argument("--memory", metavar="BYTES", help="that the process of a row may take (Linux)")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="a value of the study file"
+    )
+    command.add_argument("--no-figures", action="store_true", help="draw nothing")
+    command.add_argument("--json", action="store_true", help="print a summary as JSON, and nothing else")
+    command.add_argument("--strict", action="store_true", help="exit with 1 where a row is not ok")
+    command.set_defaults(run=run)
+
+
+def run(chosen: Any) -> int:
+    """Read, run, draw, tell."""
+    from neuler.files.problems import Problem
+    from neuler.studies import StudyStopped, study
+    from neuler.studies.problems import read_study
+
+    if not chosen.study.endswith(SUFFIX):
+        raise InputError(f"expected a study file that ends in {SUFFIX}, got {chosen.study!r}; see docs/studies.md")
+    values = assigned("--set", chosen.set, "TABLE.KEY=VALUE", "simulate.step=1e-3")
+    for key in ("workers", "scheduler", "seed", "chunk", "timeout", "memory"):
+        if getattr(chosen, key) is not None:
+            values.append((["study", key], toml_value(getattr(chosen, key))))
+    asked = read_study(change(Problem.read(chosen.study), values))
+    folder = asked.folder if chosen.output is None else Path(chosen.output)
+    if folder is None:
+        raise InputError("name a folder for the results: -o FOLDER, or 'folder' in the table [study]")
+    stopped = False
+    try:
+        found = study(asked.task, asked.settings, folder, **asked.options)
+    except StudyStopped as error:
+        found, stopped = error.study, True
+    _tell(chosen, asked.title, found)
+    if stopped:
+        note(f"interrupted: {len(found):,} of {found.rows:,} rows are kept; the same command goes on")
+        return 130
+    return int(chosen.strict and found.counts.get("ok", 0) < found.rows)
+
+
+def _tell(chosen: Any, title: str, found: Study) -> None:
+    """Write the summary and the figure beside the parts, and print what came out."""
+    summary = {"title": shown(title), **found.summary()}
+    written = [found.folder / "summary.json"]
+    written[0].write_text(json.dumps(summary, indent=1, allow_nan=False), "utf-8")
+    if not chosen.no_figures:
+        from neuler.view.space import png
+
+        try:
+            figure = png(found.plot())
+        except NeulerError as error:
+            note(f"no figure: {error}")
+        else:
+            written.append(found.folder / "study.png")
+            written[-1].write_bytes(figure)
+    files = [str(nearby(path.absolute())) for path in written]
+    if chosen.json:
+        print_json(summary | {"files": files})
+        return
+    print(f"{shown(title)}: {_counted(found)}")
+    rows = [
+        [name, *(number(each[key], 5) for key in ("min", "mean", "max", "std"))]
+        for name, each in summary["columns"].items()
+    ]
+    if rows:
+        print(columns(("result", "least", "mean", "largest", "deviation"), safe(rows[:MOST])))
+    if len(rows) > MOST:
+        print(f"and {len(rows) - MOST} more")
+    for each in summary["messages"]:
+        print(f"{each['count']} x {shown(each['message'])} (row {each['row']})")
+    for path in files:
+        print(f"wrote {shown(path)}")
+
+
+def _counted(found: Study) -> str:
+    parts = ", ".join(f"{count:,} {status}" for status, count in found.counts.items() if count)
+    return f"{len(found):,} of {found.rows:,} rows ({parts})"

@@ -1,0 +1,199 @@
+"""Rows of a study where they are computed: the task is called with the settings of a row, or of many rows at once."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from neuler.studies.columns import Outcome, encode, problem_of, problem_of_batch, table_of
+from neuler.studies.settings import Settings
+from numpy.typing import NDArray
+
+from neuler.errors import InputError
+from neuler.naming import hint
+from neuler.version import __version__
+
+OFTEN = 0.05
+"""Seconds between two reports of rows that are done."""
+MOST_TEXT = 500
+"""Characters of a message."""
+
+
+class Setting(dict[str, Any]):
+    """The settings of a row by their names; an unknown name is told with the nearest one.
+
+    >>> Setting(payload=2.0)["paylod"]
+    Traceback (most recent call last):
+    KeyError: "there is no setting 'paylod'; did you mean 'payload'?"
+    """
+
+    def __missing__(self, name: str) -> Any:
+        raise KeyError(f"there is no setting {name!r}; {hint(name, self)}")
+
+
+class Generators(Sequence[np.random.Generator]):
+    """The random number generators of many rows, each made when it is asked for.
+
+    That of a row follows from the seed of the study and the number of the row, however the rows are spread:
+    ``numpy.random.SeedSequence(seed).spawn(rows)[row]``.
+
+    >>> one, other = Generators(7, 0, 10), Generators(7, 3, 2)
+    >>> one[4].random() == other[1].random()
+    True
+    """
+
+    def __init__(self, seed: int, first: int, count: int) -> None:
+        self._seed, self._rows = seed, range(first, first + count)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self._made(row) for row in self._rows[place]]
+        return self._made(self._rows[place])
+
+    def _made(self, row: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(row,)))
+
+
+@dataclass(frozen=True)
+class Request:
+    """Rows to compute: those of ``settings`` from ``begin`` on."""
+
+    first: int
+    """The number of the first row of the settings in the study."""
+    settings: Settings
+    begin: int = 0
+    batch: bool = False
+    """Whether the task is called once with all rows."""
+    each: bool = False
+    """Whether every row is reported when it is done, so that it is known which one a process died of."""
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Rows of a part that are done: the bytes of its file and how many rows ended how."""
+
+    data: bytes
+    counts: Mapping[str, int]
+    seconds: float
+    """That it took."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the processes of a study do: a function of a :class:`Request`."""
+
+    task: Callable[..., Any]
+    batched: bool
+    random: bool
+    """Whether the task takes a generator beside the settings."""
+    seed: int
+    kind: str
+    """Of the part files: "parquet" or "npz"."""
+    names: tuple[str, ...]
+    """Of the settings."""
+    here: bool = False
+    """Whether the rows are computed in the process of the user, whose Ctrl-C ends them."""
+    version: str = field(default=__version__)
+
+    def __call__(self, request: Request, report: Callable[[Any], None]) -> Computed | list[Outcome] | str:
+        """Compute the rows; report outcomes of some of them while others are computed.
+
+        Returns the finished part if all of its rows were asked for, else the outcomes that were not yet reported; of a
+        batch that failed, why.
+        """
+        if self.version != __version__:
+            raise InputError(
+                f"a worker has neuler {__version__} and the study was started with {self.version}: install the same "
+                "version on all machines"
+            )
+        began, columns = time.perf_counter(), request.settings.columns()
+        if request.batch:
+            found = self._batch(request, columns)
+            if isinstance(found, str):
+                return found
+            return part(self.kind, request.first, columns, found, time.perf_counter() - began)
+        outcomes: list[Outcome] = []
+        told, last = 0, time.perf_counter()
+        for place in range(request.begin, len(request.settings)):
+            outcomes.append(self._row(request.first, columns, place))
+            if request.each or time.perf_counter() - last > OFTEN:
+                report(outcomes[told:])
+                told, last = len(outcomes), time.perf_counter()
+        if request.begin:
+            return outcomes[told:]
+        return part(self.kind, request.first, columns, outcomes, time.perf_counter() - began)
+
+    def _batch(self, request: Request, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]] | str:
+        rows = len(request.settings)
+        more = (Generators(self.seed, request.first, rows),) * self.random
+        try:
+            values = self.task(Setting(columns), *more)
+        except (Exception, SystemExit) as error:
+            return _told(error)
+        problem = problem_of_batch(values, rows, self.names)
+        return problem or {name: np.asarray(value) for name, value in values.items()}
+
+    def _row(self, first: int, columns: Mapping[str, NDArray[Any]], place: int) -> Outcome:
+        if self.batched:
+            setting = Setting({name: values[place : place + 1] for name, values in columns.items()})
+            generators: Any = Generators(self.seed, first + place, 1)
+        else:
+            setting = Setting({name: _value(values[place]) for name, values in columns.items()})
+            generators = Generators(self.seed, first + place, 1)[0] if self.random else None
+        try:
+            values = self.task(setting, *((generators,) * self.random))
+        except KeyboardInterrupt as error:
+            if self.here:
+                raise
+            return Outcome("failed", _told(error), None)
+        except (Exception, SystemExit) as error:
+            if isinstance(error, MemoryError):
+                gc.collect()
+            return Outcome("failed", _told(error), None)
+        if self.batched:
+            problem = problem_of_batch(values, 1, self.names)
+            values = values if problem else {name: np.asarray(value)[0] for name, value in values.items()}
+        else:
+            problem = problem_of(values, self.names)
+        if problem:
+            return Outcome("failed", problem, None)
+        own = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+        return Outcome("ok", "", own)  # a copy: the task may write its next answer into the same array
+
+
+def _value(value: Any) -> Any:
+    """A number or text of Python where it is one of NumPy; a copy of a vector, which the task may change."""
+    return value.copy() if isinstance(value, np.ndarray) else value.item()
+
+
+def _told(error: BaseException) -> str:
+    """What went wrong, and where in the user's code."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, KeyError) and error.args:
+        text = f"KeyError: {error.args[0]}"
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename != __file__:
+            place = f" ({code.co_filename.rpartition('/')[2]}, line {trace.tb_lineno})"
+            break
+        trace = trace.tb_next
+    return text[:MOST_TEXT] + place
+
+
+def part(
+    kind: str, first: int, columns: Mapping[str, NDArray[Any]], found: list[Outcome] | dict[str, NDArray[Any]],
+    seconds: float,
+) -> Computed:  # fmt: skip
+    """A part of the study as a file of a kind."""
+    rows = len(next(iter(columns.values())))
+    counts = Counter(each.status for each in found) if isinstance(found, list) else {"ok": rows}
+    return Computed(encode(table_of(first, columns, found), kind), dict(counts), seconds)
