@@ -134,20 +134,19 @@ def _add(kind: _Kind, cells: tuple[str, ...], lines: list[int], what: str) -> No
     """Take some cells of a column, and widen its kind where they are not of it."""
     before = kind.kind
     if kind.kind == _WHOLE:
-        try:
-            kind.pieces.append(_whole_numbers(cells, lines, what))
+        whole = _whole_numbers(cells, lines, what)
+        if whole is not None:
+            kind.pieces.append(whole)
             kind.filled = True
             return
-        except ValueError:
-            kind.kind = _NUMBER
+        kind.kind = _NUMBER
     if kind.kind == _NUMBER:
-        try:
-            found = _numbers(cells, lines, what)
+        found = _numbers(cells, lines, what)
+        if found is not None:
             kind.pieces = [piece.astype(np.float64, copy=False) for piece in kind.pieces] + [found]
             kind.filled = True
             return
-        except ValueError:
-            kind.kind = _TEXT
+        kind.kind = _TEXT
     kind.again |= before != _TEXT and bool(kind.pieces)
     if not (kind.text and kind.filled):
         kind.filled |= any(cell.strip() for cell in cells)
@@ -157,10 +156,14 @@ def _add(kind: _Kind, cells: tuple[str, ...], lines: list[int], what: str) -> No
     kind.pieces.append(texts(what, cells, FormatError))
 
 
-def _whole_numbers(cells: tuple[str, ...], lines: list[int], what: str) -> NDArray[np.int64]:
+def _whole_numbers(cells: tuple[str, ...], lines: list[int], what: str) -> NDArray[np.int64] | None:
+    """None where a cell is no whole number; Python reads 1_000 as one, tables do not."""
+    try:
+        found = list(map(int, cells))
+    except ValueError:
+        return None
     if "_" in "".join(cells):
-        raise ValueError  # Python reads 1_000 as a number, tables do not
-    found = list(map(int, cells))
+        return None
     try:
         return np.array(found, dtype=np.int64)
     except OverflowError:
@@ -171,10 +174,14 @@ def _whole_numbers(cells: tuple[str, ...], lines: list[int], what: str) -> NDArr
         ) from None
 
 
-def _numbers(cells: tuple[str, ...], lines: list[int], what: str) -> NDArray[np.float64]:
+def _numbers(cells: tuple[str, ...], lines: list[int], what: str) -> NDArray[np.float64] | None:
+    """None where a cell is no number."""
+    try:
+        found = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
+    except ValueError:
+        return None
     if "_" in "".join(cells):
-        raise ValueError
-    found = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
+        return None
     for place in np.flatnonzero(np.isinf(found)).tolist():
         if "inf" not in cells[place].lower():
             raise FormatError(f"{what}: line {lines[place]}: {told(cells[place])} is beyond 64-bit numbers")

@@ -120,9 +120,7 @@ class _Reader:
             return function(*arguments, **options)
         except (importlib.import_module("pyarrow").ArrowException, OSError, ValueError) as error:
             told = " ".join(str(error).split())[:200]
-            raise FormatError(
-                f"{self.label}: cannot be read as Parquet, it may be cut or of another kind: {told}"
-            ) from None
+            raise FormatError(f"{self.label}: is not Parquet, or is cut or damaged: {told}") from None
 
     def _stamped(self) -> tuple[int, int]:
         try:

@@ -91,6 +91,8 @@ def normal(mean: Any, deviation: Any) -> Range:
 def log_uniform(low: Any, high: Any) -> Range:
     """Numbers whose logarithm is uniform from that of ``low``, above zero, to that of ``high``; vectors give a vector.
 
+    Processors that compute exponentials in another way may give another last digit.
+
     >>> log_uniform(1e-3, 1e3)
     log_uniform(0.001, 1000.0)
     """
@@ -233,9 +235,10 @@ class _choice(Range):
         return int(len(self.options) > 1)
 
     def values(self, u: Array) -> Column:
-        places = (u.reshape(len(u), -1) * len(self.options)).astype(np.int64)
-        places = np.minimum(places, len(self.options) - 1)
-        return self.options[places[:, 0] if self.numbers else np.zeros(len(u), dtype=np.int64)]
+        if not self.numbers:
+            return self.options[np.zeros(len(u), dtype=np.int64)]
+        places = (u[:, 0] * len(self.options)).astype(np.int64)
+        return self.options[np.minimum(places, len(self.options) - 1)]
 
     def parameters(self) -> tuple[NDArray[Any], ...]:
         return (self.options,)
