@@ -116,7 +116,7 @@ HANDED_OUT = 1e-3
 MOST_ROWS = 65_536
 FIRST_ROWS = 1_024
 """Of the first chunks of a batched task."""
-MOST_BYTES = 2**24
+MOST_BYTES = 2**23
 """Of a part file."""
 ALL_BYTES = 2**28
 """Of all parts under way."""

@@ -29,8 +29,8 @@ from neuler.studies.identity import check_names, identity_of
 from neuler.studies.rows import Computed, Rows
 from neuler.version import __version__
 from neuler.workers.engines import Engine, engine_of, spread
-from neuler.workers.jobs import Job, can_limit_memory, job_of
-from neuler.workers.processes import borrowed, dismiss
+from neuler.workers.jobs import can_limit_memory, job_of
+from neuler.workers.processes import dismiss
 
 HEAVY = 2**20
 """Bytes of a pickled task from which on it is said that it is large: it goes out with every chunk."""
@@ -250,8 +250,6 @@ def _run(asked: _Asked, folder: Folder, missing: list[tuple[int, int]], notes: l
             )
         engine, common, function = asked.engine(), Work(job, asked.kind, asked.batched, asked.timeout), compute
     try:
-        if job is not None:
-            _try_out(engine, job)
         _told(notes, progress)
         cutter = Cutter(asked.settings, missing, asked.chunk, asked.batched, engine.workers)
         with _reporting(progress, folder, len(asked.settings)) as report:
@@ -267,17 +265,6 @@ def _run(asked: _Asked, folder: Folder, missing: list[tuple[int, int]], notes: l
         if job is not None:
             dismiss(job)
         engine.close()
-
-
-def _try_out(engine: Engine, job: Job) -> None:
-    """See that a worker starts and loads the task, before work begins."""
-    for _ in spread(engine, _loaded, job, iter([None])):
-        pass
-
-
-def _loaded(job: Job, item: None, attempt: int) -> None:
-    with borrowed(job):
-        pass
 
 
 class _Here(Executor):

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from neuler.errors import InputError, NeulerError
 from neuler.extras import require
 from neuler.inputs import told, whole
+from neuler.workers.jobs import GUARD
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -66,9 +67,9 @@ class Engine:
     def _make_again(self, error: BaseException) -> None:
         if self.renew is None:
             raise NeulerError(
-                f"the executor is broken ({type(error).__name__}: {error}). What was written is kept: start again with "
-                "a new one, or give a function that makes executors, executor=lambda: ..., which is called again "
-                "whenever one breaks"
+                f"the executor is broken ({type(error).__name__}: {error}). Where none of its processes ever started, "
+                f"the script may need {GUARD} before what it does. Else start again with a new one, or give a function "
+                "that makes executors, executor=lambda: ..., which is called again whenever one breaks"
             ) from error
         self.executor = self.renew()
 

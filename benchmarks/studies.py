@@ -1,0 +1,313 @@
+"""Studies: what they cost beside the plain call, how well two workers share, memory, engines, and a thousand workers.
+
+The last is a model: the times that it uses are measured here, and it is checked with sleeping tasks on 2, 4 and 8
+workers of this machine.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures as cf
+import functools
+import heapq
+import importlib.metadata
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import neuler
+from neuler.robot import Robot
+from neuler.studies import Settings, random
+from neuler.studies.chunks import HANDED_OUT
+from neuler.workers.engines import Engine, engine_of, spread
+
+QUIET: dict[str, Any] = {"progress": False}
+
+
+# ---- tasks -------------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def ur5() -> Robot:
+    """The file of the package example-robot-data."""
+    package = importlib.metadata.distribution("example-robot-data")
+    folder = Path(str(package.locate_file("cmeel.prefix/share/example-robot-data/robots")))
+    return neuler.load(folder / "ur_description/urdf/ur5_robot.urdf").without_friction()
+
+
+def torque(setting: dict[str, Any]) -> dict[str, Any]:
+    """A batch of torques."""
+    return {"tau": ur5().inverse_dynamics(setting["q"], setting["qd"], setting["qdd"])}
+
+
+def spin(seconds: float) -> float:
+    """Compute for so long on one core."""
+    end, total = time.process_time() + seconds, 0.0
+    while time.process_time() < end:
+        total += float(np.sin(np.arange(100.0)).sum())
+    return total
+
+
+def computing(setting: dict[str, Any]) -> dict[str, Any]:
+    """A row that computes for a while."""
+    return {"y": spin(setting["seconds"])}
+
+
+def states(rows: int) -> Settings:
+    """Random states of a UR5."""
+    one = np.ones(6)
+    return random(rows, q=(-3 * one, 3 * one), qd=(-one, one), qdd=(-one, one))
+
+
+# ---- short rows ----------------------------------------------------------------------------------------------------------
+
+
+def short_rows(rows: int) -> dict[str, float]:
+    """Seconds of a study of torques, of the plain call, and of pyarrow's writing of the same table."""
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
+    settings = states(rows)
+    with tempfile.TemporaryDirectory() as folder:
+        torque(settings.part(0, 8).columns())  # compiled
+        begin = time.perf_counter()
+        neuler.study(torque, settings, Path(folder) / "study", batched=True, **QUIET)
+        found = {"study": time.perf_counter() - begin}
+        columns = settings.columns()
+        begin = time.perf_counter()
+        tau = torque(columns)["tau"]
+        found["call"] = time.perf_counter() - begin
+        made = {"row": np.arange(rows), **columns, "tau": tau, "status": ["ok"] * rows, "message": [""] * rows}
+        lists = {
+            name: arrow.FixedSizeListArray.from_arrays(arrow.array(values.ravel()), values.shape[1])
+            if isinstance(values, np.ndarray) and values.ndim == 2
+            else arrow.array(values)
+            for name, values in made.items()
+        }
+        table = arrow.table(lists)
+        begin = time.perf_counter()
+        with open(Path(folder) / "plain.parquet", "wb") as file:
+            parquet.write_table(table, file)
+            file.flush()
+            os.fsync(file.fileno())
+        found["writing"] = time.perf_counter() - begin
+    return found
+
+
+_MEMORY = """
+import sys, tempfile, resource, os
+sys.path.insert(0, {here!r})
+import neuler, studies
+with tempfile.TemporaryDirectory() as folder:
+    neuler.study(studies.torque, studies.states({rows}), folder + "/a", batched=True, progress=False, workers=2)
+    own, others = (resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    summary = neuler.studies.load(folder + "/a").summary()
+    later = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(own, others, later, summary["rows"])
+"""
+
+
+def memory(rows: int) -> tuple[float, float, float]:
+    """Peak resident memory (MB): of the client, of the largest worker process, and of the client after a summary."""
+    code = _MEMORY.format(here=str(Path(__file__).parent), rows=rows)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    own, others, later, _ = map(float, done.stdout.split())
+    return own, others, later
+
+
+# ---- longer rows ---------------------------------------------------------------------------------------------------------
+
+
+def _bare(rows: int, seconds: float) -> float:
+    for _ in range(rows):
+        spin(seconds)
+    return 0.0
+
+
+def sharing(rows: int, seconds: float) -> dict[str, float]:
+    """Seconds of a study on two workers, of two bare processes, and of one that does everything."""
+    settings = {"x": np.arange(float(rows)), "seconds": np.full(rows, seconds)}
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import studies; studies._bare"
+    found = {}
+    for name, count in (("one process", 1), ("two processes", 2)):
+        begin = time.perf_counter()
+        each = [subprocess.Popen([sys.executable, "-c", f"{code}({rows // count}, {seconds})"]) for _ in range(count)]
+        for process in each:
+            process.wait()
+        found[name] = time.perf_counter() - begin
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.perf_counter()
+        neuler.study(computing, settings, Path(folder) / "a", workers=2, **QUIET)
+        found["study"] = time.perf_counter() - begin
+    return found
+
+
+# ---- engines -------------------------------------------------------------------------------------------------------------
+
+
+def _nothing(common: Any, item: int, attempt: int) -> bytes:
+    return b""
+
+
+def _sleep(common: float, item: int, attempt: int) -> bytes:
+    time.sleep(common)
+    return b""
+
+
+def handed_out(engine: Engine, calls: int) -> float:
+    """Seconds that an engine takes to hand out one call that does nothing."""
+    for _ in spread(engine, _nothing, None, iter(range(20))):
+        pass
+    begin = time.perf_counter()
+    for _ in spread(engine, _nothing, None, iter(range(calls))):
+        pass
+    return (time.perf_counter() - begin) / calls
+
+
+def engines(calls: int) -> dict[str, tuple[float, float]]:
+    """By engine, the seconds until the first answer of a new pool of two, and those of handing out one call."""
+    import distributed
+    import loky
+
+    def standard() -> cf.Executor:
+        return cf.ProcessPoolExecutor(2)
+
+    found = {}
+    for name, make in (
+        ("threads, each with a process of its own", lambda: engine_of("study", 2, None)),
+        ("concurrent.futures.ProcessPoolExecutor", lambda: engine_of("study", 2, standard)),
+        ("loky", lambda: engine_of("study", 2, lambda: loky.ProcessPoolExecutor(2))),
+    ):
+        begin = time.perf_counter()
+        engine = make()
+        for _ in spread(engine, _nothing, None, iter(range(2))):
+            pass
+        first = time.perf_counter() - begin
+        found[name] = first, handed_out(engine, calls)
+        engine.executor.shutdown()
+    begin = time.perf_counter()
+    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
+        engine = engine_of("study", None, None, cluster.scheduler_address)
+        for _ in spread(engine, _nothing, None, iter(range(2))):
+            pass
+        found["Dask, 2 workers over TCP"] = time.perf_counter() - begin, handed_out(engine, calls // 4)
+        engine.close()
+    return found
+
+
+# ---- a thousand workers ----------------------------------------------------------------------------------------------------
+
+
+def simulated(workers: int, chunks: int, seconds: float, handing: float, start: float) -> float:
+    """Seconds of a study in the model: one scheduler that takes ``handing`` a chunk, workers that take ``seconds``.
+
+    Each worker has two chunks at a time, one that runs and one that waits; it begins after ``start`` seconds. The
+    scheduler hands out and takes back one chunk after the other.
+    """
+    free = [(start, worker) for worker in range(workers)]  # when each worker has run what it has
+    heapq.heapify(free)
+    clock = end = 0.0
+    for _ in range(chunks):
+        ready, worker = heapq.heappop(free)
+        clock = max(clock, ready - seconds) + handing  # the next one is sent while the one before runs
+        done = max(clock, ready) + seconds
+        end = max(end, done)
+        heapq.heappush(free, (done, worker))
+    return end + handing
+
+
+def checked(seconds: float, each: int, handing: float) -> list[tuple[int, float, float, float]]:
+    """On 2, 4 and 8 workers of Dask: seconds of sleeping tasks, those of the model, and of workers that never wait."""
+    import distributed
+
+    found = []
+    for workers in (2, 4, 8):
+        with distributed.LocalCluster(workers, threads_per_worker=1, dashboard_address=None) as cluster:
+            engine = engine_of("study", None, None, cluster.scheduler_address)
+            for _ in spread(engine, _sleep, 0.0, iter(range(4 * workers))):
+                pass
+            begin = time.perf_counter()
+            for _ in spread(engine, _sleep, seconds, iter(range(each * workers))):
+                pass
+            took = time.perf_counter() - begin
+            engine.close()
+        model = simulated(workers, each * workers, seconds, handing, 0.0)
+        found.append((workers, took, model, each * seconds))
+    return found
+
+
+def start_of_worker() -> float:
+    """Seconds until a process has loaded a task and a kernel from its cache, and returned a first row."""
+    settings = states(8)
+    torque(settings.columns())
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.perf_counter()
+        neuler.study(torque, settings, Path(folder) / "a", workers=1, batched=True, **QUIET)
+        return time.perf_counter() - begin
+
+
+# ---- the report ------------------------------------------------------------------------------------------------------------
+
+
+def report(quick: bool = False) -> list[str]:
+    """The tables of RESULTS.md."""
+    rows, many = (100_000, 10**6) if quick else (1_000_000, 10**7)
+    lines = ["", "## Studies", ""]
+    short = short_rows(rows)
+    bound = 1.5 * (short["call"] + short["writing"]) + 2.0
+    lines += [
+        f"{rows:,} rows of a UR5 torque, batched, settings drawn in the workers: {short['study']:.2f} s. The plain call "
+        f"takes {short['call']:.3f} s on all cores and pyarrow's writing of the same table {short['writing']:.2f} s; "
+        f"1.5 times both plus 2 s are {bound:.2f} s.", "",
+    ]  # fmt: skip
+    own, worker, later = memory(many)
+    lines += [
+        f"{many:,} such rows: {own:.0f} MB at most in the client, {worker:.0f} MB in the largest of two workers; "
+        f"{later:.0f} MB in the client after `summary()`.", "",
+    ]  # fmt: skip
+    shared = sharing(100 if quick else 1000, 0.1)
+    bare = shared["one process"] / shared["two processes"]
+    ours = shared["one process"] / shared["study"]
+    lines += [
+        f"{100 if quick else 1000:,} rows of 0.1 s of computing: one process {shared['one process']:.1f} s, two bare "
+        f"processes {shared['two processes']:.1f} s (speed-up {bare:.3f}), a study on two workers "
+        f"{shared['study']:.1f} s ({ours:.3f}, {ours / bare:.3f} of theirs).", "",
+    ]  # fmt: skip
+    found = engines(400 if quick else 4000)
+    lines += ["| engine | first answer | a call that does nothing |", "|---|---|---|"]
+    lines += [f"| {name} | {first:.2f} s | {each * 1e6:.0f} us |" for name, (first, each) in found.items()]
+    handing = found["Dask, 2 workers over TCP"][1]
+    begin = start_of_worker()
+    lines += [
+        "", f"A process that loads a task, finds its kernel in the cache and returns a first row: {begin:.2f} s.", "",
+        "### A thousand workers, in a model", "",
+        f"One scheduler that takes {handing * 1e3:.2f} ms a chunk (measured above), workers that each have one chunk "
+        f"running and one waiting, a start of {begin:.1f} s. Checked with tasks that sleep, on this machine:", "",
+        "| workers | chunk | measured | model | no scheduler |", "|---|---|---|---|---|",
+    ]  # fmt: skip
+    for seconds, each in ((0.002, 400), (0.02, 200), (0.2, 20)):
+        for workers, took, model, ideal in checked(seconds, each // (4 if quick else 1), handing):
+            lines.append(f"| {workers} | {seconds * 1e3:g} ms | {took:.2f} s | {model:.2f} s | {ideal:.2f} s |")
+    lines += ["", "| workers | chunk | efficiency | |", "|---|---|---|---|"]
+    for workers in (10, 100, 1000):
+        for seconds in (0.1, 0.3, 1.0, 3.0, 10.0):
+            chunks = 100 * workers
+            took = simulated(workers, chunks, seconds, handing, begin)
+            best = begin + 100 * seconds
+            note = "the scheduler is the bottleneck" if workers * handing > seconds else ""
+            lines.append(f"| {workers:,} | {seconds:g} s | {best / took:.2f} | {note} |")
+    target = max(1.0, 2 * HANDED_OUT * 1000)
+    lines += [
+        "", f"The scheduler is no bottleneck where a chunk takes longer than workers x {handing * 1e3:.2f} ms: "
+        f"{1000 * handing:.2f} s for 1,000 workers. Chunks that studies cut by themselves take {target:g} s there.", "",
+    ]  # fmt: skip
+    return lines
+
+
+if __name__ == "__main__":
+    print("\n".join(report("--quick" in sys.argv)))
