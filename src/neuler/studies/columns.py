@@ -30,7 +30,9 @@ KINDS = ("parquet", "npz")
 """Files that parts are written to."""
 _FILES = {"parquet": parquet, "npz": npz}
 _WIDE = 1 << 24
-"""Characters up to which a column of texts is one block of equally long ones."""
+"""Characters up to which a column of texts is one block of equally long ones, whatever these are."""
+_SHORT = 8
+"""Length of texts up to which it always is: statuses are."""
 
 
 @dataclass(frozen=True)
@@ -169,18 +171,15 @@ def _joined_arrays(pieces: Sequence[tuple[int, Column | None]]) -> NDArray[Any]:
 def _joined_texts(pieces: Sequence[tuple[int, Column | None]]) -> NDArray[Any]:
     """Texts of equal length in memory, or an array of objects where one that is long would make all others so."""
     index: dict[str, int] = {"": 0}
-    codes = []
+    every = np.zeros(sum(n for n, _ in pieces), dtype=np.int32)
+    at = 0
     for n, column in pieces:
-        if column is None:
-            codes.append(np.zeros(n, dtype=np.int64))
-            continue
-        if column.words is None:
-            column = column_of_texts(column.texts())
-        places = np.array([index.setdefault(word, len(index)) for word in column.words or ()], dtype=np.int64)
-        own = places[column.values] if len(places) else np.zeros(n, dtype=np.int64)
-        codes.append(own if column.there is None else np.where(column.there, own, 0))
-    every = np.concatenate(codes)
+        if column is not None:
+            told = column if column.words is not None else column_of_texts(column.texts())
+            places = np.array([index.setdefault(word, len(index)) for word in told.words or ()], dtype=np.int32)
+            there = told.present
+            every[at : at + n][there] = places[told.values[there]]
+        at += n
     longest = max(map(len, index))
-    if longest * max(len(every), len(index)) <= _WIDE:
-        return np.array(list(index))[every]
-    return np.array(list(index), dtype=object)[every]
+    short = longest <= _SHORT or longest * max(len(every), len(index)) <= _WIDE
+    return np.array(list(index), dtype=str if short else object)[every]
