@@ -17,7 +17,7 @@ from neuler.errors import FormatError
 from neuler.inputs import choice
 from neuler.studies import npz, parquet
 from neuler.studies.table import Column, Table, column_of_array, column_of_rows, column_of_texts
-from neuler.studies.values import RESERVED, problem_of, problem_of_batch
+from neuler.studies.returned import RESERVED, problem_of, problem_of_batch
 
 __all__ = [
     "KINDS", "RESERVED", "STATUSES", "Column", "Outcome", "Table", "decode", "encode", "joined", "problem_of",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.studies.values import numbers
+from neuler.studies.returned import numbers
 
 Mask = NDArray[np.bool_]
 Shape = tuple[int, ...]
