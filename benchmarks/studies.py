@@ -29,7 +29,7 @@ from neuler.workers.engines import Engine, engine_of, spread
 QUIET: dict[str, Any] = {"progress": False}
 
 
-# ---- tasks -------------------------------------------------------------------------------------------------------------
+# ---- tasks ----------------------------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -64,7 +64,7 @@ def states(rows: int) -> Settings:
     return random(rows, q=(-3 * one, 3 * one), qd=(-one, one), qdd=(-one, one))
 
 
-# ---- short rows ----------------------------------------------------------------------------------------------------------
+# ---- short rows -----------------------------------------------------------------------------------------------------
 
 
 def short_rows(rows: int) -> dict[str, float]:
@@ -120,7 +120,7 @@ def memory(rows: int) -> tuple[float, float, float]:
     return own, others, later
 
 
-# ---- longer rows ---------------------------------------------------------------------------------------------------------
+# ---- longer rows ----------------------------------------------------------------------------------------------------
 
 
 def _bare(rows: int, seconds: float) -> float:
@@ -147,7 +147,7 @@ def sharing(rows: int, seconds: float) -> dict[str, float]:
     return found
 
 
-# ---- engines -------------------------------------------------------------------------------------------------------------
+# ---- engines --------------------------------------------------------------------------------------------------------
 
 
 def _nothing(common: Any, item: int, attempt: int) -> bytes:
@@ -200,7 +200,7 @@ def engines(calls: int) -> dict[str, tuple[float, float]]:
     return found
 
 
-# ---- a thousand workers ----------------------------------------------------------------------------------------------------
+# ---- a thousand workers ---------------------------------------------------------------------------------------------
 
 
 def simulated(workers: int, chunks: int, seconds: float, handing: float, start: float) -> float:
@@ -251,7 +251,7 @@ def start_of_worker() -> float:
         return time.perf_counter() - begin
 
 
-# ---- the report ------------------------------------------------------------------------------------------------------------
+# ---- the report -----------------------------------------------------------------------------------------------------
 
 
 def report(quick: bool = False) -> list[str]:
@@ -261,9 +261,9 @@ def report(quick: bool = False) -> list[str]:
     short = short_rows(rows)
     bound = 1.5 * (short["call"] + short["writing"]) + 2.0
     lines += [
-        f"{rows:,} rows of a UR5 torque, batched, settings drawn in the workers: {short['study']:.2f} s. The plain call "
-        f"takes {short['call']:.3f} s on all cores and pyarrow's writing of the same table {short['writing']:.2f} s; "
-        f"1.5 times both plus 2 s are {bound:.2f} s.", "",
+        f"{rows:,} rows of a UR5 torque, batched, settings drawn in the workers: {short['study']:.2f} s. The plain "
+        f"call takes {short['call']:.3f} s on all cores and pyarrow's writing of the same table "
+        f"{short['writing']:.2f} s; 1.5 times both plus 2 s are {bound:.2f} s.", "",
     ]  # fmt: skip
     own, worker, later = memory(many)
     lines += [

@@ -101,9 +101,8 @@ def ragged(setting):
 
 def ipopt(setting):
     """A solve that never ends, inside of the solver's own code between the callbacks."""
-    from start_functions import Waves
-
     from neuler.optimize import solvers
+    from start_functions import Waves
 
     class Slow(Waves):
         def hessian(self, x, weight, multipliers):

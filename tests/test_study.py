@@ -50,7 +50,7 @@ def grid(n=5):
     return studies.product(q1=np.linspace(0.0, 2.0, n), q2=np.linspace(-1.0, 1.0, n))
 
 
-# ---- the same table ------------------------------------------------------------------------------------------------
+# ---- the same table -------------------------------------------------------------------------------------------------
 
 
 def test_the_table_does_not_depend_on_how_rows_are_spread(tmp_path):
@@ -126,7 +126,7 @@ def test_workers_use_one_thread_and_what_tasks_print_harms_nothing(tmp_path, cap
     assert "printed by a task" in capfd.readouterr().err
 
 
-# ---- what goes wrong in rows -----------------------------------------------------------------------------------------
+# ---- what goes wrong in rows ----------------------------------------------------------------------------------------
 
 
 def kinds(*names):
@@ -161,7 +161,7 @@ def test_every_failure_is_named_and_the_others_go_on(tmp_path, task):
         assert "the task returned [1.0]; it must return a dict" in message["list"]
         assert status["nan"] == "ok"
         assert np.isnan(table["y"][names.index("nan")])
-        assert found.summary()["columns"]["y"]["nan"] == 1
+        assert found.summary()["results"]["y"]["nan"] == 1
         good &= np.isfinite(table["y"])
     np.testing.assert_array_equal(table["y"][good], table["x"][good] ** 2)
     assert np.isnan(table["y"][table["status"] != "ok"]).all()
@@ -178,7 +178,7 @@ def test_all_rows_fail(tmp_path):
     assert "y" not in table
 
 
-# ---- folders that go on ----------------------------------------------------------------------------------------------
+# ---- folders that go on ---------------------------------------------------------------------------------------------
 
 
 def marks(folder):
@@ -286,7 +286,7 @@ def test_a_full_disk_stops_the_study_and_with_room_it_goes_on(tmp_path):
     equal(found.table(), studies.load(tmp_path / "b").table())
 
 
-# ---- NPZ parts, without pyarrow ----------------------------------------------------------------------------------------
+# ---- NPZ parts, without pyarrow -------------------------------------------------------------------------------------
 
 
 def test_without_pyarrow_parts_are_npz(tmp_path, monkeypatch):
@@ -300,7 +300,7 @@ def test_without_pyarrow_parts_are_npz(tmp_path, monkeypatch):
     equal(found.table(), table)
 
 
-# ---- bad input ---------------------------------------------------------------------------------------------------------
+# ---- bad input ------------------------------------------------------------------------------------------------------
 
 
 def _misspelt(setting):

@@ -150,7 +150,7 @@ def test_errors_of_a_cluster_come_before_work_begins(cluster, tmp_path):
         sys.path.remove(str(folder))
 
 
-# ---- killed workers ----------------------------------------------------------------------------------------------------
+# ---- killed workers -------------------------------------------------------------------------------------------------
 
 
 def killing(kill, times, pause, done):
@@ -247,7 +247,7 @@ def test_a_scheduler_that_dies_stops_the_study_and_another_goes_on(tmp_path):
     assert all(after[f"{row:06d}"] == before[f"{row:06d}"] for row in written)
 
 
-# ---- other engines -------------------------------------------------------------------------------------------------------
+# ---- other engines --------------------------------------------------------------------------------------------------
 
 
 def test_loky(tmp_path):

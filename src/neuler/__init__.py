@@ -33,13 +33,14 @@ __all__ = [
     "CompileError", "Coulomb", "Coupling", "FormatError", "Frame", "Friction", "Function", "InputError", "Joint",
     "Kernel", "Leg", "Limits", "Link", "LoadDependent", "Loop", "Motor", "NeulerError", "Plan", "Polynomial", "Robot",
     "RobotError", "Spline", "Stribeck", "Transform", "control", "from_dh", "function", "layouts", "load",
-    "math", "parallel_robot", "plan", "robots", "simulate", "stack", "threads",
+    "math", "parallel_robot", "plan", "robots", "simulate", "stack", "studies", "study", "threads",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
     from neuler import control, layouts, math, plan, robots
     from neuler import motions as motions
     from neuler import simulation as simulation
+    from neuler import studies as studies
     from neuler import timing as timing
     from neuler import view as view
     from neuler.formats import load
@@ -47,11 +48,13 @@ if TYPE_CHECKING:
     from neuler.functions.function import Function, function
     from neuler.plan import Plan
     from neuler.simulation import simulate
+    from neuler.studies import study
 else:
     _LATER = {
         "control": "neuler.control", "layouts": "neuler.layouts", "math": "neuler.math", "motions": "neuler.motions",
         "robots": "neuler.robots",
         "plan": "neuler.plan", "simulation": "neuler.simulation", "simulate": "neuler.simulation:simulate",
+        "studies": "neuler.studies", "study": "neuler.studies:study",
         "timing": "neuler.timing", "view": "neuler.view", "Plan": "neuler.plan:Plan",
         "load": "neuler.formats:load", "from_dh": "neuler.formats.dh:from_dh",
         "Function": "neuler.functions.function:Function", "function": "neuler.functions.function:function",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
@@ -23,11 +24,12 @@ def progress_bar(
     except ImportError:
         yield lambda *_: None
         return
-    kind, off = tqdm, not sys.stderr.isatty()
+    kind: Any = tqdm
+    off = not sys.stderr.isatty()
     if "ipykernel" in sys.modules:
         off = False
         if importlib.util.find_spec("ipywidgets") is not None:
-            from tqdm.notebook import tqdm as kind
+            kind = importlib.import_module("tqdm.notebook").tqdm
     with kind(
         total=total, desc=title, unit=unit, unit_scale=unit == "B", file=sys.stderr, disable=off, leave=False,
         initial=done,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from neuler.cli.common import note, print_json
 from neuler.cli.tasks import SUFFIX, assigned, change, nearby, toml_value
 from neuler.errors import InputError, NeulerError
-from neuler.plain import columns, number, safe, shown
+from neuler.plain import shown
 
 if TYPE_CHECKING:
     from neuler.studies import Study
@@ -25,8 +25,6 @@ A study file (TOML) is a problem file of 'neuler simulate' or 'neuler plan' with
 A study that was stopped goes on when the same command is given again. It ends with 0, also where rows failed; with
 --strict with 1 where one did; with 130 when interrupted, what was computed kept.
 """
-MOST = 30
-"""Results that are listed on the terminal."""
 
 
 def add(commands: Any) -> None:
@@ -78,7 +76,7 @@ def run(chosen: Any) -> int:
         found, stopped = error.study, True
     _tell(chosen, asked.title, found)
     if stopped:
-        note(f"interrupted: {len(found):,} of {found.rows:,} rows are kept; the same command goes on")
+        note(f"interrupted: {found.done:,} of {found.rows:,} rows are kept; the same command goes on")
         return 130
     return int(chosen.strict and found.counts.get("ok", 0) < found.rows)
 
@@ -102,21 +100,6 @@ def _tell(chosen: Any, title: str, found: Study) -> None:
     if chosen.json:
         print_json(summary | {"files": files})
         return
-    print(f"{shown(title)}: {_counted(found)}")
-    rows = [
-        [name, *(number(each[key], 5) for key in ("min", "mean", "max", "std"))]
-        for name, each in summary["columns"].items()
-    ]
-    if rows:
-        print(columns(("result", "least", "mean", "largest", "deviation"), safe(rows[:MOST])))
-    if len(rows) > MOST:
-        print(f"and {len(rows) - MOST} more")
-    for each in summary["messages"]:
-        print(f"{each['count']} x {shown(each['message'])} (row {each['row']})")
+    print(f"{shown(title)}\n{found}")
     for path in files:
         print(f"wrote {shown(path)}")
-
-
-def _counted(found: Study) -> str:
-    parts = ", ".join(f"{count:,} {status}" for status, count in found.counts.items() if count)
-    return f"{len(found):,} of {found.rows:,} rows ({parts})"

@@ -32,7 +32,12 @@ def started(solve: Solve, settings: SolveOptions, seed: int) -> Planned:
 
 
 def solve_starts(
-    solve: Solve, name: str, settings: SolveOptions, starts: Any, seed: int | None, where: tuple[int | None, Any],
+    solve: Solve,
+    name: str,
+    settings: SolveOptions,
+    starts: Any,
+    seed: int | None,
+    where: tuple[int | None, Any],
     progress: Any,
 ) -> Planned:
     """The best of ``starts``: the straight guess, then seeds from ``seed`` (0) on.

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from neuler.studies.columns import Outcome
-from neuler.studies.settings import Settings
-
 from neuler.errors import NeulerError
+from neuler.studies.columns import Outcome
 from neuler.studies.rows import Computed, Request, Rows, part
+from neuler.studies.settings import Settings
 from neuler.workers.jobs import Job
 from neuler.workers.processes import Ended, TimedOut, borrowed
 
@@ -107,7 +106,7 @@ def _ignore(outcomes: Any) -> None:
     """Nobody is told of rows that are done in this process."""
 
 
-# ---- how many rows ---------------------------------------------------------------------------------------------------
+# ---- how many rows --------------------------------------------------------------------------------------------------
 
 TIME = 1.0
 """Seconds that a chunk is to take: short enough to lose little, long enough that handing it out costs nothing."""

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from neuler.errors import FormatError
 from neuler.inputs import choice
 from neuler.studies import npz, parquet
-from neuler.studies.table import Column, Table, column_of_array, column_of_rows, column_of_texts
 from neuler.studies.returned import RESERVED, problem_of, problem_of_batch
+from neuler.studies.table import Column, Table, column_of_array, column_of_rows, column_of_texts
 
 __all__ = [
     "KINDS", "RESERVED", "STATUSES", "Column", "Outcome", "Table", "decode", "encode", "joined", "problem_of",
@@ -90,8 +90,6 @@ def _results(outcomes: Sequence[Outcome]) -> dict[str, Column]:
 def encode(table: Table, kind: str) -> bytes:
     """The table as the bytes of a file of a ``kind``: "parquet", which needs pyarrow, or "npz".
 
-    The bytes hold a checksum of themselves.
-
     >>> table = table_of(0, {"payload": np.array([1.0, 2.0])}, {"peak": np.array([3.5, 4.5])})
     >>> decode(encode(table, "npz"), "npz") == table
     True
@@ -102,7 +100,8 @@ def encode(table: Table, kind: str) -> bytes:
 def decode(data: bytes, kind: str, names: Collection[str] | None = None) -> Table:
     """The table in the bytes of a file, whole or only the columns with ``names``, where it has them.
 
-    Bytes that are cut, damaged or of something else raise ``FormatError``.
+    Bytes that are cut or of something else raise ``FormatError``; that single numbers are as they were written is for
+    the checksum of the file to say (``neuler.studies.folder``).
     """
     read = _FILES[choice("decode: kind", kind, KINDS)].decode
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import json
 import os
 import re
@@ -69,7 +70,7 @@ def parts_in(folder: Path) -> list[PartFile]:
             first, last, checksum, kind = match.groups()
             found.append(PartFile(path, int(first), int(last), kind, int(checksum, 16)))
     found.sort(key=lambda part: part.first)
-    for one, next_one in zip(found, found[1:], strict=False):
+    for one, next_one in itertools.pairwise(found):
         if next_one.first < one.last:
             raise FormatError(
                 f"{str(folder)!r}: {one.path.name} and {next_one.path.name} have rows in common; remove one of them"

@@ -99,7 +99,7 @@ def flat(summary: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     return found
 
 
-# ---- study files -----------------------------------------------------------------------------------------------------
+# ---- study files ----------------------------------------------------------------------------------------------------
 
 _OPTIONS: dict[str, Callable[[Section, str], Any]] = {
     "seed": lambda section, key: section.whole(key),
@@ -111,7 +111,7 @@ _OPTIONS: dict[str, Callable[[Section, str], Any]] = {
 }
 """Of the table [study]: arguments of ``neuler.study``."""
 SAMPLERS = ("random", "sobol", "latin_hypercube")
-_RANGES = {
+_RANGES: dict[str, Callable[..., Any]] = {
     "normal": ranges.normal, "log_uniform": ranges.log_uniform, "choice": ranges.choice, "whole": ranges.whole,
     "uniform": lambda low, high: (low, high),
 }  # fmt: skip

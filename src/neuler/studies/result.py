@@ -36,10 +36,20 @@ _CELL = "text-align:left;padding-right:1em"
 class StoredPart(Protocol):
     """A file with the rows ``first`` to ``last - 1`` of a study."""
 
-    first: int
-    last: int
-    kind: str
-    """One of ``neuler.studies.columns.KINDS``."""
+    @property
+    def first(self) -> int:
+        """The number of its first row."""
+        ...
+
+    @property
+    def last(self) -> int:
+        """The number after that of its last row."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """One of ``neuler.studies.columns.KINDS``."""
+        ...
 
     def read(self) -> bytes:
         """The bytes of the file."""

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from neuler.studies.columns import Outcome, encode, problem_of, problem_of_batch, table_of
-from neuler.studies.settings import Settings
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.naming import hint
+from neuler.studies.columns import Outcome, encode, problem_of, problem_of_batch, table_of
+from neuler.studies.settings import Settings
 from neuler.version import __version__
 
 OFTEN = 0.05

@@ -15,10 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from neuler.studies.problems import ProblemTask, problem_task
-from neuler.studies.result import Study
-from neuler.studies.settings import Settings, settings_of
-
 from neuler.errors import InputError
 from neuler.files.problems import Problem
 from neuler.inputs import number, told, whole
@@ -26,7 +22,10 @@ from neuler.progress import progress_bar
 from neuler.studies.chunks import Cutter, Work, compute, compute_here
 from neuler.studies.folder import Folder, described, ordered, parts_in
 from neuler.studies.identity import check_names, identity_of
+from neuler.studies.problems import ProblemTask, problem_task
+from neuler.studies.result import Study
 from neuler.studies.rows import Computed, Rows
+from neuler.studies.settings import Settings, settings_of
 from neuler.version import __version__
 from neuler.workers.engines import Engine, engine_of, spread
 from neuler.workers.jobs import can_limit_memory, job_of
@@ -41,7 +40,7 @@ class StudyStopped(KeyboardInterrupt):
 
     def __init__(self, study: Study) -> None:
         super().__init__(
-            f"study stopped: {len(study):,} of {study.rows:,} rows are in {str(study.folder)!r}; run it again to go on"
+            f"study stopped: {study.done:,} of {study.rows:,} rows are in {str(study.folder)!r}; run it again to go on"
         )
         self.study = study
 
@@ -237,18 +236,19 @@ class _Asked:
 
 
 def _run(asked: _Asked, folder: Folder, missing: list[tuple[int, int]], notes: list[str], progress: Any) -> None:
-    rows = asked.rows()
-    if asked.here:
-        engine, common, function = Engine(_Here(), lambda: 1), rows, compute_here
-        job = None
-    else:
+    rows, job = asked.rows(), None
+    function: Callable[..., Computed] = compute_here
+    common: Any = rows
+    engine = Engine(_Here(), lambda: 1)
+    if not asked.here:
         job = job_of("study: the task", rows, asked.memory, here="take workers=0, which stays in this process")
         if len(job.function) > HEAVY:
             notes.append(
                 f"the task has {len(job.function) / 1e6:.1f} MB as it goes to the workers, with every chunk: leave "
                 "large arrays out of it, and send what they are made of"
             )
-        engine, common, function = asked.engine(), Work(job, asked.kind, asked.batched, asked.timeout), compute
+        function, common = compute, Work(job, asked.kind, asked.batched, asked.timeout)
+        engine = asked.engine()
     try:
         _told(notes, progress)
         cutter = Cutter(asked.settings, missing, asked.chunk, asked.batched, engine.workers)

@@ -144,7 +144,7 @@ def _dask(what: str, address: Any, count: int | None) -> Engine:
     return Engine(made, _size_of(made) if count is None else lambda: count, check=check, close=client.close)
 
 
-# ---- many calls ------------------------------------------------------------------------------------------------------
+# ---- many calls -----------------------------------------------------------------------------------------------------
 
 
 def spread(

@@ -41,7 +41,7 @@ class Job:
     """Another one for each job, also for those of the same function."""
 
 
-def job_of(what: str, function: Called, memory: int | None = None, *, here: str) -> Job:
+def job_of(what: str, function: Callable[..., Any], memory: int | None = None, *, here: str) -> Job:
     """The job of a function; ``here`` is what to do where it cannot be pickled.
 
     With cloudpickle, functions of scripts and notebooks travel by their content; without it the processes run the

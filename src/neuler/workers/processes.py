@@ -172,7 +172,7 @@ _BEGIN = "import runpy, sys; runpy.run_path(sys.argv[1] + '/child.py', run_name=
 """The child finds itself by its path: what the parent imports from is the first thing that it is told."""
 
 
-# ---- those that wait for the next call -------------------------------------------------------------------------------
+# ---- those that wait for the next call ------------------------------------------------------------------------------
 
 _idle: dict[str, list[Process]] = {}
 _busy: dict[str, list[Process]] = {}
