@@ -11,6 +11,7 @@ PACKAGES = {
     "plan": ("scipy", "casadi", "tqdm"),
     "uno": ("unopy",),
     "scale": ("pyarrow",),
+    "cluster": ("dask", "distributed"),
     "peers": ("pin", "mujoco", "example-robot-data"),
 }
 """As pyproject.toml lists them."""
