@@ -58,6 +58,14 @@ def test_every_option_of_every_quantity_at_the_call(name):
         assert set(verb._variants.values()) == before
 
 
+def test_a_repeated_option_makes_no_other_kernel():
+    robot = neuler.robots.two_link()
+    for _ in range(3):
+        robot.jacobian([0.1, 0.2], frame="link1")
+    (variant,) = set(robot.jacobian._variants.values())
+    assert not variant._variants
+
+
 def test_a_frame_and_its_axes():
     found = ROBOT.jacobian(Q, frame="dh6", reference="world")
     np.testing.assert_array_equal(found, ROBOT.compile("jacobian", frame="dh6", reference="world")(Q))

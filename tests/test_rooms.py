@@ -9,11 +9,11 @@ from neuler.robot.kinds import KINDS
 
 SOURCE = Path(neuler.__file__).parent
 ORDER = (
-    "version", "errors", "naming", "elsewhere", "extras", "tables", "inputs", "plain", "progress", "tolerances",
-    "trace", "algebra", "robot", "formats", "robots", "passes", "recursions", "structure", "quantities", "compiler",
-    "diagnose", "batches", "bound", "compiled", "functions", "math", "kernels", "solve", "rollouts", "workers",
-    "optimize", "files", "verbs", "layouts", "peers", "speed", "bench", "view", "control", "moments", "motions",
-    "simulation", "timing", "plan", "tasks", "studies", "cli",
+    "version", "errors", "naming", "elsewhere", "extras", "dask_arrays", "tables", "inputs", "plain", "progress",
+    "tolerances", "trace", "algebra", "robot", "formats", "robots", "passes", "recursions", "structure", "quantities",
+    "compiler", "diagnose", "batches", "bound", "dask_calls", "compiled", "functions", "math", "kernels", "solve",
+    "rollouts", "workers", "optimize", "files", "verbs", "layouts", "peers", "speed", "bench", "view", "control",
+    "moments", "motions", "simulation", "timing", "plan", "tasks", "studies", "cli",
 )  # fmt: skip
 """From the ground up: none imports from a room above it."""
 LAZY = {("verbs.py", "view"), ("motions/motion.py", "simulation")}

@@ -15,6 +15,8 @@ from neuler.batches import WORK_PER_THREAD, call_in_parts, threads
 from neuler.bound import BoundKernel
 from neuler.compiler import one_state
 from neuler.compiler.one_state import DirectCall
+from neuler.dask_arrays import any_lazy, is_dask
+from neuler.dask_calls import DaskArgument, call
 from neuler.errors import InputError
 from neuler.naming import hint
 from neuler.tables import is_table, take_columns
@@ -55,14 +57,6 @@ def precision(called: str, dtype: Any) -> np.dtype[Any]:
     if found is None or found not in [np.dtype(name) for name in _DTYPES]:
         raise InputError(f"{called}: dtype must be float64 or float32, got {dtype!r}")
     return found
-
-
-def _symbolic(x: Any) -> bool:
-    try:
-        value = np.asarray(x)
-    except ValueError:
-        return False
-    return value.dtype == object and scalars(value)[1]
 
 
 @functools.lru_cache(1024)
@@ -248,7 +242,9 @@ class Compiled(DirectCall):
         if named:
             arrays = self._ordered(arrays, named)
         if not self._is_ready:
-            if any(_symbolic(x) for x in arrays):  # inside another function no code is needed
+            if any_lazy(arrays):  # code is made where blocks are computed
+                return self._of_blocks(arrays, out)
+            if any(map(self._is_traced, arrays)):  # inside another function no code is needed
                 return self._inlined(arrays, out)
             self.__dict__["_one_first"] = quick and self._is_one_state(arrays)
             self._make_ready()
@@ -259,7 +255,11 @@ class Compiled(DirectCall):
             found = self._run(arrays, out)
         except TracedArgument:
             return self._inlined(arrays, out)
-        return found if self._results is None else self._results(*found)
+        except DaskArgument:
+            pass  # errors of what follows stand alone
+        else:
+            return found if self._results is None else self._results(*found)
+        return self._of_blocks(arrays, out)
 
     def _run(self, arrays: Sequence[Any], out: Any) -> Any:
         """The results, several as a tuple."""
@@ -292,6 +292,15 @@ class Compiled(DirectCall):
         listed: Listing = held["_listed"]
         return listed
 
+    @staticmethod
+    def _is_traced(x: Any) -> bool:
+        """Whether an argument holds traced values."""
+        try:
+            value = np.asarray(x)
+        except ValueError:
+            return False
+        return value.dtype == object and scalars(value)[1]
+
     def _inlined(self, arrays: Sequence[Any], out: Any) -> Any:
         """The results for traced values, as traced values."""
         if out is not None:
@@ -300,6 +309,12 @@ class Compiled(DirectCall):
             raise self._explain(arrays, TypeError())
         values = [self._as_array(x, o, traced=True) for x, o in zip(arrays, self.inputs, strict=True)]
         found = inlined(self._called, self._listing, values, self._batch_shape(values))
+        names = tuple(operand.name for operand in self.outputs)
+        return found[0] if len(found) == 1 else _results(self._called, names)(*found)
+
+    def _of_blocks(self, arrays: Sequence[Any], out: Any) -> Any:
+        """The results for Dask arrays, as Dask arrays."""
+        found = call(self, arrays, out)
         names = tuple(operand.name for operand in self.outputs)
         return found[0] if len(found) == 1 else _results(self._called, names)(*found)
 
@@ -342,6 +357,8 @@ class Compiled(DirectCall):
     # ---- large batches ------------------------------------------------------------------------
 
     def _batch(self, arrays: Sequence[Any], out: Any) -> Any:
+        if any_lazy(arrays):
+            raise DaskArgument
         if len(arrays) != len(self.inputs):
             raise self._explain(arrays, TypeError())
         values = [self._cast(x, operand) for x, operand in zip(arrays, self.inputs, strict=True)]
@@ -382,8 +399,13 @@ class Compiled(DirectCall):
             value, symbolic = scalars(value)
             if symbolic and not traced:
                 raise TracedArgument
+        self._check_array(value, operand, traced=value.dtype.kind == "O" and symbolic)
+        return value
+
+    def _check_array(self, value: Any, operand: Operand, *, traced: bool = False) -> None:
+        """Refuse an array, of NumPy or Dask, whose type or last axes are not those of an input."""
         kind = value.dtype.kind
-        if kind not in "fiub" and not (kind == "O" and symbolic):
+        if kind not in "fiub" and not traced:
             what = "complex numbers" if kind == "c" else f"values of type {value.dtype}"
             raise InputError(f"{self._called}: {operand.name} must be real numbers, got {what}")
         if value.dtype.char == "g":
@@ -391,9 +413,8 @@ class Compiled(DirectCall):
         core = value.shape[value.ndim - len(operand.shape) :] if value.ndim >= len(operand.shape) else None
         if core != operand.shape:
             raise InputError(self._shape_message(operand, value))
-        return value
 
-    def _shape_message(self, operand: Operand, value: np.ndarray) -> str:
+    def _shape_message(self, operand: Operand, value: Any) -> str:
         axes = f"last axis {operand.shape[0]}" if len(operand.shape) == 1 else f"last axes {operand.shape}"
         return f"{self._called}: expected {operand.name} with {axes}{self._hint(operand)}, got shape {value.shape}"
 
@@ -412,6 +433,11 @@ class Compiled(DirectCall):
         if len(given) != len(self.outputs):
             raise InputError(f"{self._called}: out must be {len(self.outputs)} arrays, got {len(given)}")
         for array, operand in zip(given, self.outputs, strict=True):
+            if is_dask(array):
+                raise InputError(
+                    f"{self._called}: out for {operand.name} is a Dask array, which cannot be written into; leave out "
+                    "away, and use what the call returns"
+                )
             if array is not None and (not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray)):
                 raise InputError(f"{self._called}: out for {operand.name} must be an array, got {type(array).__name__}")
             if array is not None and not array.flags.writeable:

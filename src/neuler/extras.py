@@ -10,7 +10,8 @@ PACKAGES = {
     "simulate": ("scipy",),
     "plan": ("scipy", "casadi", "tqdm"),
     "uno": ("unopy",),
-    "scale": ("pyarrow", "cloudpickle"),
+    "scale": ("pyarrow", "cloudpickle", "scipy", "tqdm"),
+    "cluster": ("dask[array]", "distributed"),
     "peers": ("pin", "mujoco", "example-robot-data"),
 }
 """As pyproject.toml lists them."""

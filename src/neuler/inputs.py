@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.dask_arrays import lazy, refuse_dask
 from neuler.errors import InputError, NeulerError
 from neuler.naming import closest
 from neuler.tables import is_table, take_columns
@@ -28,9 +29,13 @@ Array = NDArray[np.float64]
 def told(value: object) -> str:
     """A value as messages show it: at most 80 characters, also where it has too many digits to be printed.
 
+    Of Dask arrays it says how their numbers are had.
+
     >>> told(0.5), len(told([0.5] * 1000)), told(10**5000)
     ('0.5', 80, 'an int that cannot be shown')
     """
+    if what := lazy(value):
+        return f"{what}; compute() gives its numbers"
     try:
         text = repr(value)
     except ValueError:
@@ -110,12 +115,13 @@ def choice(what: str, value: Any, allowed: Iterable[str], *, error: type[NeulerE
 def real(value: Any) -> Array | None:
     """An array of real numbers; None of anything else: text, truth values, complex numbers, ragged lists, masks.
 
-    A table whose columns have names is refused, because its numbers would be taken by their order.
+    A table whose columns have names is refused, because its numbers would be taken by their order. Dask arrays are not
+    computed here: None.
 
     >>> real([1, 2]).tolist(), real("12"), real([1, [2]])
     ([1.0, 2.0], None, None)
     """
-    if isinstance(value, str | bytes | Mapping | np.ma.MaskedArray):
+    if isinstance(value, str | bytes | Mapping | np.ma.MaskedArray) or lazy(value):
         return None
     if is_table(value):
         value = take_columns("numbers", "argument", value, "", ())
@@ -175,6 +181,7 @@ def array(called: str, name: str, value: Any, core: tuple[int, ...], meaning: st
     >>> array("simulate", "q0", [[0, 1], [2, 3]], (2,)).shape
     (2, 2)
     """
+    refuse_dask(called, name, value)
     if isinstance(value, np.ma.MaskedArray):
         raise InputError(f"{called}: {name} is a masked array; fill or drop what is masked first")
     if is_table(value):

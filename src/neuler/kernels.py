@@ -155,6 +155,8 @@ class Kernel(Compiled):
             with contextlib.suppress(TypeError):
                 if not named:
                     self._variants[key] = variant
+        else:  # what was given by name are the variant's own options: it is not asked for a variant again
+            named = {}
         if variant._threads != self._threads:
             variant.threads = self._threads
         return variant(*arrays, **named, **more)

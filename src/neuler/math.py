@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from neuler.algebra.linear import Eliminated, Orthogonal
+from neuler.dask_arrays import is_dask, refuse_dask
 from neuler.errors import InputError
 from neuler.trace import graph as g
 from neuler.trace import scalars as f
@@ -47,16 +48,21 @@ def _elementwise(name: str, traced: Callable[..., Any], takes: int, doc: str) ->
     return function
 
 
-def _arrays(name: str, arguments: Sequence[Any]) -> tuple[list[np.ndarray], bool]:
-    """The arguments of a function as arrays; and whether traced values, of one function, are among them."""
+def _arrays(name: str, arguments: Sequence[Any]) -> tuple[list[Any], bool]:
+    """The arguments of a function as arrays; and whether traced values, of one function, are among them.
+
+    Dask arrays stay what they are: NumPy's functions give Dask arrays of them.
+    """
     values, symbolic = [], False
     for x in arguments:
-        value = np.asarray(x)
+        value: Any = x if is_dask(x) else np.asarray(x)
         if value.dtype == object:
             value, traced_values = scalars(value)
             symbolic |= traced_values
         values.append(value)
     if symbolic:
+        for x in arguments:
+            refuse_dask(name, "an argument beside traced values", x)
         graph_of(name, (x for value in values if value.dtype == object for x in value.ravel().tolist()))
     return values, symbolic
 
@@ -119,6 +125,8 @@ def solve(A: Any, b: Any, *, positive: bool = False) -> Any:
     >>> f([[0.0, 2.0], [1.0, 0.0]], [4.0, 3.0])
     array([3., 2.])
     """
+    for what, given in (("A", A), ("b", b)):
+        refuse_dask("solve", what, given)
     (matrix, right), symbolic = _arrays("solve", (A, b))
     n = matrix.shape[-1] if matrix.ndim else 0
     if matrix.shape[-2:] != (n, n) or right.ndim < 1 or right.shape[-1 if right.ndim == 1 else -2] != n:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuler.compiled import Compiled
 from neuler.control.coordinates import split
 from neuler.control.references import Reference
+from neuler.dask_arrays import refuse_dask
 from neuler.errors import InputError
 from neuler.functions.function import Function, function
 from neuler.inputs import number
@@ -225,6 +226,7 @@ class Controller:
 
     def _constant(self, reference: ArrayLike) -> Callable[[Any], Any]:
         size, whole = self.reference_sizes[0], sum(self.reference_sizes)
+        refuse_dask(self.name, "reference", reference)
         names = entry_names(self.robot, Operand("q", (self.robot.nq,))) or []
         reference = take_columns(self.name, "reference", reference, "q", [names[k] for k in self.coordinates.places])
         try:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from neuler.dask_arrays import lazy
 from neuler.errors import InputError
 from neuler.naming import fresh
 from neuler.trace.graph import Node, Scalar
@@ -182,6 +183,11 @@ def _flat(called: str, name: str, result: Any, graph: SymbolGraph) -> tuple[tupl
         raise InputError(f"{called}: output {name} is None; does the function lack a return?")
     if isinstance(result, np.ma.MaskedArray):
         raise InputError(f"{called}: output {name} is a masked array; fill or drop what is masked first")
+    if what := lazy(result):
+        raise InputError(
+            f"{called}: output {name} is {what}, and a function is traced without numbers; compute() those that are "
+            "constants, call the compiled function with Dask arrays for the others"
+        )
     try:
         array = np.asarray(result, dtype=object)
     except ValueError:

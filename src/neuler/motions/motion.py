@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuler.dask_arrays import refuse_dask
 from neuler.errors import InputError
-from neuler.inputs import number, real, whole
+from neuler.inputs import number, real, told, whole
 from neuler.moments.measures import Measure, measure_of
 from neuler.moments.moving_robot import moving_links
 from neuler.moments.tracing import measured
@@ -166,6 +167,7 @@ class Motion:
 
     def states(self, t: Array) -> State:
         """The same at times (N,) from 0 to ``duration``."""
+        refuse_dask(f"motion of {self.robot.name!r}", "t", t)
         parts = [self.evaluate(part, 3) for part in _portions(t)]
         return State(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
@@ -197,7 +199,7 @@ class Motion:
         ):  # fmt: skip
             raise InputError(
                 f"motion of {self.robot.name!r}: expected a time or an array of times from 0 to {self.duration:.9g} s, "
-                f"got {t!r:.60}"
+                f"got {told(t)}"
             )
         return np.clip(np.atleast_1d(given), 0.0, self.duration), given.ndim == 0
 

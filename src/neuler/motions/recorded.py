@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import FormatError, InputError
-from neuler.inputs import array, real
+from neuler.inputs import array, real, told
 from neuler.motions.motion import Motion
 from neuler.motions.samples import Samples, read_arrays
 from neuler.plain import count
@@ -54,7 +54,7 @@ class Recorded(Motion):
             raise InputError(f"motion: a robot is needed, got {type(robot).__name__}")
         times = real(self.t)
         if times is None or times.ndim != 1 or len(times) < 2 or not np.isfinite(times).all():
-            raise InputError(f"motion of {robot.name!r}: t must be two or more finite times (s), got {self.t!r:.60}")
+            raise InputError(f"motion of {robot.name!r}: t must be two or more finite times (s), got {told(self.t)}")
         rises = np.diff(times) > 0.0
         if not rises.all():
             k = int(np.argmin(rises))

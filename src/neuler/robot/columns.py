@@ -13,6 +13,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from neuler.dask_arrays import refuse_dask
 from neuler.robot.coordinates import names
 from neuler.tables import is_table, take_columns
 from neuler.trace.recipe import Operand
@@ -32,8 +33,9 @@ _LINK = "_link"
 def by_columns(robot: Robot, called: str, what: str, given: Any, name: str) -> Any:
     """An argument q, qd or tau (``name``), as an array where it is a table whose columns have names.
 
-    ``what`` is what the argument is called in messages.
+    ``what`` is what the argument is called in messages. Dask arrays are refused.
     """
+    refuse_dask(called, what, given)
     if not is_table(given):
         return given
     size = {"q": robot.nq, "qd": robot.nv, "tau": robot.nu}[name]

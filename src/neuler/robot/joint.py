@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from neuler.dask_arrays import refuse_dask
 from neuler.errors import RobotError
 from neuler.inputs import told
 from neuler.naming import closest
@@ -29,6 +30,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "velocity", "effort"):
+            refuse_dask("limits", name, getattr(self, name), error=RobotError)
             try:
                 value = float(getattr(self, name))
             except (TypeError, ValueError, OverflowError):

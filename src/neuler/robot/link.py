@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuler.dask_arrays import refuse_dask
 from neuler.errors import RobotError
 from neuler.inputs import told
 from neuler.robot.numbers import finite, vector
@@ -18,6 +19,7 @@ Inertia6 = tuple[float, float, float, float, float, float]
 
 def inertia6(value: ArrayLike, owner: str = "inertia") -> Inertia6:
     """Six numbers (xx, yy, zz, xy, xz, yz) from six, three (a diagonal) or a symmetric 3x3 matrix."""
+    refuse_dask(owner, "inertia", value, error=RobotError)
     try:
         a = np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError):

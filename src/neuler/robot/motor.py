@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.dask_arrays import refuse_dask
 from neuler.errors import RobotError
 from neuler.inputs import told
 from neuler.naming import listed
@@ -142,6 +143,7 @@ class Motor:
         return tuple(sorted(found.items(), key=lambda each: each[0] != self.joint))
 
     def _moments(self, owner: str) -> Vec3:
+        refuse_dask(owner, "inertia", self.inertia, error=RobotError)
         try:
             given = np.asarray(self.inertia, dtype=float)
         except (TypeError, ValueError, OverflowError):

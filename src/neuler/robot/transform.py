@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuler.dask_arrays import refuse_dask
 from neuler.errors import RobotError
 from neuler.inputs import told
 
@@ -68,6 +69,8 @@ class Transform:
     translation: Vec3 = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
+        for name in ("rotation", "translation"):
+            refuse_dask("placement", name, getattr(self, name), error=RobotError)
         try:
             r = np.asarray(self.rotation, dtype=float) + 0.0  # no -0.0: equal placements must hash alike
             p = np.asarray(self.translation, dtype=float) + 0.0
@@ -107,6 +110,8 @@ class Transform:
     @classmethod
     def from_rpy(cls, xyz: Sequence[float] = (0, 0, 0), rpy: Sequence[float] = (0, 0, 0)) -> Transform:
         """URDF's origin: roll, pitch, yaw about the fixed axes x, y, z, in this order."""
+        for name, value in (("xyz", xyz), ("rpy", rpy)):
+            refuse_dask("placement", name, value, error=RobotError)
         (cr, sr), (cp, sp), (cy, sy) = (exact_cos_sin(float(a)) for a in rpy)
         rotation = (
             (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
@@ -150,6 +155,7 @@ class Transform:
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Transform:
         """From a homogeneous 4x4 matrix."""
+        refuse_dask("placement", "the matrix", matrix, error=RobotError)
         try:
             m = np.asarray(matrix, dtype=float)
         except (TypeError, ValueError, OverflowError):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.compiled import Compiled
+from neuler.dask_arrays import refuse_dask
 from neuler.errors import InputError
 from neuler.inputs import array, choice, named, whole
 from neuler.passes.parameters import stacked
@@ -227,6 +228,7 @@ def _control(
         raise InputError(f"{CALLED}: the controller's memory must be an array, got shape {begin.shape}")
     size = 0
     if goal is not None:
+        refuse_dask(CALLED, "reference", goal)
         size = np.asarray(goal).shape[-1] if np.ndim(goal) else 0
         arrays["reference"], _ = arguments.series(CALLED, "reference", goal, size, steps)
     if begin.shape[-1]:

@@ -84,7 +84,7 @@ def normal(mean: Any, deviation: Any) -> Range:
     center, spread = _pair("normal", ("mean", mean), ("deviation", deviation))
     if not (spread > 0).all():
         raise InputError(f"normal: deviation must be above zero, got {told(deviation)}; a constant is a plain number")
-    require("scipy", "normal needs SciPy", "simulate")
+    require("scipy", "normal needs SciPy", "scale")
     return _normal(center, spread)
 
 

@@ -212,7 +212,7 @@ def sobol(rows: int, ranges: Mapping[str, Any] | None = None, *, seed: int = 0, 
     >>> sobol(1024, payload=(0.0, 3.0), speed=(0.5, 1.0))
     <sobol: 1,024 rows of 'payload', 'speed'>
     """
-    require("scipy", "sobol needs SciPy", "simulate")
+    require("scipy", "sobol needs SciPy", "scale")
     made = _Sobol(*_drawn("sobol", rows, ranges, more, seed))
     if len(made) > _MOST_POINTS:
         raise InputError(f"sobol: rows must be at most 2**30, got {rows}; use random")
@@ -261,7 +261,7 @@ def latin_hypercube(rows: int, ranges: Mapping[str, Any] | None = None, *, seed:
     >>> sorted(int(value) for value in found)
     [0, 1, 2, 3]
     """
-    require("scipy", "latin_hypercube needs SciPy", "simulate")
+    require("scipy", "latin_hypercube needs SciPy", "scale")
     from scipy.stats import qmc
 
     found, checked_seed, _, count = _drawn("latin_hypercube", rows, ranges, more, seed)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuler.dask_arrays import refuse_dask
 from neuler.errors import InputError
 from neuler.plain import count, degrees, number, shown
 from neuler.robot import Robot
@@ -136,6 +137,7 @@ class Inline:
 
 def _motion(robot: Robot, t: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:
     """Times (n,), states (runs, n, nq)."""
+    refuse_dask("play", "t", t)
     q = by_columns(robot, "play", "q", q, "q")
     try:
         times, states = np.atleast_1d(np.asarray(t, dtype=float)), np.asarray(q, dtype=float)
