@@ -31,6 +31,7 @@ tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(PYTEST)
 
 test-slow: $(VENV)/.installed-test
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[ray]'  # no wheel on some systems
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow $(PYTEST)
 
 ## durations: run all tests with an empty kernel cache; refresh tests/DURATIONS.md

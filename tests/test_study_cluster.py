@@ -21,7 +21,7 @@ import neuler
 from neuler import InputError, NeulerError, plan, studies
 from neuler.compiler.target import host
 from neuler.studies.folder import parts_in
-from neuler.workers import processes
+from neuler.workers import engines, processes
 from study_functions import counted, torque, torques, trouble
 from test_study import QUIET, counted_rows, equal, grid, kinds, marks
 
@@ -58,7 +58,8 @@ class Cluster:
         paths = os.pathsep.join([TESTS, *filter(None, [os.environ.get("PYTHONPATH")])])
         self.processes.append(
             subprocess.Popen(
-                [sys.executable, "-m", "dask", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                [sys.executable, "-m", "dask", *arguments], start_new_session=True,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 env=os.environ | {"PYTHONPATH": paths} | environment, cwd=self.folder,
             )
         )  # fmt: skip
@@ -67,11 +68,8 @@ class Cluster:
         with contextlib.suppress(Exception):
             self.client.close()
         for process in reversed(self.processes):
-            process.terminate()
-        for process in reversed(self.processes):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(10)
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
@@ -123,7 +121,7 @@ def test_timeouts_and_deaths_inside_of_daemonic_workers(cluster, tmp_path):
 def test_a_plan_starts_on_a_cluster(cluster):
     def planned(**options):
         robot = neuler.robots.two_link()
-        asked = plan.Plan(robot, plan.Boundary([0.0, -2.0]), plan.Boundary([1.0, -1.0]), control_points=8)
+        asked = plan.Plan(robot, start=[0.0, -2.0], goal=[1.0, -1.0], control_points=8)
         return asked.solve(starts=3, seed=1, **options)
 
     here, there = planned(workers=1), planned(executor=on(cluster, "one", "two"))
@@ -131,7 +129,8 @@ def test_a_plan_starts_on_a_cluster(cluster):
     assert here.notes[-1] == there.notes[-1]
 
 
-def test_errors_of_a_cluster_come_before_work_begins(cluster, tmp_path):
+def test_errors_of_a_cluster_come_before_work_begins(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(engines, "PATIENCE", 1.0)
     with pytest.raises(InputError, match=r"does not answer .*dask worker --nthreads 1 tcp://127.0.0.1"):
         neuler.study(torque, grid(2), tmp_path / "a", scheduler=f"tcp://127.0.0.1:{_free_port()}", **QUIET)
     with pytest.raises(InputError, match="scheduler"):

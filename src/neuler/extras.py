@@ -11,7 +11,8 @@ PACKAGES = {
     "plan": ("scipy", "casadi", "tqdm"),
     "uno": ("unopy",),
     "scale": ("pyarrow", "cloudpickle", "scipy", "tqdm"),
-    "cluster": ("dask[array]", "distributed"),
+    "cluster": ("dask", "distributed"),
+    "ray": ("ray",),
     "peers": ("pin", "mujoco", "example-robot-data"),
 }
 """As pyproject.toml lists them."""

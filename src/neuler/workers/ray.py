@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
-from neuler.errors import NeulerError
+from neuler.extras import require
 
 
 class RayExecutor(Executor):
@@ -18,10 +18,8 @@ class RayExecutor(Executor):
     """
 
     def __init__(self, **options: Any) -> None:
-        try:
-            self._ray = importlib.import_module("ray")
-        except ImportError as error:
-            raise NeulerError(f"RayExecutor needs Ray, which is not installed ({error}): pip install ray") from None
+        require("ray", "RayExecutor needs Ray, which is not installed", "ray")
+        self._ray = importlib.import_module("ray")
         if not self._ray.is_initialized():
             self._ray.init()
         self._remote = self._ray.remote(_called).options(**{"num_cpus": 1, "max_retries": 0} | options)
