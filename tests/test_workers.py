@@ -128,3 +128,24 @@ def test_scripts_with_and_without_a_guard(tmp_path, hide, guard):
         assert f"put {GUARD} before what the script does" in done.stderr
     else:
         assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+CACHED = """
+import functools
+from types import SimpleNamespace
+from neuler.workers import best_of
+@functools.cache
+def factorial(n):
+    return 1 if n == 0 else n * factorial(n - 1)
+def make(seed):
+    return SimpleNamespace(objective=-float(factorial(seed)), infeasibility=0.0, status="optimal")
+if __name__ == "__main__":
+    print(best_of(make, 5, workers=2).seed)
+"""
+
+
+def test_cached_functions_of_a_script_travel(tmp_path):
+    """Cloudpickle alone leaves functions under ``functools.cache`` to their names, which no other process finds."""
+    (tmp_path / "script.py").write_text(CACHED)
+    done = subprocess.run([sys.executable, str(tmp_path / "script.py")], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("4\n", "")

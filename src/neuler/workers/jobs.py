@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import importlib.util
+import io
 import multiprocessing
 import os
 import pickle
@@ -54,7 +56,7 @@ def job_of(what: str, function: Callable[..., Any], memory: int | None = None, *
         )
     cloud = _cloudpickle()
     try:
-        data = pickle.dumps(function) if cloud is None else cloud.dumps(function)
+        data = pickle.dumps(function) if cloud is None else _by_content(cloud, function)
     except Exception as error:
         told = f"{type(error).__name__}: {error}".splitlines()[0]
         raise InputError(f"{what} cannot be sent to other processes ({told}): define it in a module, or {here}") from (
@@ -74,6 +76,31 @@ def job_of(what: str, function: Callable[..., Any], memory: int | None = None, *
 def _is_spawned() -> bool:
     """Whether ``multiprocessing`` is starting this process, and runs the user's script for it."""
     return bool(getattr(multiprocessing.current_process(), "_inheriting", False))
+
+
+def _by_content(cloud: Any, function: Any) -> bytes:
+    """Pickled by cloudpickle; functions under ``functools.cache``, which it leaves to their names, by content too."""
+
+    class Pickler(cloud.Pickler):  # type: ignore[misc]
+        def reducer_override(self, value: Any) -> Any:
+            if isinstance(value, functools._lru_cache_wrapper) and not _is_importable(value):
+                return cached, (value.__wrapped__, value.cache_parameters())
+            return super().reducer_override(value)
+
+    file = io.BytesIO()
+    Pickler(file).dump(function)
+    return file.getvalue()
+
+
+def _is_importable(value: Any) -> bool:
+    """Whether other processes find a function by its name in a module."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+    return module != "__main__" and getattr(sys.modules.get(str(module)), name, None) is value
+
+
+def cached(function: Callable[..., Any], parameters: Any) -> Any:
+    """A function with an empty cache of its own."""
+    return functools.lru_cache(**parameters)(function)
 
 
 def _cloudpickle() -> Any:
