@@ -209,6 +209,23 @@ def test_a_stopped_study_goes_on_and_computes_nothing_twice(tmp_path, capsys):
     assert again.notes[-1].endswith("nothing is left to do")
 
 
+def test_a_study_knows_how_many_rows_were_computed_now(tmp_path):
+    settings = studies.product(q1=np.linspace(0.0, 2.0, 6), q2=[0.0])
+
+    def stop(now):
+        return now.done < 2
+
+    with pytest.raises(studies.StudyStopped) as stopped:
+        neuler.study(torque, settings, tmp_path / "s", workers=0, chunk=1, progress=stop)
+    assert stopped.value.study.computed == 2
+    found = neuler.study(torque, settings, tmp_path / "s", workers=0, **QUIET)
+    assert found.computed == 4
+    assert "computed now: 4 rows in" in str(found)
+    again = neuler.study(torque, settings, tmp_path / "s", workers=0, **QUIET)
+    assert again.computed == studies.load(tmp_path / "s").computed == 0
+    assert "computed now" not in str(again)
+
+
 @pytest.mark.parametrize("harm", ["cut", "flip", "empty", "gone"])
 def test_damaged_parts_are_found_and_computed_again(tmp_path, harm):
     settings = counted_rows(tmp_path / "marks", 12)

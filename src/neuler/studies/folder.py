@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import re
+import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -129,6 +130,9 @@ class Folder:
             self.damaged = [part for part in found if part not in self.parts]
             for part in self.damaged:
                 part.path.unlink()
+            self.before = sum(part.last - part.first for part in self.parts)
+            """Rows that were there."""
+            self.taken = time.perf_counter()
         except BaseException:
             self.close()
             raise

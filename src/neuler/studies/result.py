@@ -64,8 +64,9 @@ class Study:
     """
 
     def __init__(
-        self, folder: Path, rows: int, names: tuple[str, ...], parts: Sequence[StoredPart], notes: tuple[str, ...] = ()
-    ) -> None:
+        self, folder: Path, rows: int, names: tuple[str, ...], parts: Sequence[StoredPart],
+        notes: tuple[str, ...] = (), *, before: int | None = None, seconds: float = 0.0,
+    ) -> None:  # fmt: skip
         self.folder = Path(folder)
         self.rows = rows
         self.names = tuple(names)
@@ -73,6 +74,10 @@ class Study:
         self.notes = tuple(notes)
         """What is worth knowing about it, in sentences."""
         self._parts = tuple(parts)
+        self.computed = 0 if before is None else self.done - before
+        """Rows that the call of ``neuler.study`` computed; the others were there. 0 where the study was loaded."""
+        self.seconds = seconds
+        """That this took."""
 
     def __len__(self) -> int:
         return self.rows
@@ -258,6 +263,9 @@ class Study:
         """A few lines: how rows ended, the most common failure, and the range of the first results."""
         found = Statistics.of(self._read())
         lines = [f"study in {shown(str(self.folder))}: {self._facts()}"]
+        if self.computed and self.seconds > 0.0:
+            rate = number(self.computed / self.seconds, 3)
+            lines.append(f"computed now: {count(self.computed, 'row')} in {self.seconds:.1f} s, {rate} a second")
         for each in found.messages()[:1]:
             lines.append(f"most common failure ({count(each['count'], 'row')}): {shown(each['message'])[:200]}")
         lines.append(f"settings: {', '.join(map(shown, self.names))}")

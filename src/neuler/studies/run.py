@@ -280,7 +280,10 @@ class _Here(Executor):
 
 
 def _study(folder: Folder, settings: Settings, notes: list[str]) -> Study:
-    return Study(folder.path, len(settings), settings.names, ordered(folder.parts), tuple(notes))
+    return Study(
+        folder.path, len(settings), settings.names, ordered(folder.parts), tuple(notes), before=folder.before,
+        seconds=time.perf_counter() - folder.taken,
+    )  # fmt: skip
 
 
 def _resumed(folder: Folder, rows: int, missing: list[tuple[int, int]]) -> list[str]:
@@ -305,7 +308,7 @@ def _told(notes: list[str], progress: Any) -> None:
 @contextmanager
 def _reporting(progress: Any, folder: Folder, rows: int) -> Iterator[Callable[[int, Computed], Any]]:
     """A function that is told of every part: shows a bar, or calls the user's."""
-    done = before = sum(part.last - part.first for part in folder.parts)
+    done = before = folder.before
     began, counts = time.perf_counter(), Counter[str]()
 
     def report(count: int, computed: Computed) -> Any:
