@@ -4,9 +4,9 @@
 
 The arm carries something from one pose to another and comes back, at up to 90 % of its rated velocities. The
 controller is that of Franka's example of joint impedance: the torques that the bare arm needs, and springs and dampers
-towards the path. It knows neither the payload (0 to 3 kg, its centre of mass beside that of the hand) nor friction (half
-to twice what is assumed below). Its memory has the largest torque of each joint over all samples and the mean square,
-so that no run stores its motion.
+towards the path. It knows neither the payload (0 to 3 kg, its centre of mass beside that of the hand) nor friction
+(half to twice what is assumed below). Its memory has the largest torque of each joint over all samples and the mean
+square, so that no run stores its motion.
 
 Called again, it goes on where it was stopped, or draws what is there. --scheduler tcp://host:8786 runs it on a cluster.
 """
