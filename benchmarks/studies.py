@@ -191,7 +191,7 @@ def engines(calls: int) -> dict[str, tuple[float, float]]:
         found[name] = first, handed_out(engine, calls)
         engine.executor.shutdown()
     begin = time.perf_counter()
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         engine = engine_of("study", None, None, cluster.scheduler_address)
         for _ in spread(engine, _nothing, None, iter(range(2))):
             pass
@@ -227,7 +227,7 @@ def checked(seconds: float, each: int, handing: float) -> list[tuple[int, float,
 
     found = []
     for workers in (2, 4, 8):
-        with distributed.LocalCluster(workers, threads_per_worker=1, dashboard_address=None) as cluster:
+        with distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster:
             engine = engine_of("study", None, None, cluster.scheduler_address)
             for _ in spread(engine, _sleep, 0.0, iter(range(4 * workers))):
                 pass

@@ -100,20 +100,12 @@ def ragged(setting):
 
 
 def ipopt(setting):
-    """A solve that never ends, inside of the solver's own code between the callbacks."""
-    from neuler.optimize import solvers
-    from start_functions import Waves
+    """A solve that does not end for hours, in compiled code alone: 1e8 steps of a recursion for each value of f."""
+    import casadi
 
-    class Slow(Waves):
-        def hessian(self, x, weight, multipliers):
-            ctypes.PyDLL(None).sleep(600)
-
-    return {"y": solvers.solve(Slow(np.zeros(2)), "ipopt").objective}
-
-
-def computing(setting):
-    """A tenth of a second of computing."""
-    end, total = time.process_time() + setting["seconds"], 0.0
-    while time.process_time() < end:
-        total += float(np.sin(np.arange(1000.0)).sum())
-    return {"y": setting["x"]}
+    x, state = casadi.MX.sym("x"), casadi.MX.sym("state")
+    steps = casadi.Function("step", [state], [casadi.sin(state) + 1e-9]).mapaccum("steps", 1000)
+    many = casadi.Function("many", [state], [steps(state)[-1]]).mapaccum("all", 100_000)
+    nlp = {"x": x, "f": many(x)[-1] ** 2 + x**2}
+    solver = casadi.nlpsol("slow", "ipopt", nlp, {"ipopt.hessian_approximation": "limited-memory", "ipopt.sb": "yes"})
+    return {"y": float(solver(x0=setting["x"])["f"])}

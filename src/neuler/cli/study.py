@@ -74,14 +74,14 @@ def run(chosen: Any) -> int:
         found = study(asked.task, asked.settings, folder, **asked.options)
     except StudyStopped as error:
         found, stopped = error.study, True
-    _tell(chosen, asked.title, found)
+    _tell(chosen, asked.title, found, asked.plot)
     if stopped:
         note(f"interrupted: {found.done:,} of {found.rows:,} rows are kept; the same command goes on")
         return 130
     return int(chosen.strict and found.counts.get("ok", 0) < found.rows)
 
 
-def _tell(chosen: Any, title: str, found: Study) -> None:
+def _tell(chosen: Any, title: str, found: Study, plot: tuple[str, ...] | None) -> None:
     """Write the summary and the figure beside the parts, and print what came out."""
     summary = {"title": shown(title), **found.summary()}
     written = [found.folder / "summary.json"]
@@ -90,7 +90,7 @@ def _tell(chosen: Any, title: str, found: Study) -> None:
         from neuler.view.space import png
 
         try:
-            figure = png(found.plot())
+            figure = png(found.plot(plot))
         except NeulerError as error:
             note(f"no figure: {error}")
         else:

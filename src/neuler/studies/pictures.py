@@ -31,6 +31,8 @@ _CELLS = 4_000_000
 """Cells up to which a grid is read whole."""
 _PANELS = 4
 """Results, and settings, that are drawn where none are chosen."""
+_CANDIDATES = 24
+"""Results that are looked at for that: those that vary are drawn."""
 _MAPS = 6
 """Entries of an array that have a map each."""
 _CATEGORIES = 12
@@ -110,6 +112,8 @@ def draw(study: Study, look: Table | None, y: Any, x: Any, figure: Any) -> Any:
     columns = dict.fromkeys(each.column for each in (*results, *settings))
     texts = [name for name in look.settings if look.columns[name].words is not None] if x is None else []
     rows = Rows(study.sample([*columns, *texts, "status"], POINTS))
+    if y is None:
+        results = ([each for each in results if _varies(rows.values(each))] or results)[:_PANELS]
     if x is None:
         settings = [each for each in _entries(rows, settings) if _varies(rows.values(each))]
     for each in results:
@@ -148,13 +152,13 @@ def _quantity(look: Table, name: str) -> Quantity:
 
 
 def _default_results(look: Table) -> list[Quantity]:
-    """Numbers, else truth values, else arrays; the first few of them."""
+    """Numbers, else arrays, else truth values; the first of them."""
     names = [name for name in look.columns if name not in (*RESERVED, *look.settings)]
     columns = {each.column: look.columns[each.column] for each in _numeric(look, names)}
     scalars = [name for name, column in columns.items() if column.values.ndim == 1]
     numbers = [name for name in scalars if columns[name].values.dtype.kind != "b"]
     arrays = [name for name, column in columns.items() if column.values.ndim > 1 and column.values[:1].size]
-    return [Quantity(name, name) for name in (numbers or arrays or scalars)[:_PANELS]]
+    return [Quantity(name, name) for name in (numbers or arrays or scalars)[:_CANDIDATES]]
 
 
 def _numeric(look: Table, names: Sequence[str]) -> list[Quantity]:

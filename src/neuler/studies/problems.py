@@ -27,6 +27,8 @@ from neuler.tasks import read_task
 
 TABLE = "study"
 """Of a study file."""
+_LEFT_OUT = ("robot", "method", "rows", "moments", "start")
+"""Of a summary: what is told of the problem, not of its result."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def flat(summary: Mapping[str, Any], before: str = "") -> dict[str, Any]:
         name = f"{before}{key}"
         if isinstance(value, Mapping):
             found |= flat(value, f"{name}.")
-        elif key.endswith("seconds"):
+        elif key.endswith("seconds") or name in _LEFT_OUT:
             continue
         elif isinstance(value, list | tuple):
             numbers = bool(value) and all(isinstance(each, int | float) for each in value)
@@ -126,6 +128,8 @@ class StudyFile:
     settings: Settings
     options: dict[str, Any]
     folder: Path | None
+    plot: tuple[str, ...] | None
+    """Results that are drawn; None: the first that vary."""
 
 
 def read_study(problem: Problem) -> StudyFile:
@@ -133,7 +137,8 @@ def read_study(problem: Problem) -> StudyFile:
 
     ``sampling``: "product" (default), "random", "sobol", "latin_hypercube", with ``rows``; or ``file``, a CSV or
     Parquet file whose columns are named like settings. ``seed``, ``workers``, ``scheduler``, ``chunk``, ``timeout``,
-    ``memory``: arguments of ``neuler.study``. ``folder``: where the results go. [study.settings]: for each value that
+    ``memory``: arguments of ``neuler.study``. ``folder``: where the results go; ``plot``: names of results that are
+    drawn. [study.settings]: for each value that
     changes a list of values (product), or a range (samplers): [low, high], {normal = [mean, deviation]},
     {log_uniform = [low, high]}, {choice = [...]}, {whole = [low, high]}, or one number.
 
@@ -157,8 +162,10 @@ def read_study(problem: Problem) -> StudyFile:
     options = {key: read(section, key) for key, read in _OPTIONS.items() if key in section}
     settings = _settings(section, options.get("seed", 0))
     folder = section.path("folder") if "folder" in section else None
+    plot = tuple(section.names("plot")) if "plot" in section else None
     section.done()
-    return StudyFile(str(problem.table.get("title", Path(problem.label).stem)), task, settings, options, folder)
+    title = str(problem.table.get("title", Path(problem.label).stem))
+    return StudyFile(title, task, settings, options, folder, plot)
 
 
 def _settings(section: Section, seed: int) -> Settings:

@@ -269,10 +269,11 @@ class Study:
         for each in found.messages()[:1]:
             lines.append(f"most common failure ({count(each['count'], 'row')}): {shown(each['message'])[:200]}")
         lines.append(f"settings: {', '.join(map(shown, self.names))}")
+        numbers = [(name, x) for name, x in found.results().items() if "min" in x]
+        numbers.sort(key=lambda each: each[1]["min"] == each[1]["max"])  # those that vary come first
         rows = [
             [name, *(number(x.get(key), 4) for key in ("min", "mean", "max")), str(x["nan"] or "")]
-            for name, x in found.results().items()
-            if "min" in x
+            for name, x in numbers
         ]
         if rows:
             lines.append(aligned(("result", "least", "mean", "most", "NaN"), safe(rows[:_SHOWN])))

@@ -215,7 +215,7 @@ class _Asked:
             self.notes.extend(self.task.check(self.settings))
         else:
             self.notes.extend(check_names(self.task, self.settings.names))
-        twice = None if self.random else self.settings.duplicate()
+        twice = None if self.random or self.settings.drawn else self.settings.duplicate()
         if twice is not None:
             raise InputError(
                 f"study: rows {twice[0]} and {twice[1]} have the same settings, and the task takes no generator that "

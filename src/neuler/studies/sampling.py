@@ -143,6 +143,8 @@ class _Product(_Recipe):
 class _Sampled(_Recipe):
     """Rows drawn from ranges."""
 
+    drawn = True
+
     def __init__(self, ranges: dict[str, Range], seed: int, first: int, last: int) -> None:
         super().__init__(first, last)
         self.names = tuple(ranges)
@@ -270,7 +272,9 @@ def latin_hypercube(rows: int, ranges: Mapping[str, Any] | None = None, *, seed:
         points = qmc.LatinHypercube(size, seed=np.random.default_rng(checked_seed)).random(count)
     else:
         points = np.empty((count, 0))
-    return ColumnSettings(_split(points, found), "latin_hypercube")
+    made = ColumnSettings(_split(points, found), "latin_hypercube")
+    made.drawn = True
+    return made
 
 
 def _split(points: NDArray[np.float64], ranges: Mapping[str, Range]) -> dict[str, Column]:

@@ -34,6 +34,8 @@ class Settings(ABC):
     names: tuple[str, ...]
     kind = "settings"
     """How ``repr`` calls them."""
+    drawn = False
+    """Whether the rows were drawn at random: then equal ones are by chance, not by mistake."""
 
     @abstractmethod
     def __len__(self) -> int:
