@@ -26,6 +26,8 @@ _TREND = 200
 """Points from which the median is drawn through them."""
 _TURNS = 4.0
 """How often, on average, numbers may run through their whole range along an axis of a map with contour lines."""
+_JUMP = 0.6
+"""Share of their whole range by which numbers of neighbouring cells may differ on a map with contour lines."""
 _SMOOTHED = 5000
 """Numbers from which the outline of a distribution is made."""
 _NAMED = 12
@@ -68,8 +70,20 @@ def is_logarithmic(values: Array) -> bool:
     return bool(np.median(good) < 0.1 * good.max())
 
 
+def is_geometric(values: Array) -> bool:
+    """Whether numbers were chosen by their ratios: sorted, their logarithms are about evenly spaced.
+
+    >>> is_geometric(np.array([1.0, 2.0, 5.0, 10.0, 20.0])), is_geometric(np.array([1.0, 2.0, 4.0, 6.0, 8.0]))
+    (True, False)
+    """
+    if len(values) < 4 or values[0] <= 0.0 or values[-1] < 10.0 * values[0]:
+        return False
+    ratios = np.diff(np.log(values))
+    return bool(ratios.max() < 2.0 * ratios.min())
+
+
 def _scale(ax: Any, axis: str, values: Array) -> None:
-    if is_logarithmic(values):
+    if is_logarithmic(values) or (axis == "x" and is_geometric(np.unique(values))):
         getattr(ax, f"set_{axis}scale")("log")
 
 
@@ -98,8 +112,7 @@ def heat_map(figure: Any, ax: Any, x: Array, y: Array, cells: Array, bad: NDArra
     _bar(figure, ax, drawn)
     if _is_smooth(cells):
         spread = masked.compressed()
-        logarithmic = is_logarithmic(spread)
-        levels = np.geomspace(spread.min(), spread.max(), 8)[1:-1] if logarithmic else 6
+        levels = _decades(spread.min(), spread.max()) if is_logarithmic(spread) else 6
         lines = ax.contour(x, y, masked, levels=levels, colors="white", linewidths=0.8, alpha=0.85)
         ax.clabel(lines, fontsize=7, fmt=lambda level: number(float(level), 3))
     patches = importlib.import_module("matplotlib.collections")
@@ -119,21 +132,39 @@ def heat_map(figure: Any, ax: Any, x: Array, y: Array, cells: Array, bad: NDArra
     ax.set_ylim(edges[1][0], edges[1][-1])
 
 
+def _decades(low: float, high: float) -> list[float]:
+    """Round numbers between two others, far apart: 1, 2 and 5 times powers of ten, or only these where they are many.
+
+    >>> _decades(3e-3, 4.0)
+    [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
+    >>> _decades(3e-3, 40.0)
+    [0.01, 0.1, 1.0, 10.0]
+    """
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    few = (1, 2, 5) if high < 1e4 * low else (1,)
+    return [level for k in powers for m in few if low < (level := float(f"{m}e{k}")) < high]
+
+
 def _is_smooth(cells: Array) -> bool:
-    """Whether contour lines say something: along each axis, numbers do not go up and down all the time."""
+    """Whether contour lines say something: along each axis, numbers neither jump nor go up and down all the time."""
     good = cells[np.isfinite(cells)]
     if min(cells.shape) < 3 or len(good) < 9 or np.ptp(good) <= 1e-12 * np.abs(good).max():
         return False
-    steps = (np.abs(np.diff(cells, axis=axis)) for axis in (0, 1))
-    ways = [
-        float(np.mean(step[np.isfinite(step)])) * step.shape[k] if step.size else 0.0 for k, step in enumerate(steps)
-    ]
-    return max(ways) <= _TURNS * float(np.ptp(good))
+    if is_logarithmic(good):
+        cells, good = np.log(np.where(np.isfinite(cells), cells, np.nan)), np.log(good)
+    ways, jumps = [], []
+    for axis in (0, 1):
+        steps = np.abs(np.diff(cells, axis=axis))
+        fine = steps[np.isfinite(steps)]
+        ways.append(float(fine.mean()) * steps.shape[axis] if len(fine) else 0.0)
+        jumps.append(float(fine.max()) if len(fine) else 0.0)
+    spread = float(np.ptp(good))
+    return max(ways) <= _TURNS * spread and max(jumps) <= _JUMP * spread
 
 
 def _edges(ax: Any, axis: str, centres: Array) -> Array:
-    """Ends of cells, half-way between their centres, on the scale of the axis; that is logarithmic where steps grow."""
-    logarithmic = bool(centres[0] > 0 and centres[-1] / centres[0] >= _DECADES and is_logarithmic(centres))
+    """Ends of cells, half-way between their centres on the scale of the axis: logarithmic where ratios are equal."""
+    logarithmic = is_logarithmic(centres) or is_geometric(centres)
     at = np.log(centres) if logarithmic else centres
     inner = (at[1:] + at[:-1]) / 2
     edges = np.concatenate([[2 * at[0] - inner[0]], inner, [2 * at[-1] - inner[-1]]])
