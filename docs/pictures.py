@@ -1,10 +1,13 @@
 """Pictures of the catalogue's machines for machines.md, of plans for planning.md and the README,
-of a timed path for path-timing.md: ``make pictures``."""
+of a timed path for path-timing.md, of studies for studies.md: ``make pictures``."""
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import io
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +25,8 @@ MACHINES = (
     "four_bar", "five_bar", "slider_crank", "sr400", "gough_stewart", "delta", "orthoglide", "planar_3rrr", "eel",
 )  # fmt: skip
 PLAN, REACH, TIMING, BOX, PHASES = "barman_4_1", "reach", "path_timing", "plan_box", "plan_phases"
+STUDIES = ("size_motors", "payload_map")
+"""Examples, by name."""
 FOLDER = Path(__file__).parent / "images"
 DPI = 110
 
@@ -163,13 +168,27 @@ def timing_picture() -> bytes:
     return small(png(figure))
 
 
-def small(data: bytes) -> bytes:
+def study_picture(name: str) -> bytes:
+    """The picture of an example that is a study, run in a folder that is removed afterwards, as PNG."""
+    path = Path(__file__).parent.parent / "examples" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    with tempfile.TemporaryDirectory() as folder:
+        figure = example.picture(example.study(folder))
+        figure.set_dpi(DPI)
+        return small(png(figure), 256)
+
+
+def small(data: bytes, colours: int = 64) -> bytes:
     """A PNG of few colours."""
     from PIL import Image
 
     buffer = io.BytesIO()
     whole = Image.open(io.BytesIO(data)).convert("RGB")
-    whole.quantize(64, dither=Image.Dither.NONE).save(buffer, format="png", optimize=True)
+    whole.quantize(colours, dither=Image.Dither.NONE).save(buffer, format="png", optimize=True)
     return buffer.getvalue()
 
 
@@ -179,6 +198,7 @@ def main(names: list[str]) -> None:
     special = {
         PLAN: plan_picture, REACH: reach_picture, TIMING: timing_picture, BOX: box_picture, PHASES: phases_picture,
     }  # fmt: skip
+    special |= {name: functools.partial(study_picture, name) for name in STUDIES}
     for name in names or (*MACHINES, *special):
         data = special[name]() if name in special else picture(name)
         (FOLDER / f"{name}.png").write_bytes(data)

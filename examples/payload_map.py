@@ -4,8 +4,8 @@
 
 A six-axis arm lifts a payload by half a metre and turns by 1.6 rad, from rest to rest and in balance at both ends, in
 least time within its limits of position, velocity and torque. Each plan of the grid has another payload and another
-distance from the arm's base. Light and near, velocities limit the motion; then torques do; where even holding the payload
-takes more torque than there is, no motion is found: that the two agree is printed.
+distance from the arm's base. Light and near, velocities limit the motion; then torques do; where even holding the
+payload takes more torque than there is, no motion is found: that the two agree is printed.
 
 Called again, it goes on where it was stopped, or draws what is there.
 """
@@ -55,6 +55,14 @@ def least_time(robot: Robot, setting):
     }
 
 
+def study(folder: str, masses: int = 11, reaches: int = 10, **options) -> neuler.studies.Study:
+    """All plans of a grid, in a folder; the robot goes to the workers with the task."""
+    settings = neuler.studies.product(
+        mass=np.linspace(0.0, HEAVIEST, masses), reach=np.linspace(*REACHES, reaches)
+    )  # fmt: skip
+    return neuler.study(partial(least_time, neuler.load(FILE)), settings, folder, **options)
+
+
 def main() -> None:
     """Study, table, picture."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -62,19 +70,14 @@ def main() -> None:
     arguments.add_argument("--reaches", type=int, default=10, help="of the grid (10)")
     arguments.add_argument("--workers", type=int, help="processes (one a core)")
     arguments.add_argument("--scheduler", help="of Dask, tcp://host:8786, in place of processes here")
+    arguments.add_argument("--timeout", type=float, default=60.0, help="seconds that one plan may take (60)")
     arguments.add_argument("-o", "--output", default="payload_map", help="folder of the results (payload_map)")
     chosen = arguments.parse_args()
-    masses = np.linspace(0.0, HEAVIEST, chosen.masses)
-    reaches = np.linspace(*REACHES, chosen.reaches)
-    found = neuler.study(
-        partial(least_time, neuler.load(FILE)),
-        neuler.studies.product(mass=masses, reach=reaches),
-        chosen.output,
-        workers=chosen.workers,
-        scheduler=chosen.scheduler,
-        timeout=None if chosen.workers == 0 else 60.0,
-    )
-    told(found, masses, reaches)
+    found = study(
+        chosen.output, chosen.masses, chosen.reaches, workers=chosen.workers, scheduler=chosen.scheduler,
+        timeout=None if chosen.workers == 0 else chosen.timeout,
+    )  # fmt: skip
+    told(found)
     try:
         picture(found).savefig(found.folder / "least_time.png", dpi=150)
     except ImportError:
@@ -83,9 +86,10 @@ def main() -> None:
         print(f"written: {found.folder / 'least_time.png'}")
 
 
-def told(found: neuler.studies.Study, masses: np.ndarray, reaches: np.ndarray) -> None:
+def told(found: neuler.studies.Study) -> None:
     """The table of least times, and whether the cells without one are those that cannot be held."""
     table = found.table()
+    masses, reaches = np.unique(table["mass"]), np.unique(table["reach"])
     duration = table["duration"].reshape(len(masses), len(reaches))
     print(found)
     print("least time (s) over payload (kg, down) and reach (m, across); --: there is no such motion")

@@ -88,22 +88,39 @@ def payloads(mass: np.ndarray, com: np.ndarray) -> np.ndarray:
     return np.column_stack([mass, mass[:, None] * com, xx, yy, zz, xy, xz, yz])
 
 
+def parameters(settings) -> dict[str, np.ndarray]:
+    """The numbers of the arm that differ from run to run."""
+    found = {f"payload:{HAND}": payloads(settings["mass"], settings["com"])}
+    for k, name in enumerate(arm().joint_names):
+        found[f"{name}.viscous"] = VISCOUS[k] * settings["friction"][:, k]
+        found[f"{name}.coulomb"] = COULOMB[k] * settings["friction"][:, k]
+    return found
+
+
 def task(settings):
     """Many runs at once: largest and root-mean-square torques (n, 7), the largest error of position at the end (n,)."""
-    parameters = {f"payload:{HAND}": payloads(settings["mass"], settings["com"])}
-    for k, name in enumerate(arm().joint_names):
-        parameters[f"{name}.viscous"] = VISCOUS[k] * settings["friction"][:, k]
-        parameters[f"{name}.coulomb"] = COULOMB[k] * settings["friction"][:, k]
     steps = round(2 * LEG / DT)
     run = arm().rollout(
-        PICK, np.zeros(7), control, DT, steps, every=steps, method=METHOD, memory=np.zeros(14), parameters=parameters
-    )
+        PICK, np.zeros(7), control, DT, steps, every=steps, method=METHOD, memory=np.zeros(14),
+        parameters=parameters(settings),
+    )  # fmt: skip
     return {
         "peak": run.memory[:, :7],
         "rms": np.sqrt(run.memory[:, 7:] / steps),
         "miss": np.abs(run.q[:, -1] - PICK).max(axis=1),
         "run_status": run.status,  # 0: it came to its end, whatever happened to others
     }
+
+
+def study(folder: str, rows: int = 100_000, **options) -> neuler.studies.Study:
+    """All runs, in a folder."""
+    settings = neuler.studies.random(
+        rows,
+        mass=(0.0, 3.0),
+        com=([-0.06, -0.06, 0.0], [0.06, 0.06, 0.12]),
+        friction=(np.full(7, 0.5), np.full(7, 2.0)),
+    )
+    return neuler.study(task, settings, folder, batched=True, **options)
 
 
 def main() -> None:
@@ -114,15 +131,7 @@ def main() -> None:
     arguments.add_argument("--scheduler", help="of Dask, tcp://host:8786, in place of processes here")
     arguments.add_argument("-o", "--output", default="size_motors", help="folder of the results (size_motors)")
     chosen = arguments.parse_args()
-    settings = neuler.studies.random(
-        chosen.rows,
-        mass=(0.0, 3.0),
-        com=([-0.06, -0.06, 0.0], [0.06, 0.06, 0.12]),
-        friction=(np.full(7, 0.5), np.full(7, 2.0)),
-    )
-    found = neuler.study(
-        task, settings, chosen.output, batched=True, workers=chosen.workers, scheduler=chosen.scheduler
-    )
+    found = study(chosen.output, chosen.rows, workers=chosen.workers, scheduler=chosen.scheduler)
     told(found)
     try:
         picture(found).savefig(found.folder / "peak_torques.png", dpi=150)

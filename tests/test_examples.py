@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import neuler
+from neuler.cli import main
+
 FOLDER = Path(__file__).resolve().parent.parent / "examples"
 
 
@@ -71,3 +74,67 @@ def test_tuning(example, capsys):
     best = float(lines[2].split()[0])
     assert 20.0 < best < 390.0
     assert "worst" in lines[-2]
+
+
+def test_motors_are_sized(example, capsys):
+    """The largest torque in the controller's memory is that over all samples; runs are physical, and drawn."""
+    pytest.importorskip("matplotlib")
+    module = example("size_motors", "--rows", "400", "--workers", "0", "-o", "out")
+    try:
+        robot = module.arm()
+    except ModuleNotFoundError:
+        pytest.skip("example-robot-data is not installed")
+    module.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("400 runs of 1.2 s; 400 of them computed now")
+    assert lines[1].startswith("0 did not come to their end")
+    assert Path("out/peak_torques.png").stat().st_size > 20_000
+    module.main()
+    assert "; 0 of them computed now" in capsys.readouterr().out
+    table = neuler.studies.load("out").table()
+    assert (table["run_status"] == 0).all()
+    assert (table["rms"] < table["peak"]).all()
+    assert np.corrcoef(table["mass"], table["peak"][:, 1])[0, 1] > 0.95  # the joint that lifts
+    row = int(np.argmax(table["peak"][:, 1]))
+    some = {name: table[name][row : row + 1] for name in ("mass", "com", "friction")}
+    steps = round(2 * module.LEG / module.DT)
+    run = robot.rollout(
+        module.PICK, np.zeros(7), module.control, module.DT, steps, method=module.METHOD, memory=np.zeros(14),
+        parameters=module.parameters(some),
+    )  # fmt: skip
+    np.testing.assert_allclose(np.abs(run.tau[0]).max(axis=0), table["peak"][row], rtol=1e-12)
+
+
+def test_least_times_over_payloads(example, capsys):
+    """Heavier and farther takes longer; there is no motion exactly where the arm cannot hold its payload."""
+    pytest.importorskip("matplotlib")
+    module = example("payload_map", "--masses", "3", "--reaches", "3", "-o", "out")
+    module.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2] == "2 of 9 cells have no motion; in 2 the arm cannot hold its payload"
+    assert Path("out/least_time.png").stat().st_size > 10_000
+    table = neuler.studies.load("out").table()
+    duration = table["duration"].reshape(3, 3)
+    for steps in (np.diff(duration, axis=0), np.diff(duration, axis=1)):
+        assert (steps[np.isfinite(steps)] > -1e-3).all()
+    assert (np.isnan(table["duration"]) == (table["holding"] > 1.0)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "rows", "better"),
+    [
+        ("study_gains", ["controller.kp=[100.0,1600.0]", "robot.payload.mass=[1.0,2.0]"], 4, "rms_error.elbow_joint"),
+        ("study_payload", ["payload.mass=[0.5,0.0]", "limit.bound=[10.0,20.0]"], 4, "duration"),
+    ],
+)
+def test_study_files(name, changes, rows, better, tmp_path, capsys):
+    """The files run; the last row, of the higher gain or the lighter payload, is better than the first."""
+    sets = [word for change in changes for word in ("--set", f"study.settings.{change}")]
+    code = main(["study", str(FOLDER / f"{name}.toml"), "-o", str(tmp_path / "out"), *sets])
+    assert (code, capsys.readouterr().err) == (0, "")
+    found = neuler.studies.load(tmp_path / "out")
+    assert (found.rows, found.counts["ok"]) == (rows, rows)
+    values = found.table([better])[better]
+    assert values[-1] < values[0]
+    if importlib.util.find_spec("matplotlib"):
+        assert (tmp_path / "out" / "study.png").stat().st_size > 10_000
