@@ -73,10 +73,12 @@ def main() -> None:
     arguments.add_argument("--timeout", type=float, default=60.0, help="seconds that one plan may take (60)")
     arguments.add_argument("-o", "--output", default="payload_map", help="folder of the results (payload_map)")
     chosen = arguments.parse_args()
-    found = study(
-        chosen.output, chosen.masses, chosen.reaches, workers=chosen.workers, scheduler=chosen.scheduler,
-        timeout=None if chosen.workers == 0 else chosen.timeout,
-    )  # fmt: skip
+    timeout = None if chosen.workers == 0 else chosen.timeout
+    options = {"workers": chosen.workers, "scheduler": chosen.scheduler, "timeout": timeout}
+    try:
+        found = study(chosen.output, chosen.masses, chosen.reaches, **options)
+    except neuler.studies.StudyStopped as stopped:
+        raise SystemExit(str(stopped)) from None
     told(found)
     try:
         picture(found).savefig(found.folder / "least_time.png", dpi=150)

@@ -487,6 +487,24 @@ def test_a_distribution_of_equal_numbers():
     assert drawn(found.plot("v")).axes[0].get_xlabel() == "entry of v"
 
 
+def test_distributions_on_request():
+    """Also where settings vary, over which results would be drawn."""
+    found = study({"a": np.arange(20.0)}, {"y": np.arange(20.0) ** 2})
+    assert drawn(found.plot("y")).axes[0].get_xlabel() == "a"
+    assert drawn(found.plot("y", [])).axes[0].get_xlabel() == "y"
+
+
+def test_settings_chosen_by_ratios_have_a_logarithmic_axis():
+    """And there are no contour lines across a jump."""
+    gains, masses = np.meshgrid([100.0, 200.0, 400.0, 800.0, 1600.0], [0.0, 1.0, 2.0, 3.0], indexing="ij")
+    smooth = (1.0 + masses) / np.sqrt(gains)
+    for jump, lines in ((0.0, 1), (10.0, 0)):
+        values = (smooth + jump * (gains == 1600.0) * (masses == 3.0)).ravel()
+        ax = drawn(study({"gain": gains.ravel(), "mass": masses.ravel()}, {"error": values}).plot()).axes[0]
+        assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
+        assert sum(type(each).__name__ == "QuadContourSet" for each in ax.collections) == lines
+
+
 def test_truth_values_are_drawn_where_there_is_nothing_else():
     outcomes = [ok(good=True), Outcome("failed", "", None), ok(good=False)] * 3
     figure = drawn(study({"a": np.zeros(9)}, outcomes).plot())

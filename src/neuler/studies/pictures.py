@@ -106,9 +106,10 @@ def draw(study: Study, look: Table | None, y: Any, x: Any, figure: Any) -> Any:
     results = _default_results(look) if y is None else _quantities(look, "y", y)
     if not results:
         raise InputError("Study.plot: no result is a number that all rows share; choose a column with y=")
-    settings = (
-        _numeric(look, look.settings) if x is None else [_quantity(look, n) for n in names_of("Study.plot: x", x)]
-    )
+    if x is None:
+        settings = _numeric(look, look.settings)
+    else:
+        settings = [] if isinstance(x, list | tuple) and not x else _quantities(look, "x", x)
     columns = dict.fromkeys(each.column for each in (*results, *settings))
     texts = [name for name in look.settings if look.columns[name].words is not None] if x is None else []
     rows = Rows(study.sample([*columns, *texts, "status"], POINTS))

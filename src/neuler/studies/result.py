@@ -216,8 +216,9 @@ class Study:
 
         A map where two settings form a grid, a curve over one setting, points over each of several settings, or the
         distribution of results where no setting is a number that varies. ``y`` and ``x`` choose columns, or entries of
-        arrays such as "peak[2]"; two names for ``x`` ask for a map. Arrays are drawn as one curve an entry, or as the
-        distribution of each entry. Beyond 20,000 rows a part of them is drawn, which the title says.
+        arrays such as "peak[2]"; two names for ``x`` ask for a map, an empty list for distributions. Arrays are drawn
+        as one curve an entry, or as the distribution of each entry. Beyond 20,000 rows a part of them is drawn, which
+        the title says.
 
         Notebooks show the figure, and ``matplotlib.pyplot.show()`` knows it. ``figure``: an empty one to draw into
         instead; it gets the size that it needs.
