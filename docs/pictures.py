@@ -25,8 +25,8 @@ MACHINES = (
     "four_bar", "five_bar", "slider_crank", "sr400", "gough_stewart", "delta", "orthoglide", "planar_3rrr", "eel",
 )  # fmt: skip
 PLAN, REACH, TIMING, BOX, PHASES = "barman_4_1", "reach", "path_timing", "plan_box", "plan_phases"
-STUDIES = ("size_motors", "payload_map")
-"""Examples, by name."""
+EXAMPLES = ("size_motors", "payload_map")
+"""Those that are studies."""
 FOLDER = Path(__file__).parent / "images"
 DPI = 110
 
@@ -168,7 +168,7 @@ def timing_picture() -> bytes:
     return small(png(figure))
 
 
-def study_picture(name: str) -> bytes:
+def example_picture(name: str) -> bytes:
     """The picture of an example that is a study, run in a folder that is removed afterwards, as PNG."""
     path = Path(__file__).parent.parent / "examples" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -198,7 +198,7 @@ def main(names: list[str]) -> None:
     special = {
         PLAN: plan_picture, REACH: reach_picture, TIMING: timing_picture, BOX: box_picture, PHASES: phases_picture,
     }  # fmt: skip
-    special |= {name: functools.partial(study_picture, name) for name in STUDIES}
+    special |= {name: functools.partial(example_picture, name) for name in EXAMPLES}
     for name in names or (*MACHINES, *special):
         data = special[name]() if name in special else picture(name)
         (FOLDER / f"{name}.png").write_bytes(data)
