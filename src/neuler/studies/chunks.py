@@ -63,7 +63,7 @@ def compute(work: Work, chunk: Chunk, attempt: int) -> Computed:
                 request = Request(chunk.first, chunk.settings, len(outcomes), batch, each)
                 answer = process.call(request, report=outcomes.extend, limit=work.timeout)
         except TimedOut:
-            if not batch:
+            if not batch and len(outcomes) < len(chunk.settings):  # else all rows are done, and their file was late
                 outcomes.append(Outcome("timeout", f"took longer than {work.timeout:g} s", None))
             batch = False
         except Ended as error:
