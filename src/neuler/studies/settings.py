@@ -33,7 +33,7 @@ class Settings(ABC):
 
     names: tuple[str, ...]
     kind = "settings"
-    """How ``repr`` calls them."""
+    """The name that ``repr`` shows."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class Settings(ABC):
 
     @abstractmethod
     def columns(self) -> dict[str, Column]:
-        """All values by name: (n, ...) arrays of bool, int64, float64 or np.str_, which are the caller's own."""
+        """All values by name: arrays (n, ...) of bool, int64, float64 or np.str_, which the caller may change."""
 
     @abstractmethod
     def _cut(self, first: int, last: int) -> Settings:
