@@ -1,11 +1,15 @@
 """Pictures of the catalogue's machines for machines.md, of plans for planning.md and the README,
-of a timed path for path-timing.md: ``make pictures``."""
+of a timed path for path-timing.md, of a study for studies.md: ``make pictures``."""
 
 from __future__ import annotations
 
+import contextlib
 import io
+import re
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +26,7 @@ MACHINES = (
     "four_bar", "five_bar", "slider_crank", "sr400", "gough_stewart", "delta", "orthoglide", "planar_3rrr", "eel",
 )  # fmt: skip
 PLAN, REACH, TIMING, BOX, PHASES = "barman_4_1", "reach", "path_timing", "plan_box", "plan_phases"
+STUDY = "study"
 FOLDER = Path(__file__).parent / "images"
 DPI = 110
 
@@ -163,6 +168,16 @@ def timing_picture() -> bytes:
     return small(png(figure))
 
 
+def study_picture() -> bytes:
+    """The figure of the first block of studies.md, as PNG."""
+    page = Path(__file__).parent / "studies.md"
+    block = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)[0]
+    scope: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        exec(compile(block, page.name, "exec"), scope)
+        return small(png(scope["figure"]))
+
+
 def small(data: bytes) -> bytes:
     """A PNG of few colours."""
     from PIL import Image
@@ -178,6 +193,7 @@ def main(names: list[str]) -> None:
     FOLDER.mkdir(exist_ok=True)
     special = {
         PLAN: plan_picture, REACH: reach_picture, TIMING: timing_picture, BOX: box_picture, PHASES: phases_picture,
+        STUDY: study_picture,
     }  # fmt: skip
     for name in names or (*MACHINES, *special):
         data = special[name]() if name in special else picture(name)

@@ -95,7 +95,10 @@ def engine_of(what: str, workers: Any, executor: Any, scheduler: Any = None) -> 
         raise InputError(
             f"{what}: executor must be a concurrent.futures.Executor or a function that makes one, got {told(executor)}"
         )
-    return Engine(made, _size_of(made) if count is None else lambda: count, None if made is executor else executor)
+    engine = Engine(made, _size_of(made) if count is None else lambda: count)
+    if made is not executor:
+        engine.renew, engine.close = executor, lambda: engine.executor.shutdown(wait=False)
+    return engine
 
 
 def _size_of(executor: Any) -> Callable[[], int]:
