@@ -7,14 +7,18 @@ workers of this machine.
 from __future__ import annotations
 
 import concurrent.futures as cf
+import contextlib
 import functools
 import heapq
 import importlib.metadata
 import os
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,7 @@ from neuler.studies.chunks import HANDED_OUT
 from neuler.workers.engines import Engine, engine_of, spread
 
 QUIET: dict[str, Any] = {"progress": False}
+DASK = "Dask, 2 workers over TCP"
 
 
 # ---- tasks ----------------------------------------------------------------------------------------------------------
@@ -159,6 +164,39 @@ def _sleep(common: float, item: int, attempt: int) -> bytes:
     return b""
 
 
+@contextlib.contextmanager
+def dask(workers: int) -> Iterator[Engine]:
+    """A scheduler and workers of Dask, each a process of its own that is reached over TCP, as on other machines."""
+    import distributed
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    command = [sys.executable, "-m", "dask"]
+    here = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    options: dict[str, Any] = {
+        "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True, "env": here,
+    }  # fmt: skip
+    started = [subprocess.Popen(
+        [*command, "scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], "--no-dashboard"],
+        **options,
+    )]  # fmt: skip
+    started += [
+        subprocess.Popen([*command, "worker", "--nthreads", "1", address, "--no-dashboard"], **options)
+        for _ in range(workers)
+    ]
+    try:
+        with distributed.Client(address, timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(workers)
+        engine = engine_of("study", None, None, address)
+        yield engine
+        engine.close()
+    finally:
+        for process in started:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
 def handed_out(engine: Engine, calls: int) -> float:
     """Seconds that an engine takes to hand out one call that does nothing."""
     for _ in spread(engine, _nothing, None, iter(range(20))):
@@ -171,7 +209,6 @@ def handed_out(engine: Engine, calls: int) -> float:
 
 def engines(calls: int) -> dict[str, tuple[float, float]]:
     """By engine, the seconds until the first answer of a new pool of two, and those of handing out one call."""
-    import distributed
     import loky
 
     def standard() -> cf.Executor:
@@ -191,12 +228,10 @@ def engines(calls: int) -> dict[str, tuple[float, float]]:
         found[name] = first, handed_out(engine, calls)
         engine.executor.shutdown()
     begin = time.perf_counter()
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        engine = engine_of("study", None, None, cluster.scheduler_address)
+    with dask(2) as engine:
         for _ in spread(engine, _nothing, None, iter(range(2))):
             pass
-        found["Dask, 2 workers over TCP"] = time.perf_counter() - begin, handed_out(engine, calls // 4)
-        engine.close()
+        found[DASK] = time.perf_counter() - begin, handed_out(engine, calls // 4)
     return found
 
 
@@ -223,19 +258,15 @@ def simulated(workers: int, chunks: int, seconds: float, handing: float, start: 
 
 def checked(seconds: float, each: int, handing: float) -> list[tuple[int, float, float, float]]:
     """On 2, 4 and 8 workers of Dask: seconds of sleeping tasks, those of the model, and of workers that never wait."""
-    import distributed
-
     found = []
     for workers in (2, 4, 8):
-        with distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster:
-            engine = engine_of("study", None, None, cluster.scheduler_address)
+        with dask(workers) as engine:
             for _ in spread(engine, _sleep, 0.0, iter(range(4 * workers))):
                 pass
             begin = time.perf_counter()
             for _ in spread(engine, _sleep, seconds, iter(range(each * workers))):
                 pass
             took = time.perf_counter() - begin
-            engine.close()
         model = simulated(workers, each * workers, seconds, handing, 0.0)
         found.append((workers, took, model, each * seconds))
     return found
@@ -281,7 +312,7 @@ def report(quick: bool = False) -> list[str]:
     found = engines(400 if quick else 4000)
     lines += ["| engine | first answer | a call that does nothing |", "|---|---|---|"]
     lines += [f"| {name} | {first:.2f} s | {each * 1e6:.0f} us |" for name, (first, each) in found.items()]
-    handing = found["Dask, 2 workers over TCP"][1]
+    handing = found[DASK][1]
     begin = start_of_worker()
     lines += [
         "", f"A process that loads a task, finds its kernel in the cache and returns a first row: {begin:.2f} s.", "",

@@ -3,12 +3,15 @@ of a timed path for path-timing.md, of studies for studies.md: ``make pictures``
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import io
+import re
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +28,7 @@ MACHINES = (
     "four_bar", "five_bar", "slider_crank", "sr400", "gough_stewart", "delta", "orthoglide", "planar_3rrr", "eel",
 )  # fmt: skip
 PLAN, REACH, TIMING, BOX, PHASES = "barman_4_1", "reach", "path_timing", "plan_box", "plan_phases"
+STUDY = "study"
 EXAMPLES = ("size_motors", "payload_map")
 """Those that are studies."""
 FOLDER = Path(__file__).parent / "images"
@@ -168,6 +172,16 @@ def timing_picture() -> bytes:
     return small(png(figure))
 
 
+def study_picture() -> bytes:
+    """The figure of the first block of studies.md, as PNG."""
+    page = Path(__file__).parent / "studies.md"
+    block = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)[0]
+    scope: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        exec(compile(block, page.name, "exec"), scope)
+        return small(png(scope["figure"]))
+
+
 def example_picture(name: str) -> bytes:
     """The picture of an example that is a study, run in a folder that is removed afterwards, as PNG."""
     path = Path(__file__).parent.parent / "examples" / f"{name}.py"
@@ -197,6 +211,7 @@ def main(names: list[str]) -> None:
     FOLDER.mkdir(exist_ok=True)
     special = {
         PLAN: plan_picture, REACH: reach_picture, TIMING: timing_picture, BOX: box_picture, PHASES: phases_picture,
+        STUDY: study_picture,
     }  # fmt: skip
     special |= {name: functools.partial(example_picture, name) for name in EXAMPLES}
     for name in names or (*MACHINES, *special):

@@ -172,6 +172,12 @@ def test_a_solver_that_never_ends_is_stopped(tmp_path):
     assert found.table()["status"].tolist() == ["timeout"]
 
 
+def test_a_timeout_after_the_last_row_costs_nothing(tmp_path):
+    found = neuler.study(study_functions.late, {"x": [1.0, 2.0]}, tmp_path, workers=1, timeout=2.0, chunk=2, **QUIET)
+    assert found.table()["y"].tolist() == [1.0, 2.0]
+    assert found.counts["ok"] == 2
+
+
 def test_all_rows_fail(tmp_path):
     table = neuler.study(trouble, kinds("raise", "list", "complex", "setting"), tmp_path, workers=1, **QUIET).table()
     assert set(table["status"]) == {"failed"}

@@ -14,10 +14,10 @@ from typing import Any
 def progress_bar(
     total: float | None, title: str, unit: str = "step", done: float = 0
 ) -> Iterator[Callable[..., Any]]:  # fmt: skip
-    """A bar where a person looks on and tqdm is installed; else nothing is shown.
+    """A bar on standard error where that is a terminal, or in a notebook; nothing is shown without tqdm.
 
-    Looked on are standard error where that is a terminal, and notebooks. ``done`` is where the bar begins. Yields a
-    function that is called with how much was done since its last call, and may be told what comes next.
+    ``done`` is where the bar begins. Yields a function that is called with how much was done since its last call, and
+    may be told what comes next.
     """
     try:
         from tqdm import tqdm

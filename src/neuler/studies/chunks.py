@@ -35,7 +35,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Work:
-    """What the workers of a study are told with every chunk."""
+    """What is sent to the workers of a study with every chunk."""
 
     job: Job
     """Whose function is :class:`~neuler.studies.rows.Rows`."""
@@ -63,7 +63,7 @@ def compute(work: Work, chunk: Chunk, attempt: int) -> Computed:
                 request = Request(chunk.first, chunk.settings, len(outcomes), batch, each)
                 answer = process.call(request, report=outcomes.extend, limit=work.timeout)
         except TimedOut:
-            if not batch:
+            if not batch and len(outcomes) < len(chunk.settings):  # else all rows are done, and their file was late
                 outcomes.append(Outcome("timeout", f"took longer than {work.timeout:g} s", None))
             batch = False
         except Ended as error:
@@ -114,11 +114,11 @@ HANDED_OUT = 1e-3
 """Seconds that a scheduler takes for a chunk, about: with many workers chunks are longer, so that it keeps up."""
 MOST_ROWS = 65_536
 FIRST_ROWS = 1_024
-"""Of the first chunks of a batched task."""
+"""Rows of the first chunks of a batched task."""
 MOST_BYTES = 2**23
-"""Of a part file."""
+"""Bytes of a part file."""
 ALL_BYTES = 2**28
-"""Of all parts under way."""
+"""Bytes of all parts that are being computed."""
 LANES = 64
 """Batches are multiples of this, so that no lane of a vector is idle."""
 

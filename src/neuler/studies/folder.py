@@ -94,7 +94,7 @@ def described(folder: Path) -> dict[str, Any]:
 
 
 class Folder:
-    """A folder that this process alone writes to."""
+    """The folder of a study, locked, so that only this process writes to it."""
 
     def __init__(self, path: str | os.PathLike[str], identity: Mapping[str, Any], resume: bool) -> None:
         """Take the folder, a new one or that of the same study; ``identity`` is what tells studies apart."""

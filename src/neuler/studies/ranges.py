@@ -32,7 +32,7 @@ class Range(ABC):
     shape: tuple[int, ...] = ()
     """Of one value: () or (k,)."""
     continuous = True
-    """Whether two draws practically never are equal."""
+    """Whether two draws are practically never equal."""
 
     @property
     def numbers(self) -> int:
@@ -91,7 +91,7 @@ def normal(mean: Any, deviation: Any) -> Range:
 def log_uniform(low: Any, high: Any) -> Range:
     """Numbers whose logarithm is uniform from that of ``low``, above zero, to that of ``high``; vectors give a vector.
 
-    Processors that compute exponentials in another way may give another last digit.
+    The last digit may differ between processors, which compute exponentials in different ways.
 
     >>> log_uniform(1e-3, 1e3)
     log_uniform(0.001, 1000.0)

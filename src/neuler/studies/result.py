@@ -1,4 +1,4 @@
-"""A study as it is given back: its table, what failed, numbers that describe it, and pictures."""
+"""The results of a study: its table, what failed, statistics, and pictures."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class Study:
         self.folder = Path(folder)
         self.rows = rows
         self.names = tuple(names)
-        """Of the settings."""
+        """Names of the settings."""
         self.notes = tuple(notes)
-        """What is worth knowing about it, in sentences."""
+        """Remarks, each a sentence: what was resumed, settings that the task does not use."""
         self._parts = tuple(parts)
         self.computed = 0 if before is None else self.done - before
         """Rows that the call of ``neuler.study`` computed; the others were there. 0 where the study was loaded."""
@@ -84,7 +84,7 @@ class Study:
 
     @property
     def done(self) -> int:
-        """Number of rows that have a result or a failure."""
+        """Number of rows that have been computed, with or without success."""
         return sum(part.last - part.first for part in self._parts)
 
     @property
@@ -94,13 +94,13 @@ class Study:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many of the rows that are done ended with each status."""
+        """Number of rows that ended with each status."""
         return Statistics.of(self._read(("status",))).counts
 
     # ---- tables ----------------------------------------------------------------------------------------------------
 
     def table(self, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
-        """All rows that are done, in order: an array (n, ...) for every column, or for those that are asked for.
+        """The rows that are done, in order: an array (n, ...) for every column, or for the named ``columns``.
 
         Rows without a result (failed, or without this key) have NaN there, None among truth values, "" among texts;
         whole numbers become floats beside them. Arrays whose shapes differ come as an array of objects, (n,). A column
@@ -126,7 +126,7 @@ class Study:
             self._known(chosen, seen)
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> Any:
-        """The table as a pandas DataFrame; an array is one column an entry: ``peak[0]``, ``peak[1]``, ..."""
+        """The table as a pandas DataFrame; arrays become one column per entry: ``peak[0]``, ``peak[1]``, ..."""
         if importlib.util.find_spec("pandas") is None:
             raise ImportError("Study.to_pandas needs pandas: pip install pandas")
         flat: dict[str, NDArray[Any]] = {}
@@ -140,7 +140,7 @@ class Study:
         return importlib.import_module("pandas").DataFrame(flat)
 
     def failures(self, most: int | None = None) -> dict[str, NDArray[Any]]:
-        """The rows that are not ok, at most so many: row, settings, status and message."""
+        """The rows that are not ok, at most ``most`` of them: row, settings, status and message."""
         left = None if most is None else whole("Study.failures: most", most, 0)
         found: list[Table] = []
         for part in self._read((*RESERVED, *self.names)):
@@ -235,7 +235,7 @@ class Study:
         return drawn
 
     def sample(self, columns: Sequence[str], most: int) -> dict[str, NDArray[Any]]:
-        """Some columns of rows that are chosen evenly and at random, about so many; the same ones every time.
+        """Some columns of about ``most`` rows, chosen at random, the same ones every time.
 
         Parts are read one after another, so that memory does not grow with the study.
         """

@@ -25,7 +25,7 @@ MOST_TEXT = 500
 
 
 class Setting(dict[str, Any]):
-    """The settings of a row by their names; an unknown name is told with the nearest one.
+    """The settings of a row by their names; the error of an unknown name suggests the nearest one.
 
     >>> Setting(payload=2.0)["paylod"]
     Traceback (most recent call last):
@@ -83,7 +83,7 @@ class Computed:
     data: bytes
     counts: Mapping[str, int]
     seconds: float
-    """That it took."""
+    """Computing time."""
 
 
 @dataclass(frozen=True)

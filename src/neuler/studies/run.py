@@ -32,11 +32,11 @@ from neuler.workers.jobs import can_limit_memory, job_of
 from neuler.workers.processes import dismiss
 
 HEAVY = 2**20
-"""Bytes of a pickled task from which on it is said that it is large: it goes out with every chunk."""
+"""Bytes of a pickled task above which a note says that it is large: it is sent with every chunk."""
 
 
 class StudyStopped(KeyboardInterrupt):
-    """A study that was stopped from the keyboard, or by its progress function; ``study`` has the rows so far."""
+    """Raised when Ctrl-C or a progress function stops a study; its ``study`` has the rows that were computed."""
 
     def __init__(self, study: Study) -> None:
         super().__init__(
@@ -47,22 +47,22 @@ class StudyStopped(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class StudyProgress:
-    """How far a study is: what a progress function is called with after every part that was written."""
+    """How far a study is; a progress function is called with it after every part."""
 
     done: int
-    """Rows that are in the folder."""
+    """Number of rows in the folder."""
     rows: int
-    """Of the study."""
+    """Number of rows of the study."""
     counts: Mapping[str, int]
-    """Of the rows that were computed now, by status."""
+    """How many of the rows computed since the call ended with each status."""
     seconds: float
-    """Since the call."""
+    """Seconds since the call."""
     computed: int
-    """Rows that were computed since the call."""
+    """Number of rows computed since the call."""
 
     @property
     def rate(self) -> float:
-        """Rows per second."""
+        """Rows computed per second."""
         return self.computed / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -89,24 +89,25 @@ def study(
 ) -> Study:
     """Run a task for every row of a table of settings; the results stream into a folder.
 
-    ``task(setting)`` gets the settings of a row, a dict, and returns a dict of numbers, texts or arrays. A task with a
-    second argument is given a ``numpy.random.Generator`` of its row, which follows from ``seed`` and the row alone.
-    With ``batched`` it gets many rows at once: arrays (n, ...) by name, and a sequence of n generators; it returns
+    ``task(setting)`` takes the settings of a row, a dict, and returns a dict of numbers, truth values, texts or arrays.
+    A task with a second argument is given a ``numpy.random.Generator``, which depends on ``seed`` and the row alone.
+    With ``batched`` it takes many rows at once, arrays (n, ...) by name and a sequence of n generators, and returns
     arrays (n, ...). The path of a problem file (TOML) is a task too; its settings are named like "simulate.step".
 
     ``settings``: a list of dicts, a dict of columns, a record array, a data frame, a CSV or Parquet file, or what
     ``neuler.studies.product``, ``random``, ``sobol`` and ``latin_hypercube`` make.
 
-    Rows run in ``workers`` processes (default: one a core; 0: in this process, to debug a task), or wherever an
-    ``executor`` (a ``concurrent.futures.Executor``, or a function that makes one) takes them, or on the workers of a
-    Dask ``scheduler`` ("tcp://host:8786"). Results do not depend on that, nor on ``chunk``, the rows of one part file
-    (default: about a second's work). ``timeout`` (s) limits one call of the task, with what it compiles; ``memory``
-    (bytes) what a process may take for its rows (on Linux).
+    Rows run in ``workers`` processes (default: one per core; 0: in this process, to debug a task), through an
+    ``executor`` (a ``concurrent.futures.Executor``, or a function that makes one), or on the workers of a Dask
+    ``scheduler`` ("tcp://host:8786"). The results do not depend on that, nor on ``chunk``, the number of rows in a part
+    file (default: about one second of work). ``timeout`` limits the seconds of one call of the task, including what it
+    compiles; ``memory`` limits the bytes that a process may take for its rows (Linux only).
 
-    A row that raises, takes too long or kills its process is kept with its ``status`` ("failed", "timeout", "killed")
-    and a message; the others go on. A study that was stopped goes on where it was when it is called again with the
-    same task, settings, seed and folder; ``resume=False`` refuses a folder that has a study. ``progress``: True or None
-    for a bar where a person looks on, False for none, or a function of :class:`StudyProgress`, which stops by False.
+    A row that raises, takes too long or kills its process is stored with its ``status`` ("failed", "timeout", "killed")
+    and a message, and the others go on. A study that was stopped continues when it is called again with the same task,
+    settings, seed and folder; ``resume=False`` refuses a folder that has a study. ``progress``: None or True shows a
+    bar on a terminal or in a notebook, False nothing; a function is called with a :class:`StudyProgress` after every
+    part, and stops the study by returning False.
 
     >>> import neuler, tempfile
     >>> def task(setting):
@@ -131,7 +132,7 @@ def study(
 
 
 def load(folder: str | os.PathLike[str]) -> Study:
-    """The study in a folder, as far as it was computed.
+    """The study in a folder, with the rows that have been computed.
 
     >>> import neuler, tempfile
     >>> folder = tempfile.mkdtemp()

@@ -208,7 +208,7 @@ class _Random(_Sampled):
 def sobol(rows: int, ranges: Mapping[str, Any] | None = None, *, seed: int = 0, **more: Any) -> Settings:
     """Points of a scrambled Sobol sequence, which fill the ranges more evenly than random ones. It needs SciPy.
 
-    ranges: as in ``random``. Powers of two are the best numbers of rows. The points are those of
+    ranges: as in ``random``. Choose a power of two for ``rows``: the points are then most even. They are those of
     ``scipy.stats.qmc.Sobol`` with ``numpy.random.default_rng(seed)``, at most 2^30.
 
     >>> sobol(1024, payload=(0.0, 3.0), speed=(0.5, 1.0))

@@ -33,9 +33,9 @@ class Settings(ABC):
 
     names: tuple[str, ...]
     kind = "settings"
-    """How ``repr`` calls them."""
+    """The name that ``repr`` shows."""
     drawn = False
-    """Whether the rows were drawn at random: then equal ones are by chance, not by mistake."""
+    """Whether the rows were drawn at random: equal rows are then chance, not a mistake."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -43,7 +43,7 @@ class Settings(ABC):
 
     @abstractmethod
     def columns(self) -> dict[str, Column]:
-        """All values by name: (n, ...) arrays of bool, int64, float64 or np.str_, which are the caller's own."""
+        """All values by name: arrays (n, ...) of bool, int64, float64 or np.str_, which the caller may change."""
 
     @abstractmethod
     def _cut(self, first: int, last: int) -> Settings:

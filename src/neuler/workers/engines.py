@@ -27,6 +27,8 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 ATTEMPTS = 30
 """Times that a call is sent out before the engine is held to be unable to run it."""
+FIRST_ATTEMPTS = 3
+"""The same for an engine that has not answered yet."""
 PATIENCE = 10.0
 """Seconds within which a scheduler must answer."""
 OFTEN = 5.0
@@ -95,7 +97,10 @@ def engine_of(what: str, workers: Any, executor: Any, scheduler: Any = None) -> 
         raise InputError(
             f"{what}: executor must be a concurrent.futures.Executor or a function that makes one, got {told(executor)}"
         )
-    return Engine(made, _size_of(made) if count is None else lambda: count, None if made is executor else executor)
+    engine = Engine(made, _size_of(made) if count is None else lambda: count)
+    if made is not executor:
+        engine.renew, engine.close = executor, lambda: engine.executor.shutdown(wait=False)
+    return engine
 
 
 def _size_of(executor: Any) -> Callable[[], int]:
@@ -165,7 +170,7 @@ def spread(
         future.add_done_callback(done.put)
 
     try:
-        more = True
+        more, answered = True, False
         while more or running:
             while more and len(running) < 2 * engine.workers():
                 item = next(items, _NONE)
@@ -187,13 +192,14 @@ def spread(
                 raise
             except (Exception, CancelledError) as error:
                 engine.check()
-                if attempt + 1 >= ATTEMPTS:
+                if attempt + 1 >= (ATTEMPTS if answered else FIRST_ATTEMPTS):
                     raise NeulerError(
-                        f"the executor could not run a call {ATTEMPTS} times ({type(error).__name__}: {error})"
+                        f"the executor could not run a call {attempt + 1} times ({type(error).__name__}: {error})"
                     ) from error
                 time.sleep(min(0.05 * 2**attempt, 2.0))
                 send(item, attempt + 1)
             else:
+                answered = True
                 yield item, answer
     finally:
         for future in running:
