@@ -208,6 +208,7 @@ _TOLD = {
     "task": "another task",
     "source": "another version of the task, whose source text differs",
     "bound": "a task with other bound arguments",
+    "batched": "a task that was called with batched the other way",
     "neuler": "another version of neuler",
     "seed": "another seed",
     "rows": "another number of rows",

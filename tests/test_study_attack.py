@@ -1,0 +1,210 @@
+"""Studies under attack: odd tasks, odd results, processes and folders that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import functools
+
+import numpy as np
+import pytest
+
+import neuler
+from neuler import InputError
+from neuler.studies.identity import check_names, identity_of, takes_generator
+from neuler.studies.returned import cleaned
+
+HERE = {"workers": 0, "progress": False}
+XS = {"x": [1.0, 2.0, 3.0]}
+
+
+# ---- what tasks raise, change and return ----------------------------------------------------------------------------
+
+
+class Unspeakable(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+
+
+class Stubborn:
+    def __array__(self, *_, **__):
+        raise RuntimeError("not today")
+
+
+class Items(dict):
+    def items(self):
+        raise RuntimeError("no items")
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (Unspeakable(), "Unspeakable: a message that cannot be shown (test_study_attack.py, line"),
+        (GeneratorExit(), "GeneratorExit"),
+        (asyncio.CancelledError("gone"), "CancelledError: gone"),
+        ({"y": Stubborn()}, "RuntimeError: not today"),
+        (Items(y=1.0), "RuntimeError: no items"),
+    ],
+)
+def test_whatever_a_task_does_is_about_its_row_alone(tmp_path, made, words, batched):
+    def task(setting):
+        if np.any(setting["x"] == 2.0):
+            if isinstance(made, BaseException):
+                raise made
+            return made
+        return {"y": setting["x"]}
+
+    table = neuler.study(task, XS, tmp_path / "a", chunk=3, batched=batched, **HERE).table()
+    assert table["status"].tolist() == ["ok", "failed", "ok"]
+    assert table["y"].tolist()[::2] == [1.0, 3.0]
+    assert table["message"][1].startswith(words)
+
+
+def test_a_task_may_change_what_it_is_given_and_what_it_returned(tmp_path):
+    buffer = np.zeros(1)
+
+    def task(setting):
+        setting["x"] *= 100.0
+        if len(setting["x"]) > 1:
+            raise ValueError
+        buffer[:] = setting["x"]
+        return {"y": buffer}
+
+    table = neuler.study(task, XS, tmp_path / "a", batched=True, chunk=3, **HERE).table()
+    assert table["x"].tolist() == XS["x"]
+    assert table["y"].tolist() == [100.0, 200.0, 300.0]
+
+    def double(setting):
+        setting["x"] *= 2.0
+        return {"y": setting["x"]}
+
+    assert neuler.study(double, XS, tmp_path / "b", batched=True, **HERE).table()["x"].tolist() == XS["x"]
+
+
+class Kind(str, enum.Enum):  # noqa: UP042 - as many write it
+    ARM = "arm"
+
+
+class Number(enum.IntEnum):
+    THREE = 3
+
+
+def test_values_of_users_classes_stay_behind():
+    found = cleaned({Kind.ARM: Number.THREE, "kind": Kind.ARM, "flag": np.bool_(True), "half": np.float16(1.5)})
+    assert [type(name) for name in found] == [str] * 4
+    assert [type(value) for value in found.values()] == [int, str, bool, np.float16]
+    assert list(found.values()) == [3, "arm", True, 1.5]
+
+
+# ---- what tasks are -------------------------------------------------------------------------------------------------
+
+
+async def _later(setting):
+    return {}
+
+
+def _one_by_one(setting):
+    yield {}
+
+
+def _named(setting, *, scale):
+    return {}
+
+
+class Later:
+    async def __call__(self, setting):
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (_later, "this one is async"),
+        (functools.partial(_later), "this one is async"),
+        (Later(), "this one is async"),
+        (_one_by_one, "this one is a generator"),
+        (_named, "it takes setting, scale"),
+    ],
+)
+def test_tasks_that_cannot_work_are_refused(tmp_path, task, words):
+    with pytest.raises(InputError, match=words):
+        neuler.study(task, XS, tmp_path / "a", **HERE)
+    assert not (tmp_path / "a").exists()
+
+
+def test_tasks_with_any_arguments_are_taken():
+    assert not takes_generator(lambda *arguments: {})
+    assert not takes_generator(functools.partial(_named, scale=1.0))
+    assert not takes_generator(functools.lru_cache(lambda setting, **more: {}))
+
+
+def _with_mass(task):
+    @functools.wraps(task)
+    def wrapped(setting):
+        return task({**setting, "mass": 1.0})
+
+    return wrapped
+
+
+@_with_mass
+def _wrapped(setting):
+    return {"y": setting["mass"]}
+
+
+def _sorted(setting):
+    return {"y": max([{"score": setting["x"]}], key=lambda setting: setting["score"])["score"]}
+
+
+def _updated(setting):
+    setting.update(mass=1.0)
+    return {"y": setting["mass"]}
+
+
+@pytest.mark.parametrize("task", [_wrapped, _sorted, _updated])
+def test_names_that_are_no_settings_are_not_asked_for(task):
+    assert check_names(task, ["x"]) == []
+    assert task({"x": 1.0}) == {"y": 1.0}
+
+
+# ---- what tells tasks apart -----------------------------------------------------------------------------------------
+
+
+def _scaled(factor):
+    return lambda setting: {"y": factor * setting["x"]}
+
+
+def _defaulted(factor):
+    def task(setting, scale=factor):
+        return {"y": scale * setting["x"]}
+
+    return task
+
+
+@pytest.mark.parametrize("make", [_scaled, _defaulted])
+def test_a_task_is_known_by_the_values_it_was_made_with(tmp_path, make):
+    neuler.study(make(2.0), XS, tmp_path / "a", **HERE)
+    assert neuler.study(make(2.0), XS, tmp_path / "a", **HERE).complete
+    with pytest.raises(InputError, match="other bound arguments"):
+        neuler.study(make(3.0), XS, tmp_path / "a", **HERE)
+
+
+def test_a_lambda_is_known_without_the_line_that_it_stands_in():
+    one = identity_of(lambda setting: {"y": setting["x"]})
+    two = identity_of((lambda setting: {"y": setting["x"]}) if one else print)
+    assert one == two
+    assert identity_of(lambda setting: {"y": setting["z"]}) != one
+
+
+def test_bound_values_are_the_same_in_every_process_where_they_can_be():
+    endless = []
+    endless.append(endless)
+    names = [{f"{k}" for k in order} for order in (range(99), reversed(range(99)))]
+    assert identity_of(functools.partial(_named, names[0])) == identity_of(functools.partial(_named, names[1]))
+    identity_of(functools.partial(_named, scale=[object(), endless, print, lambda: 0]))
+
+
+def test_how_a_task_was_called_belongs_to_the_study(tmp_path):
+    neuler.study(_sorted, XS, tmp_path / "a", **HERE)
+    with pytest.raises(InputError, match="called with batched the other way"):
+        neuler.study(_sorted, XS, tmp_path / "a", batched=True, **HERE)
