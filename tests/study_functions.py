@@ -117,3 +117,18 @@ def computing(setting):
     while time.process_time() < end:
         total += float(np.sin(np.arange(1000.0)).sum())
     return {"y": setting["x"]}
+
+
+def forking(setting):
+    """Leaves a fork behind that waits, or one that comes back as well; a row dies beside its fork."""
+    if os.fork() == 0:
+        if setting["x"] == 1.0:
+            return {"y": -1.0}
+        time.sleep(600)
+    if setting["x"] == 2.0:
+        os._exit(3)
+    return {"y": setting["x"]}
+
+
+def wide(setting):
+    return {"y": np.full(5_000_000, setting["x"])}

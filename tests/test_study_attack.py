@@ -5,17 +5,28 @@ from __future__ import annotations
 import asyncio
 import enum
 import functools
+import json
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 
 import neuler
-from neuler import InputError
+import study_functions
+from neuler import InputError, studies
 from neuler.studies.identity import check_names, identity_of, takes_generator
 from neuler.studies.returned import cleaned
+from neuler.workers import processes
 
 HERE = {"workers": 0, "progress": False}
 XS = {"x": [1.0, 2.0, 3.0]}
+posix = pytest.mark.skipif(os.name != "posix", reason="forks and locks of POSIX")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc and limits of Linux")
 
 
 # ---- what tasks raise, change and return ----------------------------------------------------------------------------
@@ -208,3 +219,123 @@ def test_how_a_task_was_called_belongs_to_the_study(tmp_path):
     neuler.study(_sorted, XS, tmp_path / "a", **HERE)
     with pytest.raises(InputError, match="called with batched the other way"):
         neuler.study(_sorted, XS, tmp_path / "a", batched=True, **HERE)
+
+
+# ---- processes ------------------------------------------------------------------------------------------------------
+
+
+@posix
+def test_forks_of_a_task_neither_answer_nor_hide_that_it_died(tmp_path):
+    found = neuler.study(study_functions.forking, XS, tmp_path / "a", workers=1, chunk=3, progress=False).table()
+    assert found["status"].tolist() == ["ok", "killed", "ok"]
+    assert found["y"].tolist()[::2] == [1.0, 3.0]
+    assert found["message"][1] == "the process ended with code 3, 3 times"
+
+
+@linux
+def test_rows_that_fit_into_memory_one_by_one_need_not_fit_together(tmp_path):
+    found = neuler.study(
+        study_functions.wide, XS, tmp_path / "a", workers=1, chunk=3, memory=150_000_000, progress=False
+    )
+    assert found.counts["ok"] == 3
+    assert found.table()["y"][:, -1].tolist() == XS["x"]
+
+
+@linux
+def test_small_studies_leave_nothing_behind(tmp_path):
+    def left():
+        return threading.active_count(), len(os.listdir("/proc/self/fd")), len(processes._idle), len(processes._busy)
+
+    neuler.study(_sorted, XS, tmp_path / "first", workers=2, progress=False)
+    before = left()
+    for k in range(5):
+        neuler.study(_sorted, XS, tmp_path / f"{k}", workers=2, progress=False)
+    assert left() == before
+
+
+@linux
+def test_processes_that_ended_while_they_waited_are_cleared_away():
+    jobs = [processes.Job(b"cbuiltins\nprint\n.") for _ in range(2)]
+    with processes.borrowed(jobs[0]) as process:
+        pass
+    os.kill(process.pid, 9)
+    while process.alive:
+        threading.Event().wait(0.01)
+    with processes.borrowed(jobs[1]):
+        assert jobs[0].key not in processes._idle
+    for job in jobs:
+        processes.dismiss(job)
+
+
+FAILING = """
+import os
+if "NEULER_THREADS" in os.environ:
+    raise ValueError("not in a worker")
+def task(setting):
+    return {"y": setting["x"]}
+"""
+
+
+def test_a_module_that_fails_in_the_workers_is_named_at_once(tmp_path, monkeypatch):
+    (tmp_path / "failing_there.py").write_text(FAILING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv("NEULER_THREADS", raising=False)
+    import failing_there
+
+    with pytest.raises(InputError, match=r"cannot load the function \(ValueError: not in a worker\)"):
+        neuler.study(failing_there.task, XS, tmp_path / "a", workers=1, progress=False)
+
+
+@posix
+def test_a_client_without_standard_streams(tmp_path):
+    code = f"""
+import neuler
+neuler.study(lambda s: print("lost") or {{"y": s["x"]}}, {XS!r}, {str(tmp_path / "a")!r}, workers=1, progress=False)
+"""
+    command = ["sh", "-c", 'exec "$0" -c "$1" <&- >&- 2>&-', sys.executable, code]
+    subprocess.run(command, check=True, timeout=120)
+    assert studies.load(tmp_path / "a").counts["ok"] == 3
+
+
+# ---- folders --------------------------------------------------------------------------------------------------------
+
+
+def test_the_folder_stays_where_it_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    found = neuler.study(
+        _sorted, XS, "a b\N{GREEK SMALL LETTER ALPHA}", workers=0, chunk=1,
+        progress=lambda _: os.chdir(tmp_path / "elsewhere"),
+    )  # fmt: skip
+    assert found.table()["y"].tolist() == XS["x"]
+    assert found.folder.parent == tmp_path
+
+
+def test_a_client_that_died_while_it_took_the_folder_does_not_spoil_it(tmp_path):
+    (tmp_path / "study.lock").touch()
+    (tmp_path / ".writing-study.json").write_text("{")
+    assert neuler.study(_sorted, XS, tmp_path, **HERE).complete
+
+
+@posix
+def test_forks_that_live_on_do_not_keep_the_folder(tmp_path):
+    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as executor:
+        for _ in range(2):
+            found = neuler.study(_sorted, XS, tmp_path / "a", executor=executor, progress=False)
+            assert found.complete
+
+
+def test_a_folder_that_another_study_took_meanwhile_is_refused(tmp_path, monkeypatch):
+    from neuler.studies.folder import Folder
+
+    take = Folder._take
+
+    def late(self):
+        monkeypatch.setattr(Folder, "_take", take)
+        neuler.study(_updated, XS, tmp_path / "a", **HERE)
+        take(self)
+
+    monkeypatch.setattr(Folder, "_take", late)
+    with pytest.raises(InputError, match="another task"):
+        neuler.study(_sorted, XS, tmp_path / "a", **HERE)
+    assert "_updated" in json.loads((tmp_path / "a" / "study.json").read_text())["task"]

@@ -124,7 +124,11 @@ class Rows:
         outcomes: list[Outcome] = []
         told, last = 0, time.perf_counter()
         for place in range(request.begin, len(request.settings)):
-            outcomes.append(self._row(request.first, columns, place))
+            try:
+                outcomes.append(self._row(request.first, columns, place, not outcomes))
+            except MemoryError:
+                report(outcomes[told:])
+                raise
             if request.each or time.perf_counter() - last > OFTEN:
                 report(outcomes[told:])
                 told, last = len(outcomes), time.perf_counter()
@@ -137,16 +141,19 @@ class Rows:
         rows = len(request.settings)
         return self._called(columns, slice(0, rows), Generators(self.seed, request.first, rows))
 
-    def _row(self, first: int, columns: Mapping[str, NDArray[Any]], place: int) -> Outcome:
+    def _row(self, first: int, columns: Mapping[str, NDArray[Any]], place: int, alone: bool) -> Outcome:
+        """How a row ends; a MemoryError goes on where others are kept, as it may be theirs: the row is tried alone."""
         generators = Generators(self.seed, first + place, 1)
         if self.batched:
-            found = self._called(columns, slice(place, place + 1), generators)
+            found = self._called(columns, slice(place, place + 1), generators, alone)
             values = found if isinstance(found, str) else {name: np.array(value[0]) for name, value in found.items()}
         else:
-            values = self._called(columns, place, generators[0] if self.random else None)
+            values = self._called(columns, place, generators[0] if self.random else None, alone)
         return Outcome("failed", values, None) if isinstance(values, str) else Outcome("ok", "", values)
 
-    def _called(self, columns: Mapping[str, NDArray[Any]], place: Any, generators: Any) -> dict[str, Any] | str:
+    def _called(
+        self, columns: Mapping[str, NDArray[Any]], place: Any, generators: Any, alone: bool = True
+    ) -> dict[str, Any] | str:  # fmt: skip
         """What the task returns for a row, or for a slice of rows; what went wrong, in words, where something did.
 
         It is given copies, which it may change, and what it returns for a row is copied, as it may write its next
@@ -165,6 +172,8 @@ class Rows:
             if self.here and isinstance(error, KeyboardInterrupt):
                 raise
             if isinstance(error, MemoryError):
+                if not (alone or self.here):
+                    raise
                 gc.collect()
             return _told(error)
 

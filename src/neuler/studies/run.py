@@ -138,7 +138,7 @@ def load(folder: str | os.PathLike[str]) -> Study:
     >>> neuler.studies.load(folder).table()["y"].tolist()
     [2.0]
     """
-    path = Path(folder)
+    path = Path(folder).absolute()
     known = described(path) if path.is_dir() else {}
     if not known:
         raise InputError(f"{str(path)!r} has no study")
