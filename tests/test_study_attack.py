@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import threading
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
@@ -18,7 +18,7 @@ import pytest
 
 import neuler
 import study_functions
-from neuler import InputError, studies
+from neuler import InputError, NeulerError, studies
 from neuler.studies.identity import check_names, identity_of, takes_generator
 from neuler.studies.returned import cleaned
 from neuler.workers import processes
@@ -297,7 +297,50 @@ neuler.study(lambda s: print("lost") or {{"y": s["x"]}}, {XS!r}, {str(tmp_path /
     assert studies.load(tmp_path / "a").counts["ok"] == 3
 
 
+# ---- executors ------------------------------------------------------------------------------------------------------
+
+
+class Full(Executor):
+    def submit(self, function, /, *arguments, **named):
+        raise ValueError("no room")
+
+
+class Silent(Executor):
+    def submit(self, function, /, *arguments, **named):
+        return None
+
+
+class Twice(ThreadPoolExecutor):
+    def submit(self, function, /, *arguments, **named):
+        future = super().submit(function, *arguments, **named)
+        tell = future.add_done_callback
+        future.add_done_callback = lambda told: (tell(told), tell(told))
+        return future
+
+
+@pytest.mark.parametrize(
+    ("executor", "words"),
+    [(Full(), r"the executor is broken \(ValueError: no room\)"), (Silent(), "that of Silent returned None")],
+)
+def test_executors_that_cannot_work_are_named(tmp_path, executor, words):
+    with pytest.raises(NeulerError, match=words):
+        neuler.study(_sorted, XS, tmp_path / "a", executor=executor, progress=False)
+
+
+def test_an_executor_that_says_things_twice(tmp_path):
+    with Twice(1) as executor:
+        found = neuler.study(_sorted, XS, tmp_path / "a", executor=executor, chunk=1, progress=False)
+    assert found.table()["y"].tolist() == XS["x"]
+
+
 # ---- folders --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", [None, 3, b"a", "a\0b", "x" * 3000])
+def test_names_that_no_folder_can_have_are_refused(tmp_path, monkeypatch, folder):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"study: (folder must be the path|the folder .* cannot be made)"):
+        neuler.study(_sorted, XS, folder, **HERE)
 
 
 def test_the_folder_stays_where_it_was(tmp_path, monkeypatch):
@@ -339,3 +382,14 @@ def test_a_folder_that_another_study_took_meanwhile_is_refused(tmp_path, monkeyp
     with pytest.raises(InputError, match="another task"):
         neuler.study(_sorted, XS, tmp_path / "a", **HERE)
     assert "_updated" in json.loads((tmp_path / "a" / "study.json").read_text())["task"]
+
+
+def test_equal_rows_of_long_vectors_are_found():
+    rows = np.zeros((4, 500))
+    rows[0, 0], rows[1, 499], rows[3, 0], rows[2, 3] = 1.0, 2.0, 1.0, np.nan
+    assert studies.settings_of({"q": rows}).duplicate() == (0, 3)
+    rows[3, 1] = 5.0
+    assert studies.settings_of({"q": rows}).duplicate() is None
+    rows[3] = rows[2]
+    rows[3, 5] = -0.0
+    assert studies.settings_of({"q": rows}).duplicate() == (2, 3)

@@ -97,13 +97,19 @@ class Folder:
 
     def __init__(self, path: str | os.PathLike[str], identity: Mapping[str, Any], resume: bool) -> None:
         """Take the folder, a new one or that of the same study; ``identity`` is what tells studies apart."""
-        self.path = Path(path).absolute()  # the user may go elsewhere meanwhile
-        self._lock: Any = None
-        self._check(identity, resume)
         try:
+            self.path = Path(path).absolute()  # the user may go elsewhere meanwhile
+        except TypeError:
+            raise InputError(f"study: folder must be the path of a folder for the results, got {told(path)}") from None
+        self._lock: Any = None
+        try:
+            self._check(identity, resume)
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"study: the folder {str(self.path)!r} cannot be made: {error.strerror}") from None
+        except NeulerError:
+            raise
+        except (OSError, ValueError) as error:  # ValueError: of a name with NUL
+            why = getattr(error, "strerror", None) or error
+            raise InputError(f"study: the folder {told(str(self.path))} cannot be made: {why}") from None
         self._take()
         try:
             if not self._check(identity, resume):  # again: another process may have had it meanwhile
