@@ -17,7 +17,9 @@ from neuler.workers.processes import Dismissed, Ended, TimedOut, borrowed
 DEATHS = 3
 """Processes that may die of a row before it is given up: what killed them may have been meant for the process."""
 STARTS = 5
-"""Processes that may die before they have loaded the task."""
+"""Processes that may end before they have loaded the task."""
+KILLED_STARTS = 25
+"""The same, of processes that somebody killed (SIGKILL): that is not the task's doing, and may be over soon."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def compute(work: Work, chunk: Chunk, attempt: int) -> Computed:
                 if not isinstance(error, Ended):
                     raise
                 lost += 1
-                if lost >= STARTS:
+                if lost >= (KILLED_STARTS if error.code == -9 else STARTS):
                     raise NeulerError(f"processes end before they have loaded the task: {error}") from None
                 continue
             deaths = deaths + 1 if suspect == len(outcomes) else 1
