@@ -117,3 +117,26 @@ def ipopt(setting):
     nlp = {"x": x, "f": many(x)[-1] ** 2 + x**2}
     solver = casadi.nlpsol("slow", "ipopt", nlp, {"ipopt.hessian_approximation": "limited-memory", "ipopt.sb": "yes"})
     return {"y": float(solver(x0=setting["x"])["f"])}
+
+
+def computing(setting):
+    """A tenth of a second of computing."""
+    end, total = time.process_time() + setting["seconds"], 0.0
+    while time.process_time() < end:
+        total += float(np.sin(np.arange(1000.0)).sum())
+    return {"y": setting["x"]}
+
+
+def forking(setting):
+    """Leaves a fork behind that waits, or one that comes back as well; a row dies beside its fork."""
+    if os.fork() == 0:
+        if setting["x"] == 1.0:
+            return {"y": -1.0}
+        time.sleep(600)
+    if setting["x"] == 2.0:
+        os._exit(3)
+    return {"y": setting["x"]}
+
+
+def wide(setting):
+    return {"y": np.full(5_000_000, setting["x"])}

@@ -12,12 +12,14 @@ from neuler.studies.columns import Outcome
 from neuler.studies.rows import Computed, Request, Rows, part
 from neuler.studies.settings import Settings
 from neuler.workers.jobs import Job
-from neuler.workers.processes import Ended, TimedOut, borrowed
+from neuler.workers.processes import Dismissed, Ended, TimedOut, borrowed
 
 DEATHS = 3
 """Processes that may die of a row before it is given up: what killed them may have been meant for the process."""
 STARTS = 5
-"""Processes that may die before they have loaded the task."""
+"""Processes that may end before they have loaded the task."""
+KILLED_STARTS = 25
+"""The same, of processes that somebody killed (SIGKILL): that is not the task's doing, and may be over soon."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +68,21 @@ def compute(work: Work, chunk: Chunk, attempt: int) -> Computed:
             if not batch and len(outcomes) < len(chunk.settings):  # else all rows are done, and their file was late
                 outcomes.append(Outcome("timeout", f"took longer than {work.timeout:g} s", None))
             batch = False
-        except Ended as error:
+        except (NeulerError, Dismissed):
+            raise
+        except Exception as error:  # the process ended, or could not do what it does around the task
             if not started:
+                if not isinstance(error, Ended):
+                    raise
                 lost += 1
-                if lost >= STARTS:
+                if lost >= (KILLED_STARTS if error.code == -9 else STARTS):
                     raise NeulerError(f"processes end before they have loaded the task: {error}") from None
                 continue
             deaths = deaths + 1 if suspect == len(outcomes) else 1
             suspect, batch, each = len(outcomes), False, True
-            if deaths >= DEATHS:
-                outcomes.append(Outcome("killed", f"{error}, {DEATHS} times{_limit(work.job)}", None))
+            if deaths >= DEATHS and len(outcomes) < len(chunk.settings):
+                told = str(error) if isinstance(error, Ended) else f"the process failed with {type(error).__name__}"
+                outcomes.append(Outcome("killed", f"{told}, {DEATHS} times{_limit(work.job)}", None))
                 each = work.timeout is not None
         else:
             if isinstance(answer, Computed):

@@ -15,6 +15,8 @@ Blocks = Callable[[], Iterable[tuple[int, Columns]]]
 
 _LOOKED_AT = 1_000
 """Hashes that occur twice whose rows are compared at a time."""
+_LONG = 100
+"""Entries of a row above which they are hashed together."""
 
 # ---- digests -------------------------------------------------------------------------------------------------------
 
@@ -134,11 +136,18 @@ def row_hashes(columns: Columns) -> NDArray[np.uint64]:
 
 
 def _words(column: NDArray[Any]) -> Iterator[NDArray[np.uint64]]:
-    for values in column.T:
-        if values.dtype.kind == "f":
-            yield np.where(np.isnan(values), np.nan, values + 0.0).view(np.uint64)  # minus zero becomes zero
-        else:
-            yield values.astype(np.int64).view(np.uint64)
+    """Of a column (n, k): one word an entry; of long rows one word a row, as a turn for each entry takes long."""
+    if column.shape[1] > _LONG:
+        made = b"".join(hashlib.blake2b(_word(row).data, digest_size=8).digest() for row in column)
+        yield np.frombuffer(made, "<u8").astype(np.uint64)
+    else:
+        yield from map(_word, column.T)
+
+
+def _word(values: NDArray[Any]) -> NDArray[np.uint64]:
+    if values.dtype.kind == "f":
+        return np.where(np.isnan(values), np.nan, values + 0.0).view(np.uint64)  # minus zero becomes zero
+    return values.astype(np.int64).view(np.uint64)
 
 
 def _mix(into: NDArray[np.uint64], word: NDArray[np.uint64]) -> None:

@@ -98,29 +98,22 @@ class Folder:
 
     def __init__(self, path: str | os.PathLike[str], identity: Mapping[str, Any], resume: bool) -> None:
         """Take the folder, a new one or that of the same study; ``identity`` is what tells studies apart."""
-        self.path = Path(path)
-        self._lock: Any = None
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"study: {str(self.path)!r} is a file; give the name of a folder for the results")
-        present = described(self.path) if self.path.is_dir() else {}
-        if present:
-            if not resume:
-                raise InputError(
-                    f"study: {str(self.path)!r} has a study already, and resume is False: choose another folder, or "
-                    "remove this one"
-                )
-            _same(self.path, present, identity)
-        elif self.path.is_dir() and any(path.name != LOCK for path in self.path.iterdir()):
-            raise InputError(
-                f"study: the folder {str(self.path)!r} has other files and no study; choose an empty or a new one"
-            )
         try:
+            self.path = Path(path).absolute()  # the user may go elsewhere meanwhile
+        except TypeError:
+            raise InputError(f"study: folder must be the path of a folder for the results, got {told(path)}") from None
+        self._lock: Any = None
+        try:
+            self._check(identity, resume)
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"study: the folder {str(self.path)!r} cannot be made: {error.strerror}") from None
+        except NeulerError:
+            raise
+        except (OSError, ValueError) as error:  # ValueError: of a name with NUL
+            why = getattr(error, "strerror", None) or error
+            raise InputError(f"study: the folder {told(str(self.path))} cannot be made: {why}") from None
         self._take()
         try:
-            if not present:
+            if not self._check(identity, resume):  # again: another process may have had it meanwhile
                 self._write(self.path / STUDY, json.dumps({"format": FORMAT, **identity}, indent=1).encode())
             for path in self.path.iterdir():
                 if path.name.startswith(TEMPORARY):
@@ -136,6 +129,24 @@ class Folder:
         except BaseException:
             self.close()
             raise
+
+    def _check(self, identity: Mapping[str, Any], resume: bool) -> bool:
+        """Whether there is the same study already; what else there may be is refused."""
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"study: {str(self.path)!r} is a file; give the name of a folder for the results")
+        present = described(self.path) if self.path.is_dir() else {}
+        if present:
+            if not resume:
+                raise InputError(
+                    f"study: {str(self.path)!r} has a study already, and resume is False: choose another folder, or "
+                    "remove this one"
+                )
+            _same(self.path, present, identity)
+        elif self.path.is_dir() and any(not path.name.startswith((LOCK, TEMPORARY)) for path in self.path.iterdir()):
+            raise InputError(
+                f"study: the folder {str(self.path)!r} has other files and no study; choose an empty or a new one"
+            )
+        return bool(present)
 
     def add(self, first: int, last: int, kind: str, data: bytes) -> None:
         """Write a part."""
@@ -156,6 +167,10 @@ class Folder:
     def close(self) -> None:
         """Let others write to it."""
         if self._lock is not None:
+            if os.name == "posix":  # in words: forks of this process may have the file open too
+                fcntl = importlib.import_module("fcntl")
+                with contextlib.suppress(OSError):
+                    fcntl.flock(self._lock, fcntl.LOCK_UN)
             self._lock.close()
             self._lock = None
 
@@ -211,7 +226,8 @@ class Folder:
 _TOLD = {
     "task": "another task",
     "source": "another version of the task, whose source text differs",
-    "bound": "a task with other bound arguments",
+    "bound": "a task with other arguments, constants or helper functions",
+    "batched": "a task that was called with batched the other way",
     "neuler": "another version of neuler",
     "seed": "another seed",
     "rows": "another number of rows",

@@ -42,6 +42,28 @@ def problem_of(values: Any, settings_names: Collection[str]) -> str | None:
     return None
 
 
+def cleaned(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a task returned for one row, ``problem_of`` which there is none, as plain values and arrays of its own.
+
+    Classes of the user's, such as enumerations, stay behind: who reads them elsewhere may not know them.
+
+    >>> cleaned({"peak": np.float64(1.5), "path": [1, 2]})
+    {'peak': 1.5, 'path': array([1, 2])}
+    """
+    return {str.__str__(name): _cleaned(value) for name, value in values.items()}
+
+
+def _cleaned(value: Any) -> Any:
+    if type(value) in (float, int, bool, str):
+        return value
+    if isinstance(value, np.generic):
+        return value if value.dtype.kind == "f" and value.dtype.itemsize < 8 else value.item()
+    for plain in (str, int, float):
+        if isinstance(value, plain):
+            return plain.__str__(value) if plain is str else plain(value)
+    return np.array(value)
+
+
 def problem_of_batch(values: Any, rows: int, names: Collection[str]) -> str | None:
     """What is wrong with the columns that a batched task returned for so many rows, in words; None where nothing is.
 

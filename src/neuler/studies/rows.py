@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from neuler.errors import InputError
 from neuler.naming import hint
 from neuler.studies.columns import Outcome, encode, problem_of, problem_of_batch, table_of
+from neuler.studies.returned import cleaned
 from neuler.studies.settings import Settings
 from neuler.version import __version__
 
-OFTEN = 0.05
-"""Seconds between two reports of rows that are done."""
+OFTEN = 0.5
+"""Seconds between two reports of rows that are done: lost when the process dies. They cost as much as a short row."""
 MOST_TEXT = 500
 """Characters of a message."""
 
@@ -123,7 +124,11 @@ class Rows:
         outcomes: list[Outcome] = []
         told, last = 0, time.perf_counter()
         for place in range(request.begin, len(request.settings)):
-            outcomes.append(self._row(request.first, columns, place))
+            try:
+                outcomes.append(self._row(request.first, columns, place, not outcomes))
+            except MemoryError:
+                report(outcomes[told:])
+                raise
             if request.each or time.perf_counter() - last > OFTEN:
                 report(outcomes[told:])
                 told, last = len(outcomes), time.perf_counter()
@@ -132,41 +137,45 @@ class Rows:
         return part(self.kind, request.first, columns, outcomes, time.perf_counter() - began)
 
     def _batch(self, request: Request, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]] | str:
+        """What the task returns for all rows at once, by name; why it cannot be used where it cannot."""
         rows = len(request.settings)
-        more = (Generators(self.seed, request.first, rows),) * self.random
-        try:
-            values = self.task(Setting(columns), *more)
-        except (Exception, SystemExit) as error:
-            return _told(error)
-        problem = problem_of_batch(values, rows, self.names)
-        return problem or {name: np.asarray(value) for name, value in values.items()}
+        return self._called(columns, slice(0, rows), Generators(self.seed, request.first, rows))
 
-    def _row(self, first: int, columns: Mapping[str, NDArray[Any]], place: int) -> Outcome:
+    def _row(self, first: int, columns: Mapping[str, NDArray[Any]], place: int, alone: bool) -> Outcome:
+        """How a row ends; a MemoryError goes on where others are kept, as it may be theirs: the row is tried alone."""
+        generators = Generators(self.seed, first + place, 1)
         if self.batched:
-            setting = Setting({name: values[place : place + 1] for name, values in columns.items()})
-            generators: Any = Generators(self.seed, first + place, 1)
+            found = self._called(columns, slice(place, place + 1), generators, alone)
+            values = found if isinstance(found, str) else {name: np.array(value[0]) for name, value in found.items()}
         else:
-            setting = Setting({name: _value(values[place]) for name, values in columns.items()})
-            generators = Generators(self.seed, first + place, 1)[0] if self.random else None
+            values = self._called(columns, place, generators[0] if self.random else None, alone)
+        return Outcome("failed", values, None) if isinstance(values, str) else Outcome("ok", "", values)
+
+    def _called(
+        self, columns: Mapping[str, NDArray[Any]], place: Any, generators: Any, alone: bool = True
+    ) -> dict[str, Any] | str:  # fmt: skip
+        """What the task returns for a row, or for a slice of rows; what went wrong, in words, where something did.
+
+        It is given copies, which it may change, and what it returns for a row is copied, as it may write its next
+        answer into the same array. Whatever it raises is about these rows alone; only the user's Ctrl-C goes further.
+        """
         try:
+            setting = Setting({name: _value(values[place]) for name, values in columns.items()})
             values = self.task(setting, *((generators,) * self.random))
-        except KeyboardInterrupt as error:
-            if self.here:
+            if not self.batched:
+                return problem_of(values, self.names) or cleaned(values)
+            rows = place.stop - place.start
+            return problem_of_batch(values, rows, self.names) or {
+                str.__str__(name): np.asarray(value) for name, value in values.items()
+            }
+        except BaseException as error:
+            if self.here and isinstance(error, KeyboardInterrupt):
                 raise
-            return Outcome("failed", _told(error), None)
-        except (Exception, SystemExit) as error:
             if isinstance(error, MemoryError):
+                if not (alone or self.here):
+                    raise
                 gc.collect()
-            return Outcome("failed", _told(error), None)
-        if self.batched:
-            problem = problem_of_batch(values, 1, self.names)
-            values = values if problem else {name: np.asarray(value)[0] for name, value in values.items()}
-        else:
-            problem = problem_of(values, self.names)
-        if problem:
-            return Outcome("failed", problem, None)
-        own = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
-        return Outcome("ok", "", own)  # a copy: the task may write its next answer into the same array
+            return _told(error)
 
 
 def _value(value: Any) -> Any:
@@ -176,9 +185,11 @@ def _value(value: Any) -> Any:
 
 def _told(error: BaseException) -> str:
     """What went wrong, and where in the user's code."""
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if isinstance(error, KeyError) and error.args:
-        text = f"KeyError: {error.args[0]}"
+    try:
+        said = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+    except Exception:  # texts are made by code of the user's too
+        said = "a message that cannot be shown"
+    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
     trace, place = error.__traceback__, ""
     while trace is not None:
         code = trace.tb_frame.f_code

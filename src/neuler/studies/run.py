@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import inspect
 import os
 import sys
 import time
@@ -21,7 +20,7 @@ from neuler.inputs import number, told, whole
 from neuler.progress import progress_bar
 from neuler.studies.chunks import Cutter, Work, compute, compute_here
 from neuler.studies.folder import Folder, described, ordered, parts_in
-from neuler.studies.identity import check_names, identity_of
+from neuler.studies.identity import check_names, identity_of, takes_generator
 from neuler.studies.problems import ProblemTask, problem_task
 from neuler.studies.result import Study
 from neuler.studies.rows import Computed, Rows
@@ -140,7 +139,7 @@ def load(folder: str | os.PathLike[str]) -> Study:
     >>> neuler.studies.load(folder).table()["y"].tolist()
     [2.0]
     """
-    path = Path(folder)
+    path = Path(folder).absolute()
     known = described(path) if path.is_dir() else {}
     if not known:
         raise InputError(f"{str(path)!r} has no study")
@@ -195,16 +194,7 @@ class _Asked:
     @property
     def random(self) -> bool:
         """Whether the task takes a generator."""
-        try:
-            parameters = inspect.signature(self.task).parameters.values()
-        except (TypeError, ValueError):
-            return False
-        places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-        needed = [each for each in places if each.default is each.empty]
-        if not places or len(needed) > 2:
-            names = ", ".join(each.name for each in needed) or "none"
-            raise InputError(f"study: a task takes the settings of a row and may take a generator; it takes {names}")
-        return len(needed) == 2 or (len(places) > 1 and places[1].name in ("rng", "generator"))
+        return takes_generator(self.task)
 
     def rows(self) -> Rows:
         """What is done for every row."""
@@ -228,8 +218,9 @@ class _Asked:
     def identity(self) -> dict[str, Any]:
         """What tells this study from others."""
         return {
-            **identity_of(self.task), "neuler": __version__, "seed": self.seed, "rows": len(self.settings),
-            "settings": self.settings.fingerprint(), "names": list(self.settings.names), "kind": self.kind,
+            **identity_of(self.task), "neuler": __version__, "batched": self.batched, "seed": self.seed,
+            "rows": len(self.settings), "settings": self.settings.fingerprint(), "names": list(self.settings.names),
+            "kind": self.kind,
         }  # fmt: skip
 
 

@@ -46,6 +46,7 @@ def receive(file: IO[bytes]) -> bytes | None:
 def main() -> None:
     """Load the job, then answer calls until there are no more."""
     inbox, outbox = _taken()
+    own = os.getpid()
     messages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     _end_with_parent()
     threading.Thread(target=_read, args=(inbox, messages), daemon=True).start()
@@ -59,7 +60,7 @@ def main() -> None:
     def report(part: Any) -> None:
         send(outbox, jobs.packed((REPORT, part)))
 
-    while True:
+    while os.getpid() == own:  # a fork that comes back from the function has nothing to say
         try:
             argument = messages.get(timeout=IDLE)
         except queue.Empty:
@@ -85,12 +86,24 @@ def _answered(outbox: IO[bytes], kind: str, function: Callable[..., Any], *argum
 
 def _taken() -> tuple[IO[bytes], IO[bytes]]:
     """Standard input and output for messages alone: whatever the function reads is empty, what it prints is shown."""
+    try:
+        os.fstat(2)
+    except OSError:  # who started this has no standard error, and the next file would take its place
+        _lead_nowhere(2)
     inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    empty = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(empty, 0)
-    os.close(empty)
+    _lead_nowhere(0)
     os.dup2(2, 1)
+    if hasattr(os, "register_at_fork"):  # or the parent would wait for forks of this process after it has died
+        os.register_at_fork(after_in_child=lambda: _lead_nowhere(inbox.fileno(), outbox.fileno()))
     return inbox, outbox
+
+
+def _lead_nowhere(*places: int) -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for place in places:
+        os.dup2(nowhere, place, inheritable=place <= 2)
+    if nowhere not in places:
+        os.close(nowhere)
 
 
 def _read(inbox: IO[bytes], messages: queue.SimpleQueue[bytes]) -> None:

@@ -14,7 +14,7 @@ import os
 import queue
 import time
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -61,10 +61,16 @@ class Engine:
     def submit(self, function: Callable[..., Answer], *arguments: Any) -> Future[Answer]:
         """A future of the call."""
         try:
-            return self.executor.submit(function, *arguments)
-        except (BrokenExecutor, RuntimeError) as error:
+            future = self.executor.submit(function, *arguments)
+        except Exception as error:  # of whatever engine it is
             self._make_again(error)
-            return self.executor.submit(function, *arguments)
+            future = self.executor.submit(function, *arguments)
+        if not hasattr(future, "add_done_callback"):
+            raise InputError(
+                f"an executor's submit must return a concurrent.futures.Future; that of {type(self.executor).__name__} "
+                f"returned {told(future)}"
+            )
+        return future
 
     def _make_again(self, error: BaseException) -> None:
         if self.renew is None:
@@ -105,7 +111,7 @@ def engine_of(what: str, workers: Any, executor: Any, scheduler: Any = None) -> 
 
 def _size_of(executor: Any) -> Callable[[], int]:
     """How many calls an executor runs at a time: by what executors of several engines have, else two a core here."""
-    client = getattr(executor, "_client", None)
+    client = getattr(executor, "_client", executor)  # Dask's executor has a client, which is one as well
     if hasattr(client, "nthreads"):
         return _Threads(client)
     found = getattr(executor, "_max_workers", None)
@@ -184,6 +190,8 @@ def spread(
                 future = done.get(timeout=0.2)  # not for ever: Ctrl-C is to be heard
             except queue.Empty:
                 engine.check()
+                continue
+            if future not in running:  # said twice
                 continue
             item, attempt = running.pop(future)
             try:

@@ -128,6 +128,8 @@ def load(data: bytes) -> Called:
             f"a worker process cannot load the function ({error}): define it in a module, not inside of "
             f"{GUARD}, and see that the workers have the same version of the module"
         ) from None
+    except Exception as error:  # of a module that it is in, which fails when it is imported there
+        raise InputError(f"a worker process cannot load the function ({_said(error)})") from None
 
 
 def _run_script(path: str) -> None:
@@ -181,4 +183,11 @@ def packed_error(kind: str, error: BaseException) -> bytes:
         data = packed((kind, error))
         pickle.loads(data)
         return data
-    return packed((kind, RuntimeError(f"{type(error).__name__}: {error}")))
+    return packed((kind, RuntimeError(_said(error))))
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # texts are made by code of the user's too
+        return type(error).__name__

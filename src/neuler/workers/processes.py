@@ -49,9 +49,9 @@ def ending(code: int | None) -> str:
 
 
 class Process:
-    """A process that has loaded a job and calls its function."""
+    """A process that loads a job and calls its function."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self) -> None:
         options: dict[str, Any] = (
             {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined, unused-ignore]
             if os.name == "nt"
@@ -69,12 +69,11 @@ class Process:
             _widen(pipe)
         self._killed = self._late = False
         self._heard = 0.0
-        try:
-            self._send(pickle.dumps((sys.path, pickle.dumps(job))))
-            self._answer()
-        except BaseException:
-            self.kill()
-            raise
+
+    def load(self, job: Job) -> None:
+        """Wait until it has loaded the job."""
+        self._send(pickle.dumps((sys.path, pickle.dumps(job))))
+        self._answer()
 
     def call(
         self, argument: Any, *, report: Callable[[Any], None] | None = None, limit: float | None = None
@@ -187,17 +186,26 @@ class Dismissed(Exception):
 @contextlib.contextmanager
 def borrowed(job: Job) -> Iterator[Process]:
     """A process that has loaded the job: one that waits, or a new one. It is kept for the next call."""
-    process = _waiting(job) or Process(job)
+    waiting = _waiting(job)
+    process = waiting or Process()
     with _lock:
         _busy.setdefault(job.key, []).append(process)
-        over = job.key in _dismissed
     try:
-        if over:  # while the process was started
+        if job.key in _dismissed:  # meanwhile; from here on ``dismiss`` finds the process
             raise Dismissed
+        if waiting is None:
+            process.load(job)
         yield process
+    except BaseException as error:
+        process.kill()  # nobody knows what it would say next
+        if isinstance(error, Ended) and job.key in _dismissed:
+            raise Dismissed from None
+        raise
     finally:
         with _lock:
             _busy[job.key].remove(process)
+            if not _busy[job.key]:
+                del _busy[job.key]
             if keep := process.alive and job.key not in _dismissed:
                 _idle.setdefault(job.key, []).append(process)
         if not keep:
@@ -205,16 +213,19 @@ def borrowed(job: Job) -> Iterator[Process]:
 
 
 def _waiting(job: Job) -> Process | None:
-    while True:
-        with _lock:
-            if job.key in _dismissed:
-                raise Dismissed
-            if not _idle.get(job.key):
-                return None
-            process = _idle[job.key].pop()
-        if process.alive:
-            return process
+    """One that has loaded the job; those that have ended while they waited, for whatever job, are cleared away."""
+    with _lock:
+        if job.key in _dismissed:
+            raise Dismissed
+        ended = [process for waiting in _idle.values() for process in waiting if not process.alive]
+        for key in list(_idle):
+            _idle[key] = [process for process in _idle[key] if process not in ended]
+            if not _idle[key]:
+                del _idle[key]
+        found = _idle[job.key].pop() if job.key in _idle else None
+    for process in ended:
         process.kill()
+    return found
 
 
 def dismiss(job: Job) -> None:
