@@ -198,7 +198,7 @@ def _defaulted(factor):
 def test_a_task_is_known_by_the_values_it_was_made_with(tmp_path, make):
     neuler.study(make(2.0), XS, tmp_path / "a", **HERE)
     assert neuler.study(make(2.0), XS, tmp_path / "a", **HERE).complete
-    with pytest.raises(InputError, match="other bound arguments"):
+    with pytest.raises(InputError, match="other arguments, constants or helper functions"):
         neuler.study(make(3.0), XS, tmp_path / "a", **HERE)
 
 
