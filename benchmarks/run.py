@@ -31,6 +31,7 @@ import parallel
 import planning
 import reaching
 import rollouts
+import studies
 import timing
 import watched
 from loops import closed_loops
@@ -294,6 +295,7 @@ def main() -> None:
         lines += (
             rollouts.report(robot_of)
             + friction.report(lambda: robot_of("UR5"))
+            + studies.report()
             + threads()
             + start_up()
             + compile_time()

@@ -29,6 +29,9 @@ from neuler.robot import Robot
 from neuler.studies import Settings, random
 from neuler.studies.chunks import HANDED_OUT
 from neuler.workers.engines import Engine, engine_of, spread
+from neuler.workers.jobs import job_of
+from neuler.workers.processes import dismiss
+from neuler.workers.starts import Made, called
 
 QUIET: dict[str, Any] = {"progress": False}
 DASK = "Dask, 2 workers over TCP"
@@ -105,16 +108,21 @@ def short_rows(rows: int) -> dict[str, float]:
 
 
 _MEMORY = """
-import sys, tempfile, resource, os
+import sys, tempfile, resource
 sys.path.insert(0, {here!r})
 import neuler, studies
 with tempfile.TemporaryDirectory() as folder:
     neuler.study(studies.torque, studies.states({rows}), folder + "/a", batched=True, progress=False, workers=2)
-    own, others = (resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    own, others = studies.peak(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     summary = neuler.studies.load(folder + "/a").summary()
-    later = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(own, others, later, summary["rows"])
+    print(own, others, studies.peak(), summary["rows"])
 """
+
+
+def peak() -> float:
+    """Resident memory of this process at most (MB); getrusage counts that of the process it was forked from too."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
 
 
 def memory(rows: int) -> tuple[float, float, float]:
@@ -155,8 +163,8 @@ def sharing(rows: int, seconds: float) -> dict[str, float]:
 # ---- engines --------------------------------------------------------------------------------------------------------
 
 
-def _nothing(common: Any, item: int, attempt: int) -> bytes:
-    return b""
+def _nothing(seed: int) -> None:
+    """What is called where only the way there and back counts."""
 
 
 def _sleep(common: float, item: int, attempt: int) -> bytes:
@@ -197,66 +205,78 @@ def dask(workers: int) -> Iterator[Engine]:
             process.wait()
 
 
-def handed_out(engine: Engine, calls: int) -> float:
-    """Seconds that an engine takes to hand out one call that does nothing."""
-    for _ in spread(engine, _nothing, None, iter(range(20))):
+def handed_out(engine: Engine, calls: int) -> tuple[float, float]:
+    """Seconds until the first answer of an engine, and those that a call takes which does nothing in its process."""
+    job = job_of("nothing", Made(_nothing), here="")
+    begin = time.perf_counter()
+    for _ in spread(engine, called, job, iter(range(1))):
+        pass
+    first = time.perf_counter() - begin
+    for _ in spread(engine, called, job, iter(range(50))):
         pass
     begin = time.perf_counter()
-    for _ in spread(engine, _nothing, None, iter(range(calls))):
+    for _ in spread(engine, called, job, iter(range(calls))):
         pass
-    return (time.perf_counter() - begin) / calls
+    each = (time.perf_counter() - begin) / calls
+    dismiss(job)
+    return first, each
 
 
 def engines(calls: int) -> dict[str, tuple[float, float]]:
-    """By engine, the seconds until the first answer of a new pool of two, and those of handing out one call."""
+    """By engine with two workers: seconds until its first answer, and of a call that does nothing."""
     import loky
-
-    def standard() -> cf.Executor:
-        return cf.ProcessPoolExecutor(2)
 
     found = {}
     for name, make in (
-        ("threads, each with a process of its own", lambda: engine_of("study", 2, None)),
-        ("concurrent.futures.ProcessPoolExecutor", lambda: engine_of("study", 2, standard)),
-        ("loky", lambda: engine_of("study", 2, lambda: loky.ProcessPoolExecutor(2))),
+        ("threads, each with a process of its own", None),
+        ("concurrent.futures.ProcessPoolExecutor", lambda: cf.ProcessPoolExecutor(2)),
+        ("loky", lambda: loky.ProcessPoolExecutor(2)),
     ):
-        begin = time.perf_counter()
-        engine = make()
-        for _ in spread(engine, _nothing, None, iter(range(2))):
-            pass
-        first = time.perf_counter() - begin
-        found[name] = first, handed_out(engine, calls)
-        engine.executor.shutdown()
-    begin = time.perf_counter()
+        engine = engine_of("study", 2, make)
+        found[name] = handed_out(engine, calls)
+        engine.close()
     with dask(2) as engine:
-        for _ in spread(engine, _nothing, None, iter(range(2))):
-            pass
-        found[DASK] = time.perf_counter() - begin, handed_out(engine, calls // 4)
+        found[DASK] = handed_out(engine, calls // 4)
     return found
+
+
+def rate_of_dask(calls: int) -> tuple[float, float]:
+    """Seconds that a call takes on two workers of Dask with 4 under way, and with 64: latency, and what it can do."""
+    found = []
+    with dask(2) as engine:
+        for count in (2, 32):
+            engine.workers = lambda count=count: count  # type: ignore[misc]
+            for turn in (50, calls):
+                begin = time.perf_counter()
+                for _ in spread(engine, _sleep, 0.0, iter(range(turn))):
+                    pass
+            found.append((time.perf_counter() - begin) / calls)
+    return 4 * found[0], found[1]
 
 
 # ---- a thousand workers ---------------------------------------------------------------------------------------------
 
 
-def simulated(workers: int, chunks: int, seconds: float, handing: float, start: float) -> float:
-    """Seconds of a study in the model: one scheduler that takes ``handing`` a chunk, workers that take ``seconds``.
+def simulated(workers: int, chunks: int, seconds: float, handing: float, latency: float, start: float) -> float:
+    """Seconds of a study in the model: a scheduler that takes ``handing`` a chunk, workers that take ``seconds``.
 
     Each worker has two chunks at a time, one that runs and one that waits; it begins after ``start`` seconds. The
-    scheduler hands out and takes back one chunk after the other.
+    scheduler hands out one chunk after the other, when the one before the last is done, and a chunk is there, and back,
+    after ``latency``.
     """
-    free = [(start, worker) for worker in range(workers)]  # when each worker has run what it has
+    free = [(start, start - seconds, worker) for worker in range(workers)]  # when it has run what it has, and but one
     heapq.heapify(free)
     clock = end = 0.0
     for _ in range(chunks):
-        ready, worker = heapq.heappop(free)
-        clock = max(clock, ready - seconds) + handing  # the next one is sent while the one before runs
-        done = max(clock, ready) + seconds
+        ready, before, worker = heapq.heappop(free)
+        clock = max(clock, before) + handing
+        done = max(clock + latency, ready) + seconds
         end = max(end, done)
-        heapq.heappush(free, (done, worker))
-    return end + handing
+        heapq.heappush(free, (done, ready, worker))
+    return end
 
 
-def checked(seconds: float, each: int, handing: float) -> list[tuple[int, float, float, float]]:
+def checked(seconds: float, each: int, handing: float, latency: float) -> list[tuple[int, float, float, float]]:
     """On 2, 4 and 8 workers of Dask: seconds of sleeping tasks, those of the model, and of workers that never wait."""
     found = []
     for workers in (2, 4, 8):
@@ -267,7 +287,7 @@ def checked(seconds: float, each: int, handing: float) -> list[tuple[int, float,
             for _ in spread(engine, _sleep, seconds, iter(range(each * workers))):
                 pass
             took = time.perf_counter() - begin
-        model = simulated(workers, each * workers, seconds, handing, 0.0)
+        model = simulated(workers, each * workers, seconds, handing, latency, 0.0)
         found.append((workers, took, model, each * seconds))
     return found
 
@@ -310,32 +330,36 @@ def report(quick: bool = False) -> list[str]:
         f"{shared['study']:.1f} s ({ours:.3f}, {ours / bare:.3f} of theirs).", "",
     ]  # fmt: skip
     found = engines(400 if quick else 4000)
-    lines += ["| engine | first answer | a call that does nothing |", "|---|---|---|"]
-    lines += [f"| {name} | {first:.2f} s | {each * 1e6:.0f} us |" for name, (first, each) in found.items()]
-    handing = found[DASK][1]
+    lines += ["| engine, two workers | first answer | a call that does nothing |", "|---|---|---|"]
+    lines += [f"| {name} | {first:.2f} s | {each * 1e3:.2f} ms |" for name, (first, each) in found.items()]
+    latency, handing = rate_of_dask(300 if quick else 1500)
     begin = start_of_worker()
     lines += [
-        "", f"A process that loads a task, finds its kernel in the cache and returns a first row: {begin:.2f} s.", "",
+        "", "Each call goes through the engine to a process that can be killed, and back, as the chunks of a study do.",
+        f"A process that loads a task, finds its kernel in the cache and returns a first row: {begin:.2f} s.", "",
         "### A thousand workers, in a model", "",
-        f"One scheduler that takes {handing * 1e3:.2f} ms a chunk (measured above), workers that each have one chunk "
-        f"running and one waiting, a start of {begin:.1f} s. Checked with tasks that sleep, on this machine:", "",
+        f"A scheduler of Dask that takes {handing * 1e3:.1f} ms a chunk when 64 are under way, and "
+        f"{latency * 1e3:.0f} ms for the way to a worker and back (both measured here, where client, scheduler and workers share two cores); "
+        f"workers that each have one chunk running and one waiting, and begin after {begin:.1f} s. Checked with tasks "
+        "that sleep, on this machine:", "",
         "| workers | chunk | measured | model | no scheduler |", "|---|---|---|---|---|",
     ]  # fmt: skip
     for seconds, each in ((0.002, 400), (0.02, 200), (0.2, 20)):
-        for workers, took, model, ideal in checked(seconds, each // (4 if quick else 1), handing):
+        for workers, took, model, ideal in checked(seconds, each // (4 if quick else 1), handing, latency):
             lines.append(f"| {workers} | {seconds * 1e3:g} ms | {took:.2f} s | {model:.2f} s | {ideal:.2f} s |")
-    lines += ["", "| workers | chunk | efficiency | |", "|---|---|---|---|"]
+    lines += ["", "Efficiency in the model, 100 chunks a worker:", ""]
+    sizes = (0.1, 0.3, 1.0, 3.0, 10.0)
+    lines += [f"| workers | {' | '.join(f'{seconds:g} s' for seconds in sizes)} |", "|---" * (len(sizes) + 1) + "|"]
     for workers in (10, 100, 1000):
-        for seconds in (0.1, 0.3, 1.0, 3.0, 10.0):
-            chunks = 100 * workers
-            took = simulated(workers, chunks, seconds, handing, begin)
-            best = begin + 100 * seconds
-            note = "the scheduler is the bottleneck" if workers * handing > seconds else ""
-            lines.append(f"| {workers:,} | {seconds:g} s | {best / took:.2f} | {note} |")
+        took = [simulated(workers, 100 * workers, seconds, handing, latency, begin) for seconds in sizes]
+        shares = [(begin + 100 * seconds) / total for seconds, total in zip(sizes, took, strict=True)]
+        lines.append(f"| {workers:,} | {' | '.join(f'{share:.2f}' for share in shares)} |")
     target = max(1.0, 2 * HANDED_OUT * 1000)
+    share = simulated(1000, 100_000, target, handing, latency, begin)
     lines += [
-        "", f"The scheduler is no bottleneck where a chunk takes longer than workers x {handing * 1e3:.2f} ms: "
-        f"{1000 * handing:.2f} s for 1,000 workers. Chunks that studies cut by themselves take {target:g} s there.", "",
+        "", f"The scheduler is no bottleneck where a chunk takes longer than workers x {handing * 1e3:.1f} ms: "
+        f"{1000 * handing:.1f} s for 1,000 workers. The chunks that studies cut by themselves take {target:g} s there: "
+        f"efficiency {(begin + 100 * target) / share:.2f}.", "",
     ]  # fmt: skip
     return lines
 

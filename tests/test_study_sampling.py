@@ -334,7 +334,7 @@ def test_what_is_wrong_is_said(message):
 def test_without_scipy(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     for make in (lambda: sobol(3, a=(0, 1)), lambda: latin_hypercube(3, a=(0, 1)), lambda: normal(0, 1)):
-        with pytest.raises(ImportError, match="needs SciPy: pip install .*scipy"):
+        with pytest.raises(ImportError, match=r"needs SciPy: pip install .*scipy"):
             make()
     assert len(random(3, a=(0, 1), b=log_uniform(1, 2)).columns()["b"]) == 3
 

@@ -117,7 +117,7 @@ def _ignore(outcomes: Any) -> None:
 
 TIME = 1.0
 """Seconds that a chunk is to take: short enough to lose little, long enough that handing it out costs nothing."""
-HANDED_OUT = 1e-3
+HANDED_OUT = 2.5e-3
 """Seconds that a scheduler takes for a chunk, about: with many workers chunks are longer, so that it keeps up."""
 MOST_ROWS = 65_536
 FIRST_ROWS = 1_024

@@ -152,16 +152,17 @@ def _here(make: Callable[[int], Any], seeds: list[int]) -> Outcomes:
 
 
 @dataclass(frozen=True)
-class _Made:
+class Made:
     """A function of a seed as a job calls it."""
 
     make: Callable[[int], Any]
 
     def __call__(self, seed: int, report: Callable[[Any], None]) -> Outcome:
+        """What the function gives for a seed, or raises."""
         return _outcome(self.make, seed)
 
 
-def _called(job: Job, seed: int, attempt: int) -> Outcome:
+def called(job: Job, seed: int, attempt: int) -> Outcome:
     """The outcome of one seed, in a process; one that dies costs the seed."""
     began = time.perf_counter()
     with borrowed(job) as process:
@@ -176,10 +177,10 @@ def _called(job: Job, seed: int, attempt: int) -> Outcome:
 
 def _spread(make: Callable[[int], Any], seeds: list[int], count: int, executor: Any) -> Outcomes:
     """Outcomes as they come, from so many processes."""
-    job = job_of("best_of: make", _Made(make), here="take workers=1")
+    job = job_of("best_of: make", Made(make), here="take workers=1")
     engine = engine_of("best_of", count, executor)
     try:
-        for _, outcome in spread(engine, _called, job, iter(seeds)):
+        for _, outcome in spread(engine, called, job, iter(seeds)):
             yield outcome
     finally:
         dismiss(job)
