@@ -308,7 +308,8 @@ def start_of_worker() -> float:
 def report(quick: bool = False) -> list[str]:
     """The tables of RESULTS.md."""
     rows, many = (100_000, 10**6) if quick else (1_000_000, 10**7)
-    lines = ["", "## Studies", ""]
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("distributed", "loky", "pyarrow"))
+    lines = ["", "## Studies, two cores", "", f"With {versions}.", ""]
     short = short_rows(rows)
     bound = 1.5 * (short["call"] + short["writing"]) + 2.0
     lines += [
@@ -339,7 +340,8 @@ def report(quick: bool = False) -> list[str]:
         f"A process that loads a task, finds its kernel in the cache and returns a first row: {begin:.2f} s.", "",
         "### A thousand workers, in a model", "",
         f"A scheduler of Dask that takes {handing * 1e3:.1f} ms a chunk when 64 are under way, and "
-        f"{latency * 1e3:.0f} ms for the way to a worker and back (both measured here, where client, scheduler and workers share two cores); "
+        f"{latency * 1e3:.0f} ms for the way to a worker and back (both measured here, where client, scheduler and "
+        "workers share two cores); "
         f"workers that each have one chunk running and one waiting, and begin after {begin:.1f} s. Checked with tasks "
         "that sleep, on this machine:", "",
         "| workers | chunk | measured | model | no scheduler |", "|---|---|---|---|---|",

@@ -9,7 +9,7 @@ from typing import Any
 
 from neuler.errors import NeulerError
 from neuler.studies.columns import Outcome
-from neuler.studies.rows import Computed, Request, Rows, part
+from neuler.studies.rows import Computed, RowRequest, RowTask, part
 from neuler.studies.settings import Settings
 from neuler.workers.jobs import Job
 from neuler.workers.processes import Dismissed, Ended, TimedOut, borrowed
@@ -36,18 +36,18 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Work:
+class ChunkWork:
     """What is sent to the workers of a study with every chunk."""
 
     job: Job
-    """Whose function is :class:`~neuler.studies.rows.Rows`."""
+    """Whose function is :class:`~neuler.studies.rows.RowTask`."""
     kind: str
     """Of the part files."""
     batched: bool
     timeout: float | None
 
 
-def compute(work: Work, chunk: Chunk, attempt: int) -> Computed:
+def compute(work: ChunkWork, chunk: Chunk, attempt: int) -> Computed:
     """All rows of a chunk, each with its status; ``attempt`` makes a call that is sent again differ from the first.
 
     Rows run in a process that can be killed. A batch that fails is repeated row by row. A row whose process died is
@@ -62,7 +62,7 @@ def compute(work: Work, chunk: Chunk, attempt: int) -> Computed:
         try:
             with borrowed(work.job) as process:
                 started, lost = True, 0
-                request = Request(chunk.first, chunk.settings, len(outcomes), batch, each)
+                request = RowRequest(chunk.first, chunk.settings, len(outcomes), batch, each)
                 answer = process.call(request, report=outcomes.extend, limit=work.timeout)
         except TimedOut:
             if not batch and len(outcomes) < len(chunk.settings):  # else all rows are done, and their file was late
@@ -98,13 +98,13 @@ def _limit(job: Job) -> str:
     return "" if job.memory is None else f"; its memory is limited to {job.memory / 1e6:.6g} MB"
 
 
-def compute_here(rows: Rows, chunk: Chunk, attempt: int) -> Computed:
+def compute_here(rows: RowTask, chunk: Chunk, attempt: int) -> Computed:
     """All rows of a chunk, in this process."""
     answer: Any = ""
     if rows.batched:
-        answer = rows(Request(chunk.first, chunk.settings, batch=True), _ignore)
+        answer = rows(RowRequest(chunk.first, chunk.settings, batch=True), _ignore)
     if isinstance(answer, str):
-        answer = rows(Request(chunk.first, chunk.settings), _ignore)
+        answer = rows(RowRequest(chunk.first, chunk.settings), _ignore)
     assert isinstance(answer, Computed)
     return answer
 

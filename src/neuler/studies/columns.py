@@ -17,11 +17,21 @@ from neuler.errors import FormatError
 from neuler.inputs import choice
 from neuler.studies import npz, parquet
 from neuler.studies.returned import RESERVED, problem_of, problem_of_batch
-from neuler.studies.table import Column, Table, column_of_array, column_of_rows, column_of_texts
+from neuler.studies.table import PartColumn, PartTable, column_of_array, column_of_rows, column_of_texts
 
 __all__ = [
-    "KINDS", "RESERVED", "STATUSES", "Column", "Outcome", "Table", "decode", "encode", "joined", "problem_of",
-    "problem_of_batch", "table_of",
+    "KINDS",
+    "RESERVED",
+    "STATUSES",
+    "Outcome",
+    "PartColumn",
+    "PartTable",
+    "decode",
+    "encode",
+    "joined",
+    "problem_of",
+    "problem_of_batch",
+    "table_of",
 ]  # fmt: skip
 
 STATUSES = ("ok", "failed", "timeout", "killed")
@@ -49,7 +59,7 @@ class Outcome:
 
 def table_of(
     first: int, settings: Mapping[str, NDArray[Any]], results: Sequence[Outcome] | Mapping[str, NDArray[Any]]
-) -> Table:
+) -> PartTable:
     """The columns of one part of a study, whose first row is ``first``.
 
     ``settings`` are columns (n, ...); ``results`` has one outcome a row, or columns (n, ...) of a batch in which all
@@ -66,17 +76,17 @@ def table_of(
         found = {name: column_of_array(value) for name, value in results.items()}
         sizes = {len(column) for column in found.values()} | {len(column) for column in settings.values()}
         rows = sizes.pop() if sizes else 0
-        ended = Column(np.zeros(rows, np.int32), None, ("ok",)), Column(np.zeros(rows, np.int32), None, ("",))
+        ended = PartColumn(np.zeros(rows, np.int32), None, ("ok",)), PartColumn(np.zeros(rows, np.int32), None, ("",))
     else:
         found, rows = _results(results), len(results)
         ended = column_of_texts([x.status for x in results]), column_of_texts([x.message for x in results])
-    columns = {"row": Column(np.arange(first, first + rows, dtype=np.int64))}
+    columns = {"row": PartColumn(np.arange(first, first + rows, dtype=np.int64))}
     columns |= {name: column_of_array(value) for name, value in settings.items()}
     columns |= found | dict(zip(("status", "message"), ended, strict=True))
-    return Table(rows, tuple(settings), columns)
+    return PartTable(rows, tuple(settings), columns)
 
 
-def _results(outcomes: Sequence[Outcome]) -> dict[str, Column]:
+def _results(outcomes: Sequence[Outcome]) -> dict[str, PartColumn]:
     """What the rows returned, by name, in the order in which names first appear."""
     values = [outcome.values or {} for outcome in outcomes]
     found = {}
@@ -87,7 +97,7 @@ def _results(outcomes: Sequence[Outcome]) -> dict[str, Column]:
     return found
 
 
-def encode(table: Table, kind: str) -> bytes:
+def encode(table: PartTable, kind: str) -> bytes:
     """The table as the bytes of a file of a ``kind``: "parquet", which needs pyarrow, or "npz".
 
     >>> table = table_of(0, {"payload": np.array([1.0, 2.0])}, {"peak": np.array([3.5, 4.5])})
@@ -97,7 +107,7 @@ def encode(table: Table, kind: str) -> bytes:
     return _FILES[choice("encode: kind", kind, KINDS)].encode(table)
 
 
-def decode(data: bytes, kind: str, names: Collection[str] | None = None) -> Table:
+def decode(data: bytes, kind: str, names: Collection[str] | None = None) -> PartTable:
     """The table in the bytes of a file, whole or only the columns with ``names``, where it has them.
 
     Bytes that are cut or of something else raise ``FormatError``; that single numbers are as they were written is for
@@ -117,7 +127,7 @@ def decode(data: bytes, kind: str, names: Collection[str] | None = None) -> Tabl
 # ---- many parts together -------------------------------------------------------------------------------------------
 
 
-def joined(tables: Sequence[Table]) -> dict[str, NDArray[Any]]:
+def joined(tables: Sequence[PartTable]) -> dict[str, NDArray[Any]]:
     """One array a column, over all parts: row, settings, results as they first appear, status, message.
 
     Parts are put in the order of their rows. Where rows have no value: NaN in floats and whole numbers (which become
@@ -134,7 +144,7 @@ def joined(tables: Sequence[Table]) -> dict[str, NDArray[Any]]:
     return {name: _joined([(len(part), part.columns.get(name)) for part in parts]) for name in names}
 
 
-def _joined(pieces: Sequence[tuple[int, Column | None]]) -> NDArray[Any]:
+def _joined(pieces: Sequence[tuple[int, PartColumn | None]]) -> NDArray[Any]:
     """One column over all parts, given as the number of rows and the column, None where a part has none."""
     known = [column for _, column in pieces if column is not None]
     known = [column for column in known if column.present.any()] or known
@@ -159,7 +169,7 @@ def _joined(pieces: Sequence[tuple[int, Column | None]]) -> NDArray[Any]:
     return found
 
 
-def _joined_arrays(pieces: Sequence[tuple[int, Column | None]]) -> NDArray[Any]:
+def _joined_arrays(pieces: Sequence[tuple[int, PartColumn | None]]) -> NDArray[Any]:
     every = [row for n, column in pieces for row in ([None] * n if column is None else column.arrays())]
     found = np.empty(len(every), dtype=object)
     for k, row in enumerate(every):
@@ -167,7 +177,7 @@ def _joined_arrays(pieces: Sequence[tuple[int, Column | None]]) -> NDArray[Any]:
     return found
 
 
-def _joined_texts(pieces: Sequence[tuple[int, Column | None]]) -> NDArray[Any]:
+def _joined_texts(pieces: Sequence[tuple[int, PartColumn | None]]) -> NDArray[Any]:
     """Texts of equal length in memory, or an array of objects where one that is long would make all others so."""
     index: dict[str, int] = {"": 0}
     every = np.zeros(sum(n for n, _ in pieces), dtype=np.int32)

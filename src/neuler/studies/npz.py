@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from neuler.errors import FormatError
 from neuler.files.archives import Archive
 from neuler.naming import fresh
-from neuler.studies.table import Column, Table
+from neuler.studies.table import PartColumn, PartTable
 
 _VERSION = 1
 _HEAD = "neuler"
@@ -26,7 +26,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 """Of all entries: the same table has the same bytes."""
 
 
-def encode(table: Table) -> bytes:
+def encode(table: PartTable) -> bytes:
     """The table as the bytes of an NPZ file."""
     entries: dict[str, NDArray[Any]] = {_HEAD: np.zeros(0, np.uint8)}
     told = []
@@ -49,7 +49,7 @@ def encode(table: Table) -> bytes:
     return file.getvalue()
 
 
-def decode(data: bytes, names: Collection[str] | None) -> Table:
+def decode(data: bytes, names: Collection[str] | None) -> PartTable:
     """The table in the bytes of an NPZ file."""
     archive = Archive(io.BytesIO(data), "a part of a study")
     head = json.loads(archive.read(_HEAD).tobytes())
@@ -61,13 +61,13 @@ def decode(data: bytes, names: Collection[str] | None) -> Table:
             there = archive.read(about["there"]) if "there" in about else None
             words = None if about["words"] is None else tuple(map(str, about["words"]))
             shapes = None if about["shapes"] is None else tuple(map(tuple, about["shapes"]))
-            column = Column(archive.read(about["entry"]), there, words, shapes)
+            column = PartColumn(archive.read(about["entry"]), there, words, shapes)
             _check(about["name"], column, int(head["rows"]))
             columns[about["name"]] = column
-    return Table(int(head["rows"]), tuple(head["settings"]), columns)
+    return PartTable(int(head["rows"]), tuple(head["settings"]), columns)
 
 
-def _check(name: str, column: Column, rows: int) -> None:
+def _check(name: str, column: PartColumn, rows: int) -> None:
     good = len(column) == rows and len(column.present) == rows and column.values.dtype.kind in "bif"
     if good and column.words is not None:
         codes = column.values[column.present]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from neuler.errors import FormatError
 from neuler.extras import require
 from neuler.naming import fresh
-from neuler.studies.table import Column, Table
+from neuler.studies.table import PartColumn, PartTable
 
 _VERSION = "1"
 _SHAPE, _SHAPES, _COMPANION = b"neuler.shape", b"neuler.shapes", b"neuler.shapes_of"
@@ -28,7 +28,7 @@ _SHAPE, _SHAPES, _COMPANION = b"neuler.shape", b"neuler.shapes", b"neuler.shapes
 _WIDEST = np.iinfo(np.int32).max
 
 
-def encode(table: Table) -> bytes:
+def encode(table: PartTable) -> bytes:
     """The table as the bytes of a Parquet file."""
     arrow, parquet = _arrow()
     fields: list[Any] = []
@@ -59,7 +59,7 @@ def encode(table: Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def decode(data: bytes, names: Collection[str] | None) -> Table:
+def decode(data: bytes, names: Collection[str] | None) -> PartTable:
     """The table in the bytes of a Parquet file."""
     arrow, parquet = _arrow()
     file = parquet.ParquetFile(arrow.BufferReader(data))
@@ -75,7 +75,7 @@ def decode(data: bytes, names: Collection[str] | None) -> Table:
     for field in chosen:
         lengths = content.column(beside[field.name]) if beside[field.name] else None
         columns[field.name] = _column(arrow, field, content.column(field.name), lengths)
-    return Table(int(file.metadata.num_rows), tuple(json.loads(told[b"neuler.settings"])), columns)
+    return PartTable(int(file.metadata.num_rows), tuple(json.loads(told[b"neuler.settings"])), columns)
 
 
 def _arrow() -> tuple[Any, Any]:
@@ -88,12 +88,12 @@ def _scalars(arrow: Any, values: NDArray[Any], there: NDArray[np.bool_] | None) 
     return arrow.array(np.ascontiguousarray(values), mask=mask, from_pandas=False)
 
 
-def _texts(arrow: Any, column: Column) -> Any:
+def _texts(arrow: Any, column: PartColumn) -> Any:
     words = arrow.array(column.words, arrow.string())
     return arrow.DictionaryArray.from_arrays(_scalars(arrow, column.values, column.there), words).cast(arrow.string())
 
 
-def _lists(arrow: Any, column: Column) -> Any:
+def _lists(arrow: Any, column: PartColumn) -> Any:
     """Arrays as lists, of fixed size where all rows have one: before pyarrow 26, nulls among these cannot be read."""
     size = math.prod(column.values.shape[1:])
     if column.shapes is None and column.whole and size:
@@ -105,21 +105,21 @@ def _lists(arrow: Any, column: Column) -> Any:
     return kind.from_arrays(arrow.array(ends.astype(offset), mask=missing), _scalars(arrow, flat, None))
 
 
-def _column(arrow: Any, field: Any, given: Any, lengths: Any) -> Column:
+def _column(arrow: Any, field: Any, given: Any, lengths: Any) -> PartColumn:
     array = given.combine_chunks() if given.num_chunks != 1 else given.chunk(0)
     there = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
     marks = field.metadata or {}
     if arrow.types.is_string(array.type):
         coded = array.dictionary_encode()
-        return Column(_numbers(coded.indices), there, tuple(coded.dictionary.to_pylist()))
+        return PartColumn(_numbers(coded.indices), there, tuple(coded.dictionary.to_pylist()))
     if _SHAPE in marks:
         shape = tuple(int(size) for size in json.loads(marks[_SHAPE]))
         flat = _numbers(array.flatten())
         if there is None:
-            return Column(flat.reshape(len(array), *shape))
+            return PartColumn(flat.reshape(len(array), *shape))
         full = np.zeros((len(array), *shape), flat.dtype)
         full[there] = flat.reshape(int(there.sum()), *shape)
-        return Column(full, there)
+        return PartColumn(full, there)
     if _SHAPES in marks:
         flat = _numbers(array.flatten())
         if lengths is not None:
@@ -127,11 +127,11 @@ def _column(arrow: Any, field: Any, given: Any, lengths: Any) -> Column:
         else:
             sizes = np.diff(array.offsets.to_numpy())
             shapes = tuple((size,) for size in sizes.tolist())
-        column = Column(flat, there, None, shapes)
+        column = PartColumn(flat, there, None, shapes)
         if len(shapes) != len(array) or column.sizes.sum() != len(flat):
             raise FormatError(f"a part of a study is damaged: the shapes of {field.name!r} do not fit its numbers")
         return column
-    return Column(_numbers(array), there)
+    return PartColumn(_numbers(array), there)
 
 
 def _numbers(array: Any) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from neuler.errors import InputError
 from neuler.inputs import names as names_of
 from neuler.plain import shown
 from neuler.studies import drawing
-from neuler.studies.columns import RESERVED, Column, Table
+from neuler.studies.columns import RESERVED, PartColumn, PartTable
 from neuler.studies.statistics import entry_names
 from neuler.view.space import INK, sized
 
@@ -41,7 +41,7 @@ _ENTRY = re.compile(r"(.+)\[([0-9, ]+)\]")
 
 
 @dataclass(frozen=True)
-class Quantity:
+class Drawn:
     """A column, or one entry of a column of arrays."""
 
     label: str
@@ -50,7 +50,7 @@ class Quantity:
 
 
 @dataclass(frozen=True)
-class Rows:
+class DrawnRows:
     """Columns of the rows that are drawn."""
 
     columns: dict[str, NDArray[Any]]
@@ -60,7 +60,7 @@ class Rows:
         """Which rows are ok."""
         return np.asarray(self.columns["status"] == "ok", dtype=bool)
 
-    def values(self, quantity: Quantity) -> NDArray[Any]:
+    def values(self, quantity: Drawn) -> NDArray[Any]:
         """Texts (n,), or floats (n, ...), NaN where there is no value."""
         found = self.columns[quantity.column]
         if found.dtype.kind == "U":
@@ -95,7 +95,7 @@ def _of_objects(name: str, found: NDArray[Any]) -> NDArray[Any]:
     )
 
 
-def draw(study: Study, look: Table | None, y: Any, x: Any, figure: Any) -> Any:
+def draw(study: Study, look: PartTable | None, y: Any, x: Any, figure: Any) -> Any:
     """The figure of :meth:`Study.plot`; ``look`` is a part that says which columns there are."""
     if look is None:
         raise InputError(
@@ -112,7 +112,7 @@ def draw(study: Study, look: Table | None, y: Any, x: Any, figure: Any) -> Any:
         settings = [] if isinstance(x, list | tuple) and not x else _quantities(look, "x", x)
     columns = dict.fromkeys(each.column for each in (*results, *settings))
     texts = [name for name in look.settings if look.columns[name].words is not None] if x is None else []
-    rows = Rows(study.sample([*columns, *texts, "status"], POINTS))
+    rows = DrawnRows(study.sample([*columns, *texts, "status"], POINTS))
     if y is None:
         results = ([each for each in results if _varies(rows.values(each))] or results)[:_PANELS]
     if x is None:
@@ -129,55 +129,55 @@ def draw(study: Study, look: Table | None, y: Any, x: Any, figure: Any) -> Any:
         return _over_one(study, rows, results, settings[0], figure)
     if settings and scalars:
         return _points(study, rows, scalars, settings if x is not None else settings[:_PANELS], figure)
-    groups = [Quantity(name, name) for name in texts if _varies(rows.values(Quantity(name, name)))]
+    groups = [Drawn(name, name) for name in texts if _varies(rows.values(Drawn(name, name)))]
     if groups and scalars:
         return _over_one(study, rows, results, groups[0], figure)
     if study.done > POINTS:
-        rows = Rows(study.sample([*dict.fromkeys(each.column for each in results), "status"], _NUMBERS))
+        rows = DrawnRows(study.sample([*dict.fromkeys(each.column for each in results), "status"], _NUMBERS))
     return _distributions(study, rows, results, figure)
 
 
 # ---- which columns -------------------------------------------------------------------------------------------------
 
 
-def _quantities(look: Table, which: str, given: Any) -> list[Quantity]:
+def _quantities(look: PartTable, which: str, given: Any) -> list[Drawn]:
     return [_quantity(look, name) for name in names_of(f"Study.plot: {which}", given)]
 
 
-def _quantity(look: Table, name: str) -> Quantity:
+def _quantity(look: PartTable, name: str) -> Drawn:
     """A column by its name, or an entry of one; whether there is such a column is found out where it is read."""
     entry = None if name in look.columns else _ENTRY.fullmatch(name)
     if entry is None:
-        return Quantity(name, name)
-    return Quantity(name, entry[1], tuple(int(k) for k in entry[2].split(",") if k.strip()))
+        return Drawn(name, name)
+    return Drawn(name, entry[1], tuple(int(k) for k in entry[2].split(",") if k.strip()))
 
 
-def _default_results(look: Table) -> list[Quantity]:
+def _default_results(look: PartTable) -> list[Drawn]:
     """Numbers, else arrays, else truth values; the first of them."""
     names = [name for name in look.columns if name not in (*RESERVED, *look.settings)]
     columns = {each.column: look.columns[each.column] for each in _numeric(look, names)}
     scalars = [name for name, column in columns.items() if column.values.ndim == 1]
     numbers = [name for name in scalars if columns[name].values.dtype.kind != "b"]
     arrays = [name for name, column in columns.items() if column.values.ndim > 1 and column.values[:1].size]
-    return [Quantity(name, name) for name in (numbers or arrays or scalars)[:_CANDIDATES]]
+    return [Drawn(name, name) for name in (numbers or arrays or scalars)[:_CANDIDATES]]
 
 
-def _numeric(look: Table, names: Sequence[str]) -> list[Quantity]:
-    return [Quantity(name, name) for name in names if _is_numeric(look.columns[name])]
+def _numeric(look: PartTable, names: Sequence[str]) -> list[Drawn]:
+    return [Drawn(name, name) for name in names if _is_numeric(look.columns[name])]
 
 
-def _is_numeric(column: Column) -> bool:
+def _is_numeric(column: PartColumn) -> bool:
     return column.words is None and column.shapes is None
 
 
-def _entries(rows: Rows, quantities: Sequence[Quantity]) -> list[Quantity]:
+def _entries(rows: DrawnRows, quantities: Sequence[Drawn]) -> list[Drawn]:
     """Each quantity, or each of its entries where it is an array."""
     found = []
     for each in quantities:
         shape = rows.values(each).shape[1:]
         places = [tuple(map(int, place)) for place in np.ndindex(*shape)] if shape else [each.place]
         labels = entry_names(each.label, shape) if shape else [each.label]
-        found += [Quantity(label, each.column, place) for label, place in zip(labels, places, strict=True)]
+        found += [Drawn(label, each.column, place) for label, place in zip(labels, places, strict=True)]
     return found
 
 
@@ -188,7 +188,7 @@ def _varies(values: NDArray[Any]) -> bool:
 # ---- figures -------------------------------------------------------------------------------------------------------
 
 
-def _facts(study: Study, marked: str, rows: Rows | None = None, lost: int = 0) -> str:
+def _facts(study: Study, marked: str, rows: DrawnRows | None = None, lost: int = 0) -> str:
     """The title: how many rows there are, how they ended, how many are drawn; ``marked`` says how failures are."""
     told = [f"{study.rows:,} row{'s' * (study.rows != 1)}"]
     if not study.complete:
@@ -203,7 +203,7 @@ def _facts(study: Study, marked: str, rows: Rows | None = None, lost: int = 0) -
     return ", ".join(told)
 
 
-def _lost(rows: Rows, quantities: Sequence[Quantity]) -> int:
+def _lost(rows: DrawnRows, quantities: Sequence[Drawn]) -> int:
     """Rows that are ok and have a number that is not finite."""
     bad = np.zeros(len(rows.good), dtype=bool)
     for each in quantities:
@@ -217,19 +217,19 @@ def _finish(figure: Any, title: str) -> Any:
     return figure
 
 
-def _grid(study: Study, rows: Rows, results: list[Quantity], settings: list[Quantity]) -> Rows | None:
+def _grid(study: Study, rows: DrawnRows, results: list[Drawn], settings: list[Drawn]) -> DrawnRows | None:
     """All rows, where two settings form a grid in which most cells have a row, and no cell has two; else None."""
     sizes = [len(np.unique(values)) for each in settings if (values := rows.values(each)).ndim == 1]
     if len(sizes) != 2 or min(sizes) < 2 or study.done > _CELLS or np.prod(sizes) >= 2 * study.done:
         return None
-    every = Rows(study.table([*dict.fromkeys(each.column for each in (*results, *settings)), "status"]))
+    every = DrawnRows(study.table([*dict.fromkeys(each.column for each in (*results, *settings)), "status"]))
     places = [np.unique(every.values(each), return_inverse=True) for each in settings]
     cells = places[0][1] * len(places[1][0]) + places[1][1]
     full = len(np.unique(cells)) == len(cells) and 2 * len(cells) > len(places[0][0]) * len(places[1][0])
     return every if full else None
 
 
-def _maps(study: Study, rows: Rows, results: list[Quantity], settings: list[Quantity], figure: Any) -> Any:
+def _maps(study: Study, rows: DrawnRows, results: list[Drawn], settings: list[Drawn], figure: Any) -> Any:
     shown_entries = _entries(rows, results)[:_MAPS]
     across = 1 if len(shown_entries) == 1 else 2 if len(shown_entries) <= 4 else 3
     down = -(-len(shown_entries) // across)
@@ -248,7 +248,7 @@ def _maps(study: Study, rows: Rows, results: list[Quantity], settings: list[Quan
     return _finish(figure, _facts(study, "hatched", None, _lost(rows, shown_entries)))
 
 
-def _coloured(study: Study, rows: Rows, results: list[Quantity], settings: list[Quantity], figure: Any) -> Any:
+def _coloured(study: Study, rows: DrawnRows, results: list[Drawn], settings: list[Drawn], figure: Any) -> Any:
     """Points in the plane of two settings, each in the colour of its result."""
     chosen = _entries(rows, results)[:_MAPS]
     across = 1 if len(chosen) == 1 else 2
@@ -264,7 +264,7 @@ def _coloured(study: Study, rows: Rows, results: list[Quantity], settings: list[
     return _finish(figure, _facts(study, "crosses", rows, _lost(rows, chosen)))
 
 
-def _scalar(rows: Rows, each: Quantity) -> NDArray[Any]:
+def _scalar(rows: DrawnRows, each: Drawn) -> NDArray[Any]:
     values = rows.values(each)
     if values.ndim > 1:
         entry = entry_names(each.label, values.shape[1:])[0] if values.size else f"{each.label}[0]"
@@ -272,7 +272,7 @@ def _scalar(rows: Rows, each: Quantity) -> NDArray[Any]:
     return values
 
 
-def _over_one(study: Study, rows: Rows, results: list[Quantity], setting: Quantity, figure: Any) -> Any:
+def _over_one(study: Study, rows: DrawnRows, results: list[Drawn], setting: Drawn, figure: Any) -> Any:
     """Every result over one setting: points and curves, or a distribution for each of a few texts."""
     x = _scalar(rows, setting)
     words = list(dict.fromkeys(x.tolist())) if x.dtype.kind == "U" else []
@@ -300,7 +300,7 @@ def _over_one(study: Study, rows: Rows, results: list[Quantity], setting: Quanti
     return _finish(figure, _facts(study, "" if words else "crosses", rows, _lost(rows, results)))
 
 
-def _points(study: Study, rows: Rows, results: list[Quantity], settings: list[Quantity], figure: Any) -> Any:
+def _points(study: Study, rows: DrawnRows, results: list[Drawn], settings: list[Drawn], figure: Any) -> Any:
     """Every result over every setting, in a grid of axes."""
     figure = sized(figure, (1.0 + 2.9 * len(settings), 0.7 + 2.4 * len(results)))
     axes = figure.subplots(len(results), len(settings), squeeze=False, sharex="col", sharey="row")
@@ -312,7 +312,7 @@ def _points(study: Study, rows: Rows, results: list[Quantity], settings: list[Qu
     return _finish(figure, _facts(study, "crosses", rows, _lost(rows, results)))
 
 
-def _distributions(study: Study, rows: Rows, results: list[Quantity], figure: Any) -> Any:
+def _distributions(study: Study, rows: DrawnRows, results: list[Drawn], figure: Any) -> Any:
     """A histogram of every number, and a violin of every entry of an array."""
     across = 1 if len(results) == 1 else 2
     down = -(-len(results) // across)

@@ -19,7 +19,7 @@ from neuler.inputs import whole
 from neuler.naming import hint
 from neuler.plain import columns as aligned
 from neuler.plain import count, number, safe, shown
-from neuler.studies.columns import RESERVED, Table, decode, joined
+from neuler.studies.columns import RESERVED, PartTable, decode, joined
 from neuler.studies.statistics import Statistics, entry_names
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Study:
     def failures(self, most: int | None = None) -> dict[str, NDArray[Any]]:
         """The rows that are not ok, at most ``most`` of them: row, settings, status and message."""
         left = None if most is None else whole("Study.failures: most", most, 0)
-        found: list[Table] = []
+        found: list[PartTable] = []
         for part in self._read((*RESERVED, *self.names)):
             bad = np.flatnonzero(np.array(part.columns["status"].texts()) != "ok")[:left]
             rows = np.zeros(len(part), dtype=bool)
@@ -159,7 +159,7 @@ class Study:
         texts = {name: np.zeros(0, dtype=str) for name in RESERVED[1:]}
         return {"row": np.zeros(0, dtype=np.int64)} | {name: np.zeros(0) for name in self.names} | texts
 
-    def _chosen(self, chosen: Sequence[str], parts: Sequence[Table]) -> dict[str, NDArray[Any]]:
+    def _chosen(self, chosen: Sequence[str], parts: Sequence[PartTable]) -> dict[str, NDArray[Any]]:
         found = joined(parts) or self._empty()
         self._known(chosen, found)
         return {name: found[name] for name in chosen}
@@ -171,7 +171,7 @@ class Study:
                 known = list(dict.fromkeys([*self._empty(), *(name for part in self._read() for name in part.columns)]))
                 raise InputError(f"the study in {str(self.folder)!r} has no column {name!r}; {hint(name, known)}")
 
-    def _read(self, names: Sequence[str] | None = None) -> Iterator[Table]:
+    def _read(self, names: Sequence[str] | None = None) -> Iterator[PartTable]:
         """Every part, or some columns of it and the rows; what is wrong with a part is told with its rows."""
         wanted = None if names is None else {*names, "row"}
         for part in self._parts:

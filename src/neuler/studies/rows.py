@@ -64,7 +64,7 @@ class Generators(Sequence[np.random.Generator]):
 
 
 @dataclass(frozen=True)
-class Request:
+class RowRequest:
     """Rows to compute: those of ``settings`` from ``begin`` on."""
 
     first: int
@@ -88,8 +88,8 @@ class Computed:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """What the processes of a study do: a function of a :class:`Request`."""
+class RowTask:
+    """What the processes of a study do: a function of a :class:`RowRequest`."""
 
     task: Callable[..., Any]
     batched: bool
@@ -104,7 +104,7 @@ class Rows:
     """Whether the rows are computed in the process of the user, whose Ctrl-C ends them."""
     version: str = field(default=__version__)
 
-    def __call__(self, request: Request, report: Callable[[Any], None]) -> Computed | list[Outcome] | str:
+    def __call__(self, request: RowRequest, report: Callable[[Any], None]) -> Computed | list[Outcome] | str:
         """Compute the rows; report outcomes of some of them while others are computed.
 
         Returns the finished part if all of its rows were asked for, else the outcomes that were not yet reported; of a
@@ -136,7 +136,7 @@ class Rows:
             return outcomes[told:]
         return part(self.kind, request.first, columns, outcomes, time.perf_counter() - began)
 
-    def _batch(self, request: Request, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]] | str:
+    def _batch(self, request: RowRequest, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]] | str:
         """What the task returns for all rows at once, by name; why it cannot be used where it cannot."""
         rows = len(request.settings)
         return self._called(columns, slice(0, rows), Generators(self.seed, request.first, rows))

@@ -18,12 +18,12 @@ from neuler.errors import InputError
 from neuler.files.problems import Problem
 from neuler.inputs import number, told, whole
 from neuler.progress import progress_bar
-from neuler.studies.chunks import Cutter, Work, compute, compute_here
+from neuler.studies.chunks import ChunkWork, Cutter, compute, compute_here
 from neuler.studies.folder import Folder, described, ordered, parts_in
 from neuler.studies.identity import check_names, identity_of, takes_generator
 from neuler.studies.problems import ProblemTask, problem_task
 from neuler.studies.result import Study
-from neuler.studies.rows import Computed, Rows
+from neuler.studies.rows import Computed, RowTask
 from neuler.studies.settings import Settings, settings_of
 from neuler.version import __version__
 from neuler.workers.engines import Engine, engine_of, spread
@@ -196,9 +196,9 @@ class _Asked:
         """Whether the task takes a generator."""
         return takes_generator(self.task)
 
-    def rows(self) -> Rows:
+    def rows(self) -> RowTask:
         """What is done for every row."""
-        return Rows(self.task, self.batched, self.random, self.seed, self.kind, self.settings.names, self.here)
+        return RowTask(self.task, self.batched, self.random, self.seed, self.kind, self.settings.names, self.here)
 
     def check(self) -> None:
         """Refuse what cannot work, before anything is done."""
@@ -239,7 +239,7 @@ def _run(asked: _Asked, folder: Folder, missing: list[tuple[int, int]], notes: l
                 f"the task has {len(job.function) / 1e6:.1f} MB as it goes to the workers, with every chunk: leave "
                 "large arrays out of it, and send what they are made of"
             )
-        function, common = compute, Work(job, asked.kind, asked.batched, asked.timeout)
+        function, common = compute, ChunkWork(job, asked.kind, asked.batched, asked.timeout)
         engine = asked.engine()
     try:
         _told(notes, progress)

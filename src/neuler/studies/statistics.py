@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.studies.columns import RESERVED, STATUSES, Column, Table
+from neuler.studies.columns import RESERVED, STATUSES, PartColumn, PartTable
 
 ENTRIES = 12
 """Entries of an array up to which each has statistics of its own."""
@@ -122,14 +122,14 @@ class Statistics:
     _uncounted: int = 0
 
     @classmethod
-    def of(cls, tables: Iterable[Table]) -> Statistics:
+    def of(cls, tables: Iterable[PartTable]) -> Statistics:
         """Of all parts of a study."""
         found = cls()
         for table in tables:
             found.add(table)
         return found
 
-    def add(self, table: Table) -> None:
+    def add(self, table: PartTable) -> None:
         """Take in one part."""
         self.done += len(table)
         rows = table.columns["row"].values
@@ -138,7 +138,7 @@ class Statistics:
             if name not in (*RESERVED, *table.settings):
                 self._result(name, column, rows)
 
-    def _ended(self, table: Table, rows: NDArray[np.int64]) -> None:
+    def _ended(self, table: PartTable, rows: NDArray[np.int64]) -> None:
         status = table.columns["status"]
         for word, count in zip(status.words or (), np.bincount(status.values, minlength=1), strict=False):
             self.counts[word] = self.counts.get(word, 0) + int(count)
@@ -156,7 +156,7 @@ class Statistics:
                 self._first[key] = row
             self._messages[key] += 1
 
-    def _result(self, name: str, column: Column, rows: NDArray[np.int64]) -> None:
+    def _result(self, name: str, column: PartColumn, rows: NDArray[np.int64]) -> None:
         shape = column.values.shape[1:]
         there = column.present
         if column.words is not None or column.shapes is not None or not 0 < math.prod(shape) <= ENTRIES:

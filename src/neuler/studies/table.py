@@ -17,7 +17,7 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class PartColumn:
     """One quantity in the rows of a part; equal to another one where every row has the same bits, NaN among them."""
 
     values: NDArray[Any]
@@ -64,16 +64,16 @@ class Column:
             return [self.words[k] if there else "" for k, there in zip(self.values.tolist(), self.present, strict=True)]
         return ["" if row is None else str(row.tolist()) for row in self.arrays()]
 
-    def only(self, rows: Mask) -> Column:
+    def only(self, rows: Mask) -> PartColumn:
         """The same in some rows."""
         there = None if self.there is None or self.there[rows].all() else self.there[rows]
         if self.shapes is None:
-            return Column(self.values[rows], there, self.words)
+            return PartColumn(self.values[rows], there, self.words)
         shapes = tuple(shape for shape, keep in zip(self.shapes, rows.tolist(), strict=True) if keep)
-        return Column(self.values[np.repeat(rows, self.sizes)], there, None, shapes)
+        return PartColumn(self.values[np.repeat(rows, self.sizes)], there, None, shapes)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Column):
+        if not isinstance(other, PartColumn):
             return NotImplemented
         if len(self) != len(other) or not np.array_equal(self.present, other.present):
             return False
@@ -91,24 +91,24 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class PartTable:
     """The columns of one part of a study: row, settings, results, status and message, in this order."""
 
     rows: int
     settings: tuple[str, ...]
     """Names of the columns that are settings."""
-    columns: dict[str, Column]
+    columns: dict[str, PartColumn]
 
     def __len__(self) -> int:
         return self.rows
 
-    def only(self, rows: Mask) -> Table:
+    def only(self, rows: Mask) -> PartTable:
         """The same columns in some rows, (n,)."""
         chosen = {name: column.only(rows) for name, column in self.columns.items()}
-        return Table(int(rows.sum()), self.settings, chosen)
+        return PartTable(int(rows.sum()), self.settings, chosen)
 
 
-def column_of_texts(texts: Iterable[str], there: Mask | None = None) -> Column:
+def column_of_texts(texts: Iterable[str], there: Mask | None = None) -> PartColumn:
     """A column of one text a row; what no file can hold (half characters, NUL) is written as an escape."""
     index: dict[str, int] = {}
     codes = np.array([index.setdefault(text, len(index)) for text in texts], dtype=np.int32)
@@ -119,15 +119,15 @@ def _clean(text: str) -> str:
     return str(text).encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\0")
 
 
-def column_of_array(value: Any) -> Column:
+def column_of_array(value: Any) -> PartColumn:
     """A column of a clean array with one entry a row, (n, ...), of numbers or texts."""
     found = np.asarray(value)
     if found.dtype.kind in "OUT":
         return column_of_texts(found.tolist())
-    return Column(numbers(found))
+    return PartColumn(numbers(found))
 
 
-def column_of_rows(found: Sequence[Any], there: Mask | None) -> Column:
+def column_of_rows(found: Sequence[Any], there: Mask | None) -> PartColumn:
     """A column of clean values of the rows that are ``there`` (None: all rows), of whatever kinds they are.
 
     Where kinds differ: whole numbers become floats beside floats, and numbers become texts beside texts.
@@ -150,14 +150,14 @@ def column_of_rows(found: Sequence[Any], there: Mask | None) -> Column:
     values = numbers(np.concatenate([array.ravel() for array in arrays]))
     shapes = iter([array.shape for array in arrays])
     if there is None:
-        return Column(values, None, None, tuple(shapes))
-    return Column(values, there, None, tuple(next(shapes) if row else (0,) for row in there.tolist()))
+        return PartColumn(values, None, None, tuple(shapes))
+    return PartColumn(values, there, None, tuple(next(shapes) if row else (0,) for row in there.tolist()))
 
 
-def _spread(values: NDArray[Any], there: Mask | None, words: tuple[str, ...] | None = None) -> Column:
+def _spread(values: NDArray[Any], there: Mask | None, words: tuple[str, ...] | None = None) -> PartColumn:
     """Values of the rows that are there, with zeros in the others."""
     if there is None:
-        return Column(values, None, words)
+        return PartColumn(values, None, words)
     full = np.zeros((len(there), *values.shape[1:]), values.dtype)
     full[there] = values
-    return Column(full, there, words)
+    return PartColumn(full, there, words)
