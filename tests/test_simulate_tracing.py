@@ -227,6 +227,7 @@ def test_a_problem_is_read_with_one_robot_and_one_controller(monkeypatch):
             super().__init__(robot, kp, kd, reference)
 
     load = problem_robots._loaded
+    monkeypatch.setattr(problem_robots, "_ROBOTS", {})  # none was read before
     monkeypatch.setattr(problem_robots, "_loaded", lambda section: loaded.append(1) or load(section))
     monkeypatch.setitem(neuler.control.CONTROLLERS, "counted", Seen)
     text = PROBLEM.replace('kind = "counted"', 'kind = "counted"\nkp = 10.0\nkd = 1.0')

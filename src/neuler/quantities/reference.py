@@ -31,6 +31,7 @@ Everything that neuler can compute for a robot. Each quantity is a method, compi
 and frames.
 
 - **Arrays:** batch axes lead and broadcast; the shapes below are those of one state. `out=` takes arrays to write into.
+  Dask arrays give [Dask arrays](functions.md#dask-arrays).
   Arguments may be given by name; several results are returned as a named tuple.
 - **Options** are given in the call, `robot.jacobian(q, frame="tool0", reference="world")`, or once,
   `kernel = robot.compile("jacobian", frame="tool0")`. An option that names frames takes a mapping to give their

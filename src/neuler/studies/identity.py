@@ -114,7 +114,7 @@ def _state(value: Any) -> str:
         elif type(value) in (list, tuple):
             parts = list(map(_state, value))
         elif inspect.isfunction(value):
-            parts = [value.__module__, value.__qualname__, _digest(_source(value))]
+            parts = [str(value.__module__), value.__qualname__, _digest(_source(value))]
         else:
             parts = [_digest(pickle.dumps(value, protocol=4))]
     except Exception:  # what only a process knows, such as a lock, and lists that have themselves inside

@@ -93,6 +93,7 @@ def _taken() -> tuple[IO[bytes], IO[bytes]]:
     inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     _lead_nowhere(0)
     os.dup2(2, 1)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # what a killed process printed is seen
     if hasattr(os, "register_at_fork"):  # or the parent would wait for forks of this process after it has died
         os.register_at_fork(after_in_child=lambda: _lead_nowhere(inbox.fileno(), outbox.fileno()))
     return inbox, outbox
