@@ -234,6 +234,7 @@ def test_forks_of_a_task_neither_answer_nor_hide_that_it_died(tmp_path):
     assert found["message"][1] == "the process ended with code 3, 3 times"
 
 
+@pytest.mark.slow
 @linux
 def test_rows_that_fit_into_memory_one_by_one_need_not_fit_together(tmp_path):
     found = neuler.study(
@@ -243,6 +244,7 @@ def test_rows_that_fit_into_memory_one_by_one_need_not_fit_together(tmp_path):
     assert found.table()["y"][:, -1].tolist() == XS["x"]
 
 
+@pytest.mark.slow
 @linux
 def test_small_studies_leave_nothing_behind(tmp_path):
     def left():

@@ -249,6 +249,7 @@ def test_a_scheduler_that_dies_stops_the_study_and_another_goes_on(tmp_path):
 # ---- other engines --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_loky(tmp_path):
     loky = pytest.importorskip("loky")
     killed = []
