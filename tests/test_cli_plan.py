@@ -47,7 +47,7 @@ def test_one_object_of_json(capsys, problem):
     found = json.loads(out)
     assert set(found) >= WANTED
     assert found["valid"] is True
-    assert found["duration"] == pytest.approx(0.3991, abs=2e-3)
+    assert found["duration"] == pytest.approx(0.3957, abs=2e-3)
     assert found["title"] == "to the other side"
     assert found["files"] == []
 

@@ -99,11 +99,11 @@ def variables(task):
         x[mine.first : mine.duration] += rng.uniform(-0.1, 0.1, mine.duration - mine.first)
         x[mine.duration] = rng.uniform(0.7, 1.3)
     x[profiles[-1].last :] = 3.0
-    found = transcription.transcribe(profiles, x, smoothing=0.5)
+    found = transcription.transcribe(profiles, x)
     x = found.x(x[found.elimination.free])
     for mine, phase in zip(profiles, transcription.phases, strict=True):
         if mine.dependent:  # torques are numbers where loops are closed
-            x[mine.first_dependent : mine.last] = dependent_positions(phase.model, mine, x).ravel()
+            x[mine.first_dependent : mine.first_magnitude] = dependent_positions(phase.model, mine, x).ravel()
     return found.programme, x[found.elimination.free]
 
 

@@ -26,7 +26,8 @@ def derived(found, count=4001):
     motion = found.at(t)
     for value, rate in ((motion.qd, motion.qdd),):
         slope = np.gradient(value, t, axis=0, edge_order=2)
-        assert np.abs(slope - rate)[2:-2].max() < 2e-3 * (1.0 + np.abs(rate).max())
+        far = np.abs(t[:, None] - found.knots).min(axis=1) > 2.0 * (t[1] - t[0])  # at knots rates have corners
+        assert np.abs(slope - rate)[far].max() < 2e-3 * (1.0 + np.abs(rate).max())
     return motion
 
 

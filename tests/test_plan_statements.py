@@ -340,7 +340,7 @@ def test_obstacles_are_kept_clear_of():
     found = solved(limits=[TORQUE, plan.clear_of(balls, [post, wall], margin=0.01)], start=start, goal=goal)
     assert distances(free).min() < 0.0  # it is in the way
     assert distances(found).min() >= 0.01 - 1.01e-6
-    assert distances(found).min() <= 0.01 + 1e-5
+    assert distances(found).min() <= 0.01 + 1e-4
     assert found.duration > free.duration
     torques_hold(found)
 
@@ -399,9 +399,9 @@ def test_a_duration_between_bounds(plain):
 def test_from_coarse_to_fine_is_the_same_optimum():
     at_once = solved(control_points=20)
     by_steps = solved(control_points=20, solve={"mesh": (8, 20)})
-    assert len(by_steps.motion.profiles[0].knots) == len(at_once.motion.profiles[0].knots) == 24
-    assert by_steps.duration == pytest.approx(at_once.duration, rel=1e-5)
-    assert at_once.duration <= 0.3931
+    assert all(24 < len(each.motion.profiles[0].knots) <= 34 for each in (by_steps, at_once))  # knots at switches
+    assert by_steps.duration == pytest.approx(at_once.duration, rel=1e-4)
+    assert at_once.duration <= 0.3923
     torques_hold(by_steps)
 
 

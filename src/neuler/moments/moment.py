@@ -32,18 +32,18 @@ class Moment:
         slacks: Any = None,
         given: Any = None,
         payload: Any = None,
-        smoothing: Any = 0.0,
+        magnitudes: Any = None,
     ) -> None:
         """From profiles and their derivatives by the share of the phase.
 
         ``dependent`` positions of joints in loops; ``slacks`` of peaks by name; ``given`` numbers of conditions;
-        ``payload`` numbers; ``smoothing``: the size below which corners are rounded off.
+        ``payload`` numbers; ``magnitudes``: variables that are at least as large as magnitudes of rows.
         """
         self.model, self.robot = robot, robot.robot
         self.profiles = profiles
         self.t, self.share, self.duration = share * duration, share, duration
         self.dependent, self.slacks, self.given = dependent, slacks, given
-        self.payload, self.smoothing = payload, smoothing
+        self.payload, self.magnitudes = payload, magnitudes
 
     def rates(self, order: int) -> list[Any]:
         """Profiles and their rates per second, up to an order."""

@@ -18,9 +18,9 @@ from neuler.moments.moving_robot import HIGHEST, MovingRobot
 from neuler.robot import Robot
 
 Array = NDArray[np.float64]
-PAYLOAD, SMOOTHING = "payload", "smoothing"
-"""Names of the inputs with the numbers of payloads, and with the size below which corners are rounded off."""
-CONSTANTS = ("share", "given", PAYLOAD, SMOOTHING)
+PAYLOAD, MAGNITUDES = "payload", "magnitudes"
+"""Names of the inputs with the numbers of payloads, and with variables that bound magnitudes of rows from above."""
+CONSTANTS = ("share", "given", PAYLOAD)
 """Inputs that are not variables of a programme."""
 
 
@@ -47,15 +47,19 @@ def made(name: str, make: Callable[..., Any], *arguments: Any) -> Any:
     return flat
 
 
-def moment_inputs(robot: MovingRobot, slacks: Sequence[str] = (), given: int = 0) -> dict[str, Any]:
+def moment_inputs(
+    robot: MovingRobot, slacks: Sequence[str] = (), given: int = 0, magnitudes: int = 0
+) -> dict[str, Any]:
     """Names and shapes of all that a moment is made of."""
     inputs: dict[str, Any] = {f"c{k}": robot.profile_count for k in range(HIGHEST + 1)}
-    inputs |= {"T": (), "share": (), SMOOTHING: ()}
+    inputs |= {"T": (), "share": ()}
     if robot.dependent:
         inputs["dependent"] = len(robot.dependent)
     inputs |= dict.fromkeys(slacks, ())
     if given:
         inputs["given"] = given
+    if magnitudes:
+        inputs[MAGNITUDES] = magnitudes
     if robot.payloads:
         inputs[PAYLOAD] = len(robot.payload_numbers)
     return inputs
@@ -72,7 +76,7 @@ def moment_of(robot: MovingRobot, values: dict[str, Any], slacks: Sequence[str] 
         slacks={slack: values[slack] for slack in slacks},
         given=values.get("given"),
         payload=values.get(PAYLOAD),
-        smoothing=values[SMOOTHING],
+        magnitudes=values.get(MAGNITUDES),
     )
 
 
@@ -137,5 +141,5 @@ def measured(what: Measure, motion: Evaluated, t: Array) -> Array:
     T = motion.duration
     rates = [x * T**k for k, x in enumerate(motion.evaluate(t, max(orders, default=0)))]
     given: dict[str, Any] = {f"c{k}": rates[k] for k in orders}
-    given |= {"T": np.full(len(t), T), "share": np.asarray(t) / T, "smoothing": np.zeros(len(t))}
+    given |= {"T": np.full(len(t), T), "share": np.asarray(t) / T}
     return np.asarray(function(**{name: given[name] for name in names}))

@@ -2,7 +2,8 @@
 
 Control points P (m, profiles) and the duration T are variables. At a share s of the phase profiles are q = B(s) P, and
 their rates B'(s) P / T, B''(s) P / T^2, ...: what a traced function takes, B P, B' P, B'' P, ... and T, is linear in
-the variables, Barman (4.13)-(4.15). In loops the positions of the other joints are variables at every grid point.
+the variables, Barman (4.13)-(4.15). In loops the positions of the other joints are variables at every grid point; so
+are, at the points of integrals, bounds of magnitudes that are integrated.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ import numpy as np
 from scipy import sparse
 
 from neuler.moments.moving_robot import MovingRobot
-from neuler.moments.tracing import PAYLOAD, SMOOTHING, is_profile
+from neuler.moments.tracing import MAGNITUDES, PAYLOAD, is_profile
 from neuler.motions import splines
 from neuler.optimize.programme import Array
 
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
-    """Splines of one phase, and the places of their variables: control points first, then T, then dependent positions.
+    """Splines of one phase, and the places of their variables: control points, T, dependent positions, magnitudes.
 
     :meth:`inputs` gives what a function takes at shares of the phase as matrices of the variables, from which blocks
     are made: ``c0`` are the profiles, ``c1`` their derivatives by the share, and so on, ``T`` is the duration.
@@ -43,13 +44,16 @@ class Profiles:
     """How many positions loops decide at every grid point."""
     payload: Array | None = None
     """Numbers of payloads."""
-    smoothing: float = 0.0
-    """The size below which corners are rounded off, so that they have derivatives; 0: not at all."""
+    magnitudes: int = 0
+    """How many bounds of magnitudes are variables at every grid point that has a weight."""
 
     @classmethod
-    def of(cls, robot: MovingRobot, degree: int, knots: Array, grid: Array, weights: Array) -> Profiles:
+    def of(
+        cls, robot: MovingRobot, degree: int, knots: Array, grid: Array, weights: Array, magnitudes: int = 0
+    ) -> Profiles:
         """Return the profiles of the robot of a phase, the first variable at 0."""
-        return cls(robot.profile_count, degree, knots, grid, weights, 0, len(robot.dependent), robot.payload_numbers)
+        dependent, payload = len(robot.dependent), robot.payload_numbers
+        return cls(robot.profile_count, degree, knots, grid, weights, 0, dependent, payload, magnitudes)
 
     @cached_property
     def control_point_count(self) -> int:
@@ -67,9 +71,14 @@ class Profiles:
         return self.duration + 1
 
     @property
+    def first_magnitude(self) -> int:
+        """The place of the first bound of a magnitude."""
+        return self.first_dependent + self.dependent * len(self.grid)
+
+    @property
     def last(self) -> int:
         """The place behind its variables."""
-        return self.first_dependent + self.dependent * len(self.grid)
+        return self.first_magnitude + self.magnitudes * int((self.weights != 0.0).sum())
 
     def control_points(self, x: Array) -> Array:
         """Control points among all variables, (m, profiles)."""
@@ -77,7 +86,7 @@ class Profiles:
 
     def dependent_positions(self, x: Array) -> Array:
         """Positions that loops decide, among all variables: (grid, dependent)."""
-        return x[self.first_dependent : self.last].reshape(len(self.grid), self.dependent)
+        return x[self.first_dependent : self.first_magnitude].reshape(len(self.grid), self.dependent)
 
     def evaluate(self, x: Array, shares: Array, order: int) -> list[Array]:
         """Profiles and their derivatives by the share, (shares, profiles) each."""
@@ -108,8 +117,8 @@ class Profiles:
     ) -> Any:
         """z = L x: what a function takes at ``shares``, by the names of its inputs, point by point; (shares z, n).
 
-        ``places`` are the numbers of the shares in the grid, where dependent positions are asked for; ``others`` are
-        the places of other variables by their names.
+        ``places`` are the numbers of the shares in the grid, where dependent positions or magnitudes are asked for;
+        ``others`` are the places of other variables by their names.
         """
         if not names:
             return sparse.csr_matrix((0, n))
@@ -126,6 +135,12 @@ class Profiles:
                 row, numbers = np.arange(self.dependent), np.arange(self.dependent)
                 column = self.first_dependent + np.asarray(places)[:, None] * self.dependent + numbers
                 value = np.ones(1)
+            elif name == MAGNITUDES:  # none at points without a weight
+                row = numbers = np.arange(self.magnitudes)
+                weighted = self.weights != 0.0
+                place = np.maximum(np.cumsum(weighted) - 1, 0)[places][:, None]
+                column = self.first_magnitude + place * self.magnitudes + numbers
+                value = 1.0 * weighted[places][:, None]
             else:
                 row, value = np.zeros(1, dtype=np.intp), np.ones(1)
                 column = np.full((len(shares), 1), self.duration if name == "T" else (others or {})[name])
@@ -162,14 +177,16 @@ class Profiles:
 
     def constants_at(self, shares: Array) -> dict[str, Array]:
         """Inputs that are not variables, by name."""
-        found = {"share": shares, SMOOTHING: np.full(len(shares), self.smoothing)}
+        found = {"share": shares}
         if self.payload is not None and len(self.payload):
             found[PAYLOAD] = np.broadcast_to(self.payload, (len(shares), len(self.payload)))
         return found
 
     def width(self, name: str) -> int:
         """How many numbers an input has."""
-        return self.count if is_profile(name) else self.dependent if name == "dependent" else 1
+        if is_profile(name):
+            return self.count
+        return {"dependent": self.dependent, MAGNITUDES: self.magnitudes}.get(name, 1)
 
 
 def placed(phases: Sequence[Profiles]) -> list[Profiles]:

@@ -14,7 +14,7 @@ from neuler.functions.function import Function
 from neuler.moments.measures import Measure, OfMoment, torque_rate
 from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import HIGHEST, MovingRobot
-from neuler.moments.tracing import function_of
+from neuler.moments.tracing import MAGNITUDES, function_of
 from neuler.motions.motion import Motion
 from neuler.motions.profiles import Profiles
 from neuler.optimize.programme import Array
@@ -93,12 +93,14 @@ class SplineMotion(Motion):
         return np.asarray(found.q)[:, model.dependent]
 
     def values(self, function: Function, phase: int, shares: Array, more: dict[str, Array] | None = None) -> Array:
-        """A traced function of a moment at shares of a phase, (shares, rows)."""
+        """A traced function of a moment at shares of a phase, (shares, rows); bounds of magnitudes are zero."""
         mine = self.profiles[phase]
         known: dict[str, Array] = {**mine.constants_at(shares), **(more or {})}
         shapes = {operand.name: operand.shape for operand in function.inputs}
         if "dependent" in shapes:
             known["dependent"] = self.dependent(phase, shares)
+        if MAGNITUDES in shapes:
+            known[MAGNITUDES] = np.zeros((len(shares), mine.magnitudes))
         known |= mine.inputs_at(self.x, [name for name in shapes if name not in known], shares)
         return np.asarray(function(**{name: known[name] for name in shapes}))
 

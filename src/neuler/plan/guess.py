@@ -5,7 +5,9 @@ Or a motion that is known: an earlier plan, a simulated or a measured one.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse.linalg import spsolve
@@ -17,25 +19,71 @@ from neuler.motions.motion import Motion
 from neuler.motions.profiles import Profiles
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Condition
+from neuler.plan.objectives import MAGNITUDE
 from neuler.plan.phases import Phase
 from neuler.plan.rows import LIMIT, SLACK, TOTAL
 from neuler.plan.transcribe import Transcription
 
 DURATIONS = np.geomspace(1e-3, 1e4, 141)
 """Durations (s) that the first guess tries."""
+SLOW = 1e4
+"""A duration (s) in which moving takes nothing."""
+POSTURES, DIFFERENT = 24, 0.05
+"""Random starts of inverse kinematics, and what tells one posture from another (rad, m)."""
+TURN = (-np.pi, np.pi)
+"""Where joints without bounds are looked for, beside where they are."""
 ROOM = 0.9
 """Share of limits that the first guess may use."""
 
 
-def guessed(transcription: Transcription, profiles: Sequence[Profiles], seed: int | None = None) -> Array:
-    """All variables along smooth paths; a ``seed`` perturbs them, the same way for the same seed."""
+@dataclass(frozen=True)
+class FirstGuess:
+    """Where a solve begins: along smooth paths, as long as limits ask for."""
+
+    seed: int | None = None
+    """Perturbs the paths, the same way for the same seed."""
+    pace: float | None = None
+    """Durations are so many times those that limits ask for where they leave room for what rest takes; None: those that
+    limits ask for."""
+    number: int = 0
+    """Among the first guesses of a plan."""
+    grid: int | None = None
+    """Grid points in every span, where they are not the plan's."""
+
+
+GUESSES = (
+    FirstGuess(),
+    FirstGuess(pace=1.0),
+    FirstGuess(pace=2.0),
+    FirstGuess(pace=0.5),
+    FirstGuess(0, 1.5),
+    FirstGuess(1, 1.5),
+    FirstGuess(2, 1.0),
+    FirstGuess(3, 2.0),
+)
+"""First guesses in the order in which they are tried: straight and swinging ones, at several paces."""
+
+
+def first_guesses(transcription: Transcription, seed: int | None, count: int) -> list[FirstGuess]:
+    """The first guesses of a plan, numbered; of a plan whose durations are given, paces make no difference."""
+    fixed = all(low == high for low, high in (phase.span for phase in transcription.phases))
+    found = [each for each in GUESSES if each.pace is None or each.seed is not None or not fixed]
+    first = 0 if seed is None else seed + 1  # those of a seed are its own
+    found = [replace(each, seed=seed if each.seed is None else first + each.seed) for each in found]
+    while len(found) < count:
+        found.append(FirstGuess(first + len(found), 1.0 + 0.5 * (len(found) % 3)))
+    return [replace(each, number=k) for k, each in enumerate(found[:count])]
+
+
+def guessed(transcription: Transcription, profiles: Sequence[Profiles], first: FirstGuess = GUESSES[0]) -> Array:
+    """All variables along smooth paths."""
     phases = transcription.phases
     x = np.zeros(transcription.size(profiles))
-    random = None if seed is None else np.random.default_rng(seed)
+    random = None if first.seed is None else np.random.default_rng(first.seed)
     here = phases[0].model.profiles_at(phases[0].model.reference)
     for phase, mine, end in zip(phases, profiles, _ends(phases, here), strict=True):
         model = phase.model
-        keys = _keys(model, phase, here, end)
+        keys = _keys(model, phase, here, end, first.number)
         P = _fitted(mine, keys)
         if random is not None:
             low, high = phase.boxes()
@@ -47,8 +95,9 @@ def guessed(transcription: Transcription, profiles: Sequence[Profiles], seed: in
         x[mine.first : mine.duration] = P.ravel()
         x[mine.duration] = 1.0
         if mine.dependent:
-            x[mine.first_dependent : mine.last] = dependent_positions(model, mine, x).ravel()
-        T = _duration(phase, mine, x) * (1.0 if random is None else float(random.uniform(1, 2)))
+            x[mine.first_dependent : mine.first_magnitude] = dependent_positions(model, mine, x).ravel()
+        T, _ = guessed_duration(phase, mine, x, first.pace)
+        T *= 1.0 if random is None or first.pace is not None else float(random.uniform(1, 2))
         low_T, high_T = phase.span
         x[mine.duration] = min(max(T, low_T), high_T)
         here = keys[-1][1]
@@ -82,14 +131,16 @@ def along(transcription: Transcription, profiles: Sequence[Profiles], motion: Mo
         if mine.dependent:
             at = begin + (end - begin) * mine.grid
             q = motion.asked(lambda moments: motion.evaluate(moments, 0)[0], np.clip(at, 0.0, motion.duration))
-            x[mine.first_dependent : mine.last] = q[:, phase.model.dependent].ravel()
+            x[mine.first_dependent : mine.first_magnitude] = q[:, phase.model.dependent].ravel()
     return filled(transcription, profiles, x)
 
 
 def filled(transcription: Transcription, profiles: Sequence[Profiles], x: Array) -> Array:
-    """The variables with slacks at the largest values along the profiles, and integrals at theirs."""
+    """The variables with slacks and magnitudes at the largest values along the profiles, and integrals at theirs."""
     slacks = transcription.slack_places(profiles)
     totals = transcription.total_places(profiles)
+    for phase, mine in zip(transcription.phases, profiles, strict=True):
+        fill_magnitudes(phase, mine, x, slacks)
     for phase, mine, sums in zip(transcription.phases, profiles, totals, strict=True):
         if phase.path is None or not (slacks or sums):
             continue
@@ -100,6 +151,17 @@ def filled(transcription: Transcription, profiles: Sequence[Profiles], x: Array)
         for family in phase.path.of_kind(TOTAL):
             x[list(sums[family])] = mine.weights @ values[:, family.rows]
     return x
+
+
+def fill_magnitudes(phase: Phase, profiles: Profiles, x: Array, slacks: Mapping[str, int]) -> None:
+    """Put bounds of magnitudes at what the profiles have, a little above it."""
+    if not profiles.magnitudes or phase.path is None:
+        return
+    x[profiles.first_magnitude : profiles.last] = 0.0
+    values = path_values(phase, profiles, x, slacks)[profiles.weights != 0.0]
+    found = [np.abs(values[:, each.rows][:, : each.count // 2]) for each in phase.path.of_kind(MAGNITUDE)]
+    every = np.concatenate(found, axis=1)
+    x[profiles.first_magnitude : profiles.last] = (1.01 * every + 1e-3 * every.max(initial=1e-3)).ravel()
 
 
 def path_values(phase: Phase, profiles: Profiles, x: Array, slacks: Mapping[str, int]) -> Array:
@@ -124,7 +186,7 @@ def _ends(phases: Sequence[Phase], here: Array) -> list[Array]:
     return list(table[1:])
 
 
-def _keys(model: MovingRobot, phase: Phase, here: Array, end: Array) -> list[tuple[float, Array]]:
+def _keys(model: MovingRobot, phase: Phase, here: Array, end: Array, number: int) -> list[tuple[float, Array]]:
     """Positions to pass: shares and profiles; what is free stays as it was, or as a pose needs it."""
     shares = sorted({0.0, 1.0, *(each.share for each in phase.conditions)})
     found: list[tuple[float, Array]] = []
@@ -134,25 +196,51 @@ def _keys(model: MovingRobot, phase: Phase, here: Array, end: Array) -> list[tup
         place = usual if wanted is None else np.where(np.isnan(wanted), usual, wanted)
         for each in phase.conditions:
             if each.share == share and each.poses:
-                place = _reached(model, each, place, wanted)
+                place = _reached(model, each, place, wanted, phase.boxes(), number)
         found.append((share, place))
         here = place
     return found
 
 
-def _reached(model: MovingRobot, condition: Condition, here: Array, wanted: Array | None) -> Array:
-    """A position with the pose that is asked for, where one is found; else as it was."""
+def _reached(
+    model: MovingRobot, condition: Condition, here: Array, wanted: Array | None, box: tuple[Array, Array], number: int
+) -> Array:  # fmt: skip
+    """A position with the pose that is asked for, where one is found; else as it was.
+
+    Of several postures, the nearest within the bounds of positions, or another one by its ``number``.
+    """
     if model.robot.loops or not model.coordinates.plain or model.elastic:
         return here
     for frame, pose in condition.poses.items():
-        try:
-            reached = model.robot.inverse_kinematics(pose, here, frame=frame, orientation=pose.shape == (4, 4))
-        except NeulerError:
-            return here
-        q = np.asarray(reached.q, dtype=float)
-        if np.isfinite(q).all():
+        found = _postures(model, frame, pose, here[None], box)
+        if not found or number:
+            low, high = (np.where(np.isfinite(side), side, here + turn) for side, turn in zip(box, TURN, strict=True))
+            starts = np.random.default_rng(0).uniform(low, high, (POSTURES, len(here)))
+            found = _postures(model, frame, pose, np.vstack([here, starts]), box) or found
+        if found:
+            q = found[number % len(found)]
             here = q if wanted is None else np.where(np.isnan(wanted), q, wanted)
     return here
+
+
+def _postures(
+    model: MovingRobot, frame: str, pose: Array, starts: Array, box: tuple[Array, Array]
+) -> list[Array]:  # fmt: skip
+    """Positions within bounds that bring a frame to a pose, from ``starts`` (N, nq); those near the first one first."""
+    poses = np.broadcast_to(pose, (len(starts), *pose.shape))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            reached = model.robot.inverse_kinematics(poses, starts, frame=frame, orientation=pose.shape == (4, 4))
+    except NeulerError:
+        return []
+    q = np.asarray(reached.q, dtype=float)
+    good = np.isfinite(q).all(axis=1) & (q >= box[0] - 1e-9).all(axis=1) & (q <= box[1] + 1e-9).all(axis=1)
+    found: list[Array] = []
+    for each in sorted(q[good], key=lambda x: float(np.abs(x - starts[0]).sum())):
+        if all(np.abs(each - other).max() > DIFFERENT for other in found):
+            found.append(each)
+    return found
 
 
 def _fitted(profiles: Profiles, keys: Sequence[tuple[float, Array]]) -> Array:
@@ -171,18 +259,51 @@ def _fitted(profiles: Profiles, keys: Sequence[tuple[float, Array]]) -> Array:
     return np.asarray(spsolve(basis, way)).reshape(way.shape)
 
 
-def _duration(phase: Phase, profiles: Profiles, x: Array) -> float:
-    """The shortest that limits allow along the guess, or the one that violates them least."""
+def guessed_duration(phase: Phase, profiles: Profiles, x: Array, pace: float | None = None) -> tuple[float, bool]:
+    """The shortest duration that limits allow along the guess, or the one that violates them least.
+
+    Whether limits hold in a slow motion is told besides: they may not where motors are weaker than gravity. With a
+    ``pace`` the duration is so many times the shortest for which the part of the rows that comes from moving stays
+    within the bounds.
+    """
     low, high = phase.span
     if low == high:
-        return low
+        return low, True
     durations = DURATIONS[(low <= DURATIONS) & (high >= DURATIONS)]
     if not len(durations):
-        return float(np.clip(1.0, max(low, 1e-3), high))
+        return float(np.clip(1.0, max(low, 1e-3), high)), True
     rows = phase.path
     if rows is None or not rows.of_kind(LIMIT):
-        return float(np.clip(1.0, low, high))
-    found = rows.derivatives
+        return float(np.clip(1.0, low, high)), True
+    every = np.append(durations, SLOW)
+    values = _paced(phase, profiles, x, every)
+    lower, upper = rows.bounds()
+    scale = rows.scales()
+    chosen = np.zeros(rows.count, dtype=bool)
+    for family in rows.of_kind(LIMIT):
+        chosen[family.rows] = True
+
+    def worst(values: Array) -> Array:
+        excess = np.fmax((lower - values) / scale, (values - upper) / scale)[..., chosen]
+        return np.nan_to_num(excess, nan=1e9, neginf=-1e9).max(axis=(1, 2)) + (1.0 - ROOM)
+
+    slow = bool(worst(values[-1:])[0] <= 0.0)
+    if pace is not None:
+        moving = values[:-1] - np.where(rows.orders >= 2, values[-1], 0.0)
+        allowed = np.flatnonzero(worst(moving) <= 0.0)
+        return float(np.clip(pace * durations[allowed[0] if len(allowed) else -1], low, high)), slow
+    found = worst(values[:-1])
+    allowed = np.flatnonzero(found <= 0.0)
+    if len(allowed):
+        return float(durations[allowed[0]]), slow
+    near = found <= found.min() + 1e-3 * (1.0 + abs(found.min()))
+    return float(durations[np.flatnonzero(near)[0]]), slow
+
+
+def _paced(phase: Phase, profiles: Profiles, x: Array, durations: Array) -> Array:
+    """The rows of a phase's path for several durations, (durations, grid, rows)."""
+    assert phase.path is not None
+    found = phase.path.derivatives
     others = dict.fromkeys(phase.slacks, profiles.duration)  # slacks do not matter to limits
     L = profiles.input_matrix(found.wrt, profiles.grid, len(x), np.arange(len(profiles.grid)), others)
     timed, rest = np.zeros(len(x)), x.copy()
@@ -191,18 +312,13 @@ def _duration(phase: Phase, profiles: Profiles, x: Array) -> float:
     given = profiles.constants_at(profiles.grid)
     known = {name: np.concatenate([given[name]] * len(durations)) for name in found.constants}
     values = np.asarray(found.function(**found.inputs(z.reshape(-1, found.width), known)))
-    lower, upper = rows.bounds()
-    scale = rows.scales()
-    chosen = np.zeros(rows.count, dtype=bool)
-    for family in rows.of_kind(LIMIT):
-        chosen[family.rows] = True
-    excess = np.fmax((lower - values) / scale, (values - upper) / scale)[:, chosen]
-    worst = np.nan_to_num(excess, nan=1e9, neginf=-1e9).reshape(len(durations), -1).max(axis=1) + (1.0 - ROOM)
-    allowed = np.flatnonzero(worst <= 0.0)
-    if len(allowed):
-        return float(durations[allowed[0]])
-    near = worst <= worst.min() + 1e-3 * (1.0 + abs(worst.min()))
-    return float(durations[np.flatnonzero(near)[0]])
+    return values.reshape(len(durations), len(profiles.grid), -1)
+
+
+def slow_motion_holds(transcription: Transcription, profiles: Sequence[Profiles], x: Array) -> bool:
+    """Whether a slow motion along the guess keeps all limits: where motors are too weak for that, guesses are poor."""
+    phases = zip(transcription.phases, profiles, strict=True)
+    return all(guessed_duration(phase, mine, x)[1] for phase, mine in phases)
 
 
 def dependent_positions(robot: MovingRobot, profiles: Profiles, x: Array) -> Array:

@@ -20,6 +20,10 @@ from neuler.optimize.programme import Array
 from neuler.plan.phases import Phase
 from neuler.plan.rows import COLLOCATED, LIMIT, SLACK, Family, Rows
 
+SMALL = 0.2
+"""Of the tolerance: what collocated rows should be between their points."""
+MOST_PARTS, MOST_SPANS = 3, 600
+"""Parts into which a span is split at a time, and spans of a phase that splines may grow to by themselves."""
 TIGHTENED_MOST = 0.05
 """How much each of two bounds is tightened at most, as a share of their distance."""
 
@@ -138,23 +142,48 @@ def refined_grid(profiles: Profiles, check: PhaseCheck, tolerance: float) -> tup
     return np.insert(grid, places, chosen), np.insert(profiles.weights, places, 0.0)
 
 
-def tightened(rows: Rows, check: PhaseCheck, margin: Array, tolerance: float) -> Array:
-    """Margins of the path's rows, larger where limits are violated between points."""
-    more = margin.copy()
+def margins_on(grid: Array, finer: Array, margins: Array) -> Array:
+    """Margins (grid, rows) on a finer grid; none at its new points."""
+    found = np.zeros((len(finer), margins.shape[1]))
+    found[np.searchsorted(finer, grid)] = margins
+    return found
+
+
+def tightened(rows: Rows, check: PhaseCheck, grid: Array, margins: Array, tolerance: float) -> Array:
+    """Margins of the path's rows, (grid, rows), larger at the points beside those at which limits are violated."""
+    more = margins.copy()
     limited = np.zeros(rows.count, dtype=bool)
     for family in rows.of_kind(LIMIT, SLACK):
         limited[family.rows] = True
     for peak, row in check.of_path(0.5 * tolerance):
         if limited[row]:
-            more[row] = max(more[row], margin[row] + 1.5 * peak.excess * check.sizes[peak.row])
+            right = int(np.clip(np.searchsorted(grid, peak.share), 1, len(grid) - 1))
+            wanted = 1.5 * peak.excess * check.sizes[peak.row]
+            for point in (right - 1, right):
+                more[point, row] = max(more[point, row], margins[point, row] + wanted)
     low, high = rows.bounds()
     return np.minimum(more, TIGHTENED_MOST * np.where(np.isfinite(high - low) & (high > low), high - low, np.inf))
 
 
-def needs_control_points(check: PhaseCheck, tolerance: float) -> bool:
-    """Whether collocated rows are not zero between the points at which they were asked to be: splines too coarse."""
-    violated = (check.columns[peak.row].family for peak in check.peaks if peak.excess > tolerance)
-    return any(family is not None and family.kind == COLLOCATED for family in violated)
+def grown_breaks(profiles: Profiles, check: PhaseCheck, tolerance: float) -> Array | None:
+    """Breaks with more of them where collocated rows are not zero between their points: splines are too coarse there.
+
+    A span is split into as many parts as make the rest small, if it falls with the fourth power of their length, and
+    spans beside it not much less. None where all is well.
+    """
+    columns = [k for k, each in enumerate(check.columns) if each.family is not None and each.family.kind == COLLOCATED]
+    edges = np.unique(profiles.knots)
+    if not columns or not (check.relative[:, columns] > tolerance).any():
+        return None
+    worst = np.zeros(len(edges) - 1)
+    span = np.clip(np.searchsorted(edges, check.shares, side="right") - 1, 0, len(worst) - 1)
+    np.maximum.at(worst, span, check.relative[:, columns].max(axis=1))
+    parts = np.clip(np.ceil((worst / (SMALL * tolerance)) ** 0.25), 1, MOST_PARTS)
+    beside = np.pad(parts, 1, mode="edge")
+    parts = np.maximum(parts, np.ceil(0.5 * np.maximum(beside[:-2], beside[2:])))
+    more = [np.linspace(a, b, int(n) + 1)[:-1] for a, b, n in zip(edges[:-1], edges[1:], parts, strict=True)]
+    found = np.append(np.concatenate(more), 1.0)
+    return found if len(edges) < len(found) <= MOST_SPANS else None
 
 
 def violated(checks: Sequence[PhaseCheck], tolerance: float) -> bool:

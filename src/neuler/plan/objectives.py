@@ -12,20 +12,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from neuler import math as nm
 from neuler.errors import InputError
 from neuler.inputs import number
 from neuler.moments.measures import Measure, acceleration, jerk, joint_force, power, torque, torque_rate
 from neuler.moments.moment import Moment
 
-DURATION, INTEGRAL, PEAK, END, OVERALL = "duration", "integral", "peak", "end", "overall"
+DURATION, INTEGRAL, MAGNITUDE, PEAK, END, OVERALL = "duration", "integral", "magnitude", "peak", "end", "overall"
 """Kinds of terms of an objective."""
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """weight times the duration, the time integral of a measure's rows, their largest size, their sum at the end, or a
-    ``function`` of the integrals of all rows."""
+    """weight times the duration, the time integral of a measure's rows or of their magnitudes, their largest size,
+    their sum at the end, or a ``function`` of the integrals of all rows."""
 
     weight: float
     kind: str
@@ -52,8 +51,9 @@ class Objective:
             return NotImplemented
         if not math.isfinite(factor):
             raise InputError(f"objective: a weight must be finite, got {weight!r}")
-        if any(factor * term.weight < 0.0 and term.kind == PEAK for term in self.terms):
-            raise InputError("objective: a peak can only be made small; its weight must not be negative")
+        for term in self.terms:
+            if factor * term.weight < 0.0 and term.kind in (PEAK, MAGNITUDE):
+                raise InputError(f"objective: {term.name} can only be made small; its weight must not be negative")
         return Objective(tuple(replace(term, weight=factor * term.weight) for term in self.terms))
 
     __rmul__ = __mul__
@@ -74,6 +74,20 @@ def integral(measure: Measure, name: str | None = None) -> Objective:
     """Return the integral over time of the sum of a measure's rows, as an objective."""
     _checked("integral", measure)
     return Objective((Term(1.0, INTEGRAL, name or f"integral of {measure.name}", measure),))
+
+
+def magnitude(measure: Measure, name: str | None = None) -> Objective:
+    """Return the integral over time of the sum of |row| over a measure's rows, as an objective.
+
+    The corner of |row| at zero is exact: bounds p of the magnitudes, -p <= row <= p, are variables of the programme at
+    every point of the integral, and their sum is minimised.
+
+    >>> from neuler.moments import measures
+    >>> magnitude(measures.power, "work").terms[0].kind
+    'magnitude'
+    """
+    _checked("magnitude", measure)
+    return Objective((Term(1.0, MAGNITUDE, name or f"magnitude of {measure.name}", measure),))
 
 
 def peak(measure: Measure, name: str | None = None) -> Objective:
@@ -126,8 +140,10 @@ def total(objective: Objective, lower: float | None = None, upper: float | None 
     if not isinstance(objective, Objective):
         raise InputError(f"total: durations and integrals are needed, as plan.energy(), got {objective!r:.60}")
     for term in objective.terms:
-        if term.kind not in (DURATION, INTEGRAL):
+        if term.kind not in (DURATION, INTEGRAL, MAGNITUDE):
             raise InputError(f"total: {term.name!r} is neither a duration nor an integral; limit its measure instead")
+        if term.kind == MAGNITUDE and lower is not None:
+            raise InputError(f"total: {term.name!r} takes an upper bound alone, got a lower one, {lower!r:.40}")
     if lower is None and upper is None:
         raise InputError(f"total of {objective}: give a lower bound, an upper bound or both")
     low = -math.inf if lower is None else number(f"total of {objective}: lower bound", lower, finite=False)
@@ -157,11 +173,6 @@ def _squares(name: str, measure: Measure) -> Objective:
     return integral(Measure(name, Squares(measure)), name)
 
 
-def _spent(moment: Moment) -> Any:
-    """The size of all motors' power, its corner at zero rounded off."""
-    return sum(nm.sqrt(x * x + moment.smoothing * moment.smoothing) - moment.smoothing for x in power.rows(moment))
-
-
 def effort() -> Objective:
     """Return the integral of the sum of squared torques as an objective, as in Barman (4.18)."""
     return _squares("effort", torque)
@@ -188,11 +199,8 @@ def force_effort() -> Objective:
 
 
 def energy() -> Objective:
-    """Integral of the size of all motors' mechanical power: braking costs as driving does.
-
-    The solve rounds its corner at zero off, less and less; what is reported is not rounded.
-    """
-    return integral(Measure("energy", _spent), "energy")
+    """Return the integral of |power| over all motors, as an objective: braking costs as driving does."""
+    return magnitude(power, "energy")
 
 
 def peak_joint_force() -> Objective:

@@ -13,7 +13,8 @@ from neuler.motions.profiles import Profiles
 from neuler.optimize.blocks import Block, Total
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Condition
-from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL, Family, Rows
+from neuler.plan.objectives import MAGNITUDE
+from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL, Collocated, Family, Rows
 from neuler.plan.two_times import TwoTimes
 
 LEFT = 1e-7
@@ -70,7 +71,8 @@ def rows_block(
     given: Array | None = None,
 ) -> Block:  # fmt: skip
     """Rows at some shares of a phase."""
-    at = np.searchsorted(profiles.grid, points - 1e-12) if profiles.dependent else None
+    on_grid = profiles.dependent or profiles.magnitudes
+    at = np.searchsorted(profiles.grid, points - 1e-12) if on_grid else None
     L = profiles.input_matrix(rows.derivatives.wrt, points, n, at, slacks)
     known = profiles.constants_at(points)
     if given is not None and len(given):
@@ -88,6 +90,23 @@ def rows_block(
         np.where(np.isfinite(size) & (size > 0.0), size, rows.scales()),
         name=rows.function.name,
     )
+
+
+def weak_block(zero: Collocated, profiles: Profiles, n: int, slacks: Mapping[str, int]) -> Block:
+    """Rows that are zero against splines: a total for every row and spline."""
+    points, against = zero.projections(profiles.knots, profiles.degree)
+    free = np.full(zero.rows.count, np.inf)
+    block = rows_block(zero.rows, profiles, points, n, slacks, -free, free)
+    totals = [
+        Total(sparse.kron(against[i], _unit(zero.rows.count, row)).reshape(block.lower.shape), 0.0, 0.0, {}, "weak")
+        for i in range(against.shape[0])
+        for row in range(zero.rows.count)
+    ]
+    return replace(block, totals=tuple(totals), scale=zero.rows.scales())
+
+
+def _unit(size: int, place: int) -> Any:
+    return sparse.csr_matrix(([1.0], ([0], [place])), shape=(1, size))
 
 
 def path_block(
@@ -108,6 +127,8 @@ def path_block(
             outside = (profiles.grid < begin - 1e-12) | (profiles.grid > end + 1e-12)
             lower[outside, family.rows] = -np.inf
             upper[outside, family.rows] = np.inf
+        if family.kind == MAGNITUDE:
+            upper[profiles.weights == 0.0, family.rows] = np.inf
         if family.kind == TOTAL:
             sums += _sums(family, profiles.weights, totals[family], block.weights.shape)
     rough = rows.jumps_at_knots(profiles.degree)

@@ -17,7 +17,7 @@ from neuler.moments.rotations import turn_rows
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Boundary, Condition, Via, condition_of, end_condition
 from neuler.plan.limits import Limit, below_half_a_turn
-from neuler.plan.objectives import END, INTEGRAL, OVERALL, PEAK, Objective, Term, TotalLimit
+from neuler.plan.objectives import END, INTEGRAL, MAGNITUDE, OVERALL, PEAK, Objective, Term, TotalLimit
 from neuler.plan.rows import (
     OBJECTIVE,
     TOTAL,
@@ -27,8 +27,10 @@ from neuler.plan.rows import (
     closure_family,
     collocated_family,
     limit_family,
+    magnitude_families,
     objective_family,
     peak_family,
+    row_count,
     total_family,
     trace_rows,
 )
@@ -70,6 +72,8 @@ class Phase:
     """Terms of the objective in this phase."""
     slacks: dict[str, Term] = field(init=False, repr=False)
     """Variables that peaks stay below, by name."""
+    magnitudes: int = field(init=False, repr=False)
+    """How many bounds of magnitudes are variables at every point of its integrals."""
     path: Rows | None = field(init=False, repr=False)
     """Limits and integrands, at every grid point."""
     collocated: list[Collocated] = field(init=False, repr=False)
@@ -144,11 +148,19 @@ class Phase:
         families += [objective_family(term) for term in self.terms if term.kind == INTEGRAL]
         families += [peak_family(model, term, slack) for slack, term in self.slacks.items()]
         families += [total_family(term) for term in self.terms if term.kind == OVERALL]
-        for limit in totals:
-            families += [total_family(term) for term in limit.objective.terms if term.kind == INTEGRAL]
+        limited = [term for limit in totals for term in limit.objective.terms]
+        families += [total_family(term) for term in limited if term.kind == INTEGRAL]
+        bounds = 0
+        for term in (*self.terms, *limited):
+            if term.kind == MAGNITUDE and term.measure is not None:
+                families += magnitude_families(model, term, bounds, total=term in limited)
+                bounds += row_count(model, term.measure)
+        object.__setattr__(self, "magnitudes", bounds)
         if model.dependent:
             families.append(closure_family())
-        return trace_rows(model, families, "path", list(self.slacks), points=points) if families else None
+        if not families:
+            return None
+        return trace_rows(model, families, "path", list(self.slacks), points=points, magnitudes=bounds)
 
     def _collocated(self) -> list[Collocated]:
         model = self.model
@@ -156,7 +168,7 @@ class Phase:
             return []
         names = [model.tau_names[k] for k in model.undriven]
         rows = collocated_family("force without a motor", lambda moment: moment.all_tau[model.undriven], names)
-        return [Collocated(trace_rows(model, [rows], "undriven"), 2)]
+        return [Collocated(trace_rows(model, [rows], "undriven"), 2, weak=True)]
 
     def _check_speeds(self) -> None:
         """Refuse velocities at ends and via points that limits do not allow."""

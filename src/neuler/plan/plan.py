@@ -32,13 +32,15 @@ from neuler.plan.arguments import (
     robot_of,
 )
 from neuler.plan.conditions import Boundary, Via
+from neuler.plan.guess import FirstGuess
 from neuler.plan.limits import Limit
 from neuler.plan.objectives import DURATION, Objective, Term, TotalLimit
 from neuler.plan.objectives import duration as least_time
+from neuler.plan.options import ITERATIONS, ROUNDS, SolveOptions
 from neuler.plan.phases import Phase, peaks_of, phases_of, split_limits
 from neuler.plan.planned import Planned
 from neuler.plan.relations import Relation
-from neuler.plan.solve import ROUNDS, SolveOptions, solved
+from neuler.plan.solve import PlanSolver
 from neuler.plan.starts import solve_starts
 from neuler.plan.transcribe import BlockMaker, Transcription
 from neuler.robot import Robot
@@ -248,11 +250,13 @@ class Plan:
         guess: Motion | None = None,
         tolerance: float = 1e-8,
         valid_to: float = TOLERANCE,
-        iterations: int = 500,
+        iterations: int = ITERATIONS,
         seconds: float | None = None,
         refine: bool = True,
         rounds: int = ROUNDS,
         mesh: Sequence[int] | None = None,
+        polish: bool = True,
+        guesses: int | None = None,
         seed: int | None = None,
         starts: int = 1,
         workers: int | None = None,
@@ -265,14 +269,20 @@ class Plan:
         ``guess``: where to begin, a motion of the same robot: an earlier plan, a timed path, a run, or
         ``neuler.motions.load``; by default a smooth way from start to goal. ``valid_to``: how much a limit may be
         violated in a valid plan, as a share of 1 + |bound|. ``mesh``: numbers of control points to go through, coarse
-        to fine, as (8, 20, 80). ``seed`` perturbs the straight first guess, the same way for the same seed; ``starts``
+        to fine, as (8, 20, 80). ``iterations`` and ``seconds`` bound all solves together, the former from each first
+        guess. Where the objective leaves open how some joints move, as least time does, ``polish`` picks the smoothest
+        motion, with an objective within 1e-4. ``guesses``: how many first guesses are tried, straight and swinging ones
+        at several paces; by default one, and more where it finds no valid motion, or where motors are too weak to hold
+        the robot on its way. ``seed`` perturbs the straight first guess, the same way for the same seed; ``starts``
         solves from so many of them, the straight one first, in ``workers`` processes (all cores) or on the machines of
         an ``executor`` (``concurrent.futures``, docs/studies.md), and returns the best.
         ``progress``: True shows a bar; or a function of iteration, objective, infeasibility and seconds, which stops
         the solve by returning False. Interrupted, it returns the best so far. ``options`` are the solver's own.
         """
         sizes = None if mesh is None else meshes_of(mesh, self.transcription.degree)
-        settings = SolveOptions(solver, tolerance, iterations, seconds, refine, rounds, sizes, options, valid_to, guess)
+        settings = SolveOptions(
+            solver, tolerance, iterations, seconds, refine, rounds, sizes, options, valid_to, guess, polish, guesses
+        )
         if seed is not None:
             seed = whole("solve: seed", seed, 0)
         if workers is not None:
@@ -280,13 +290,17 @@ class Plan:
         chosen(solver)
         if starts != 1:
             self.transcription.compile()
-            return solve_starts(self._solved, self.robot.name, settings, starts, seed, (workers, executor), progress)
+            found = solve_starts(self._again, self.robot.name, settings, starts, seed, (workers, executor), progress)
+            return self._solver.polished(settings, found)
         with reporting(progress, f"plan of {self.robot.name}") as report:
-            return self._solved(settings, seed, report)
+            return self._solver.solved(settings, seed, report)
 
-    def _solved(self, settings: SolveOptions, seed: int | None, report: Any = None) -> Planned:
-        notes = [*self.notes, *self._rest_notes]
-        return solved(self.robot, self.transcription, settings, seed, report, notes)
+    @property
+    def _solver(self) -> PlanSolver:
+        return PlanSolver(self.robot, self.transcription, self._again, [*self.notes, *self._rest_notes])
+
+    def _again(self, settings: SolveOptions, first: FirstGuess) -> Planned:
+        return self._solver.from_guess(settings, first)
 
     def __reduce__(self) -> Any:
         return _again, (self._given,)

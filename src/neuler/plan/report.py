@@ -14,7 +14,8 @@ from neuler.optimize.blocks import Block
 from neuler.optimize.dense import LEAST as DENSE
 from neuler.optimize.programme import Array, Solution
 from neuler.plan.judge import CheckedRow, PhaseCheck
-from neuler.plan.objectives import DURATION, END, INTEGRAL, OVERALL, PEAK, Term
+from neuler.plan.jumps import DERIVATIVES, jump_violations
+from neuler.plan.objectives import DURATION, END, INTEGRAL, MAGNITUDE, OVERALL, PEAK, Term
 from neuler.plan.phase_blocks import (
     FromCollocation,
     FromCondition,
@@ -30,7 +31,6 @@ from neuler.plan.transcribe import Transcribed, Transcription
 
 MANY, LEAST = 12, 400
 """Points of integrals in every span, and of all spans together."""
-DERIVATIVES = ("velocity", "acceleration", "jerk", "snap")
 
 
 # ---- costs --------------------------------------------------------------------------------------------------------
@@ -48,9 +48,15 @@ def integrals(transcription: Transcription, motion: SplineMotion) -> dict[Term, 
         shares, weights = splines.gauss(np.interp(places, np.arange(len(edges)), edges), MANY)
         slacks = {name: np.zeros(len(shares)) for name in phase.slacks}
         values = motion.values(phase.path.function, k, shares, slacks)
-        for family in phase.path.of_kind(OBJECTIVE, TOTAL, OVERALL):
-            total = weights @ values[:, family.rows]
+        for family in phase.path.of_kind(OBJECTIVE, TOTAL, OVERALL, MAGNITUDE):
             assert family.term is not None
+            if family.kind != MAGNITUDE:
+                if family.term.kind == MAGNITUDE:  # a sum of bounds, which there are at the points of the solve alone
+                    continue
+                total = weights @ values[:, family.rows]
+            else:
+                rows = values[:, family.rows][:, : family.count // 2]
+                total = motion.durations[k] * (weights @ np.abs(rows))
             found[family.term] = found.get(family.term, 0.0) + total
     return found
 
@@ -83,7 +89,7 @@ def _cost(
     phase = transcription.phases[k]
     if term.kind == DURATION:
         return float(motion.durations[k])
-    if term.kind == INTEGRAL:
+    if term.kind in (INTEGRAL, MAGNITUDE):
         return float(sums[term].sum())
     if term.kind == PEAK:
         return _peak(transcription, term, slacks, checks)
@@ -132,6 +138,7 @@ def violations_of(
     for origin, block in zip(state.origins, state.programme.blocks, strict=True):
         found += _of_block(motion, origin, block, solution, tolerance)
     found += total_violations(transcription, motion, tolerance)
+    found += jump_violations(transcription, motion, tolerance)
     return sorted(found, key=lambda each: -each.relative)
 
 
@@ -192,7 +199,7 @@ def _not_joined(motion: SplineMotion, k: int, value: Array, used: Array, toleran
         order, profile = divmod(int(row), count)
         end = float(rates[order + 1][0, profile] / T ** (order + 1))
         if not abs(value[row]) <= tolerance * (1.0 + abs(end)):
-            name = DERIVATIVES[order] if order < len(DERIVATIVES) else f"derivative {order + 1}"
+            name = DERIVATIVES[order + 1] if order + 1 < len(DERIVATIVES) else f"derivative {order + 1}"
             what = f"phases {k + 1} and {k + 2} are not joined: {name}"
             remedy = "more iterations, or a lower continuity of the phase"
             label = motion.models[k].names[profile]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,24 @@ from neuler.functions.function import Function
 from neuler.moments.measures import Measure
 from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import MovingRobot
-from neuler.moments.tracing import CONSTANTS, is_profile, made, moment_inputs, moment_of, nothing_decided, traced
+from neuler.moments.tracing import (
+    CONSTANTS,
+    function_of,
+    is_profile,
+    made,
+    moment_inputs,
+    moment_of,
+    nothing_decided,
+    traced,
+)
 from neuler.motions import splines
 from neuler.optimize.programme import Array
 from neuler.plan.limits import Limit
-from neuler.plan.objectives import INTEGRAL, OVERALL, PEAK, Term
+from neuler.plan.objectives import INTEGRAL, MAGNITUDE, OVERALL, PEAK, Term
 
 LIMIT, OBJECTIVE, SLACK, TOTAL = "limit", "objective", "slack", "total"
-"""Kinds of families: bounded, integrated in the objective, below a peak's slack, integrated to be limited; and OVERALL,
-integrated row by row for a function of the whole motion."""
+"""Kinds of families: bounded, integrated in the objective, below a peak's slack, integrated to be limited; OVERALL,
+integrated row by row for a function of the whole motion; and MAGNITUDE, below variables that bound magnitudes."""
 CLOSURE, COLLOCATED = "closure", "collocated"
 """Kinds of families that are zero: loops, whose dependent positions are variables at every grid point, and rows that
 profiles alone can make zero, at as many points as they have control points."""
@@ -63,7 +73,7 @@ class Family:
             self.lower, self.upper = self.limit.bounds(self.names)
         elif self.kind in (CLOSURE, COLLOCATED):
             self.lower = self.upper = np.zeros(count)
-        elif self.kind == SLACK:
+        elif self.kind in (SLACK, MAGNITUDE):
             self.lower, self.upper = np.full(count, -np.inf), np.zeros(count)
         else:
             self.lower, self.upper = np.full(count, -np.inf), np.full(count, np.inf)
@@ -105,31 +115,49 @@ class Rows:
         family = next(each for each in self.families if each.rows.start <= row < each.rows.stop)
         return family, family.names[row - family.rows.start]
 
-    def jumps_at_knots(self, degree: int) -> NDArray[np.bool_]:
-        """Which rows depend on a derivative of the profiles that jumps at knots."""
-        found = np.zeros(self.count, dtype=bool)
+    @cached_property
+    def orders(self) -> NDArray[np.intp]:
+        """Of every row, the highest derivative of the profiles that it depends on, (rows)."""
+        found = np.zeros(self.count, dtype=np.intp)
         rows, columns = self.derivatives.jacobian.places
         at = 0
         for name, size in zip(self.derivatives.wrt, self.derivatives.widths, strict=True):
-            if is_profile(name) and int(name[1:]) >= degree:
-                found[rows[(columns >= at) & (columns < at + size)]] = True
+            if is_profile(name):
+                mine = rows[(columns >= at) & (columns < at + size)]
+                found[mine] = np.maximum(found[mine], int(name[1:]))
             at += size
         return found
+
+    def jumps_at_knots(self, degree: int) -> NDArray[np.bool_]:
+        """Which rows depend on a derivative of the profiles that jumps at knots."""
+        return self.orders >= degree
 
 
 @dataclass(frozen=True, eq=False)
 class Collocated:
     """Rows that are zero at as many points as a derivative of the profiles has control points.
 
-    More points would leave the profiles nothing to decide. Forces depend on accelerations: ``order`` 2.
+    More points would leave the profiles nothing to decide. Forces depend on accelerations: ``order`` 2. In their
+    ``weak`` form they are zero against all splines of that derivative, integral of B_i r = 0 (Galerkin): what is left
+    of them between points then changes no objective to first order, while rows that are zero at points alone are bent
+    between them in its favour.
     """
 
     rows: Rows
     order: int
+    weak: bool = False
 
     def points(self, knots: Array, degree: int) -> Array:
         """Shares of a phase: the Greville points of that derivative."""
         return splines.greville(knots[self.order : len(knots) - self.order], degree - self.order)
+
+    def projections(self, knots: Array, degree: int) -> tuple[Array, Any]:
+        """Points of integrals, and the weights of their values in the mean against every spline, (splines, points)."""
+        inner, low = knots[self.order : len(knots) - self.order], degree - self.order
+        points, weights = splines.gauss(knots, degree)
+        against = splines.operator(inner, low, points).T.tocsr().multiply(weights).tocsr()
+        sizes = np.asarray(against.sum(axis=1)).ravel()
+        return points, against.multiply(1.0 / sizes[:, None]).tocsr()
 
 
 def limit_family(robot: MovingRobot, limit: Limit) -> Family:
@@ -159,6 +187,36 @@ def total_family(term: Term) -> Family:
 
     kind = OVERALL if term.kind == OVERALL else TOTAL
     return Family(kind, term.name, rows, lambda n: [str(k) for k in range(n)], term=term)
+
+
+def magnitude_families(robot: MovingRobot, term: Term, first: int, *, total: bool) -> list[Family]:
+    """row <= p and -row <= p for the variables p from number ``first`` on; and their sum over time.
+
+    The sum is a part of the objective, or (``total``) is to be limited.
+    """
+    measure = term.measure
+    assert isinstance(measure, Measure)
+    count = row_count(robot, measure)
+
+    def bounded(moment: Moment) -> Any:
+        values, p = np.asarray(measure.rows(moment), dtype=object).ravel(), moment.magnitudes[first : first + count]
+        return np.concatenate([values - p, -values - p])
+
+    def summed(moment: Moment) -> Any:
+        return moment.duration * sum(moment.magnitudes[first : first + count])
+
+    names = measure.row_names(robot, count)
+    return [
+        Family(MAGNITUDE, term.name, bounded, lambda n: names * 2, term=term),
+        Family(TOTAL if total else OBJECTIVE, term.name, summed, lambda n: [""] * n, term=term),
+    ]
+
+
+def row_count(robot: MovingRobot, measure: Measure) -> int:
+    """How many rows a measure has for a robot."""
+    if measure.labels is not None:
+        return len(measure.labels(robot))
+    return function_of(robot, measure.name, measure.rows).outputs[0].size
 
 
 def peak_family(robot: MovingRobot, term: Term, slack: str) -> Family:
@@ -196,12 +254,14 @@ def trace_rows(
     slacks: Sequence[str] = (),
     given: int = 0,
     points: int | None = None,
+    magnitudes: int = 0,
 ) -> Rows:
     """One function for all families, of the inputs that it needs; ``given`` numbers are known at every point.
 
     ``points``: at about how many points it is evaluated at a time, which decides how its derivatives are made.
+    ``magnitudes``: how many bounds of magnitudes are variables.
     """
-    inputs = moment_inputs(robot, slacks, given)
+    inputs = moment_inputs(robot, slacks, given, magnitudes)
 
     def rows(*values: Any) -> Any:
         moment = moment_of(robot, dict(zip(inputs, values, strict=True)), slacks)

@@ -11,8 +11,9 @@ from neuler.errors import InputError
 from neuler.inputs import whole
 from neuler.optimize.programme import Progress
 from neuler.optimize.progress import reporting
+from neuler.plan.guess import FirstGuess
+from neuler.plan.options import SolveOptions
 from neuler.plan.planned import Planned
-from neuler.plan.solve import SolveOptions
 from neuler.workers import best_of
 from neuler.workers.jobs import job_of
 
@@ -22,13 +23,13 @@ MOST_STARTS = 100_000
 """Starts of one solve: each is a programme of its own, solved and kept."""
 
 
-Solve = Callable[[SolveOptions, int | None], Planned]
-"""A solve from one start, by its seed."""
+Solve = Callable[[SolveOptions, FirstGuess], Planned]
+"""A solve from one first guess."""
 
 
 def started(solve: Solve, settings: SolveOptions, seed: int) -> Planned:
     """The solve from one start."""
-    return solve(settings, None if seed == STRAIGHT else seed)
+    return solve(settings, FirstGuess(None if seed == STRAIGHT else seed))
 
 
 def solve_starts(

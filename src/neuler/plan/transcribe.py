@@ -23,7 +23,7 @@ from neuler.optimize.blocks import Block
 from neuler.optimize.elimination import Elimination, Equality, eliminated
 from neuler.optimize.overall import Overall
 from neuler.optimize.programme import Array, Solution
-from neuler.plan.objectives import DURATION, INTEGRAL, OVERALL, Term, TotalLimit
+from neuler.plan.objectives import DURATION, INTEGRAL, MAGNITUDE, OVERALL, Term, TotalLimit
 from neuler.plan.phase_blocks import (
     LEFT,
     FromCollocation,
@@ -36,6 +36,7 @@ from neuler.plan.phase_blocks import (
     integral_weights,
     path_block,
     rows_block,
+    weak_block,
 )
 from neuler.plan.phases import Phase
 from neuler.plan.relations import Relation
@@ -164,11 +165,17 @@ class Transcription:
         ])  # fmt: skip
 
     def phase_profiles(
-        self, phase: Phase, count: int, quadrature: int | None = None, grid: int | None = None
+        self,
+        phase: Phase,
+        count: int,
+        quadrature: int | None = None,
+        grid: int | None = None,
+        breaks: Array | None = None,
     ) -> Profiles:
         """Splines and grid of one phase with so many control points (on given breaks, as many as these make)."""
-        breaks = None
-        if self.breaks is not None:
+        if breaks is not None:
+            count = len(breaks) - 1 + self.degree
+        elif self.breaks is not None:
             breaks = self.breaks
             for _ in range(count - self.degree - len(breaks) + 1):  # more of them between those given
                 widest = int(np.argmax(np.diff(breaks)))
@@ -189,7 +196,7 @@ class Transcription:
             if np.abs(points - share).min() > 1e-12:
                 place = int(np.searchsorted(points, share))
                 points, weights = np.insert(points, place, share), np.insert(weights, place, 0.0)
-        return Profiles.of(phase.model, self.degree, knots, points, weights)
+        return Profiles.of(phase.model, self.degree, knots, points, weights, phase.magnitudes)
 
     # ---- variables ------------------------------------------------------------------------------------------------
 
@@ -252,15 +259,17 @@ class Transcription:
         *,
         margins: Sequence[Array] | None = None,
         left_out: Sequence[Array] | None = None,
-        smoothing: float = 0.0,
         total_margins: Array | float = 0.0,
+        more: Sequence[BlockMaker] = (),
+        ceiling: float | None = None,
     ) -> Transcribed:
         """The programme on profiles; ``guess`` are all variables.
 
         ``margins`` (a phase's rows) and ``total_margins`` tighten bounds of limits; ``left_out`` (a phase's rows) are
-        not posed; ``smoothing`` rounds corners off.
+        not posed; ``more`` blocks besides the plan's own. With a ``ceiling`` durations and peaks are not
+        minimised: their weighted sum stays below it.
         """
-        mine = [replace(each, smoothing=smoothing) for each in profiles]
+        mine = list(profiles)
         n = self.size(mine)
         slacks = self.slack_places(mine)
         found = self._elimination(mine, n)
@@ -281,7 +290,15 @@ class Transcription:
                     cost[each.duration] += term.weight
         for name, term in self.slacks.items():
             cost[slacks[name]] += term.weight
-        blocks = self._blocks(mine, n, slacks, margins, left_out)
+        if ceiling is not None:
+            row = sparse.csr_matrix(cost) @ found.Z
+            linear = (
+                sparse.vstack([linear[0], row]).tocsr(),
+                np.append(linear[1], -np.inf),
+                np.append(linear[2], ceiling - float(cost @ found.c)),
+            )
+            cost = np.zeros(n)
+        blocks = self._blocks(mine, n, slacks, margins, left_out, more)
         programme = BlockProgramme(
             np.asarray(found.Z.T @ cost),
             [block.eliminated(found) for _, block in blocks],
@@ -294,8 +311,9 @@ class Transcription:
         return Transcribed(mine, slacks, found, programme, [origin for origin, _ in blocks])
 
     def _blocks(
-        self, profiles: Sequence[Profiles], n: int, slacks: Mapping[str, int], margins: Any, left_out: Any
-    ) -> list[tuple[Origin, Block]]:
+        self, profiles: Sequence[Profiles], n: int, slacks: Mapping[str, int], margins: Any, left_out: Any,
+        more: Sequence[BlockMaker],
+    ) -> list[tuple[Origin, Block]]:  # fmt: skip
         blocks: list[tuple[Origin, Block]] = []
         totals = self.total_places(profiles)
         for k, (phase, mine) in enumerate(zip(self.phases, profiles, strict=True)):
@@ -305,8 +323,11 @@ class Transcription:
                 block = path_block(phase.path, mine, n, slacks, margin, out, totals[k])
                 blocks.append((FromPath(k), block))
             for zero in phase.collocated:
-                points = zero.points(mine.knots, self.degree)
-                block = rows_block(zero.rows, mine, points, n, slacks, *zero.rows.bounds())
+                if zero.weak:
+                    block = weak_block(zero, mine, n, slacks)
+                else:
+                    points = zero.points(mine.knots, self.degree)
+                    block = rows_block(zero.rows, mine, points, n, slacks, *zero.rows.bounds())
                 blocks.append((FromCollocation(k), block))
             for each in phase.conditions:
                 if each.rows is not None:
@@ -320,7 +341,7 @@ class Transcription:
             blocks.append((FromJoint(k), two_times_block(two, self._joined, profiles, n)))
         for related, found in self.related:
             blocks.append((FromRelation(related), two_times_block(related, found, profiles, n)))
-        for make in self.makers:
+        for make in (*self.makers, *more):
             given = make(profiles, n)
             for block in [given] if isinstance(given, Block) else list(given):
                 if not isinstance(block, Block) or block.map.shape[1] != n:
@@ -349,7 +370,7 @@ class Transcription:
             for term in limit.objective.terms:
                 for phase, mine, sums in zip(self.phases, profiles, places, strict=True):
                     at: list[int] = [mine.duration] if term.kind == DURATION else []
-                    if term.kind == INTEGRAL and phase.path is not None:
+                    if term.kind in (INTEGRAL, MAGNITUDE) and phase.path is not None:
                         family = next(each for each in phase.path.of_kind(TOTAL) if each.term is term)
                         at = list(sums[family])
                     rows += [number] * len(at)

@@ -1,0 +1,222 @@
+"""One attempt at a plan: programmes on finer and finer profiles and grids, each solved from the one before it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from neuler.moments.moving_robot import MovingRobot
+from neuler.motions import splines
+from neuler.motions.profiles import Profiles
+from neuler.motions.spline_motion import SplineMotion
+from neuler.optimize import solvers
+from neuler.optimize.programme import Array, Progress, Report, Solution
+from neuler.plan import guess as guesses
+from neuler.plan import judge
+from neuler.plan.guess import FirstGuess
+from neuler.plan.judge import PhaseCheck
+from neuler.plan.options import SolveOptions
+from neuler.plan.planned import Planned
+from neuler.plan.report import bounds_of, costs, friction_left, obstacles_of, totals_of, violations_of
+from neuler.plan.transcribe import BlockMaker, Transcribed, Transcription
+from neuler.robot import Robot
+
+
+@dataclass(eq=False)
+class Attempt:
+    """Solves of one transcription: settings, what was spent, and how variables go from one programme to the next."""
+
+    robot: Robot
+    transcription: Transcription
+    settings: SolveOptions
+    first: FirstGuess
+    report: Report | None = None
+    notes: Sequence[str] = ()
+    more: Sequence[BlockMaker] = ()
+    """Blocks that are added to every programme."""
+    ceiling: float | None = None
+    """What the weighted sum of durations and peaks stays below, in the place of being minimised."""
+
+    def __post_init__(self) -> None:
+        self.began = self.clock = time.perf_counter()
+        self.spent = 0
+        self.function_seconds = 0.0
+        self.interrupted = False
+        self.left_out = [phase.lazy_rows() for phase in self.transcription.phases]
+        self.total_margins: Array | float = 0.0
+        self.tolerance, self.valid_to = self.settings.tolerance, self.settings.valid_to
+
+    @property
+    def models(self) -> list[MovingRobot]:
+        """Robots of the phases."""
+        return [phase.model for phase in self.transcription.phases]
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether it may not go on: it was interrupted, or has spent its iterations or its time."""
+        late = self.settings.seconds is not None and time.perf_counter() - self.clock > self.settings.seconds
+        return self.interrupted or late or self.spent >= self.settings.iterations
+
+    def motion(self, profiles: Sequence[Profiles], x: Array) -> SplineMotion:
+        """The motion of some variables."""
+        return SplineMotion(self.models, profiles, x)
+
+    # ---- solves -----------------------------------------------------------------------------------------------
+
+    def guess(self, profiles: Sequence[Profiles]) -> Array:
+        """Where the first solve begins."""
+        if self.settings.guess is not None:
+            return guesses.along(self.transcription, profiles, self.settings.guess)
+        return guesses.guessed(self.transcription, profiles, self.first)
+
+    def transcribed(
+        self, profiles: Sequence[Profiles], guess: Array, margins: Sequence[Array] | None = None
+    ) -> Transcribed:
+        """The programme on profiles."""
+        return self.transcription.transcribe(
+            profiles, guess, margins=margins, left_out=self.left_out, total_margins=self.total_margins,
+            more=self.more, ceiling=self.ceiling,
+        )  # fmt: skip
+
+    def solved(self, state: Transcribed, warm: Solution | None, tolerance: float) -> Solution:
+        """What the solver finds with the iterations and seconds that are left."""
+        left = self.settings.seconds
+        left = None if left is None else max(left - (time.perf_counter() - self.clock), 1e-3)
+        found = solvers.solve(
+            state.programme,
+            self.settings.solver,
+            warm=warm,
+            tolerance=tolerance,
+            iterations=max(self.settings.iterations - self.spent, 1),
+            seconds=left,
+            progress=self._progress(),
+            options=self.settings.options,
+        )
+        self.spent += found.iterations
+        self.function_seconds += found.function_seconds
+        self.interrupted = found.status == "interrupted"
+        return found
+
+    def _progress(self) -> Report | None:
+        if self.report is None:
+            return None
+        tell, spent, began = self.report, self.spent, self.began
+
+        def told(progress: Progress) -> bool | None:
+            return tell(replace(progress, iteration=progress.iteration + spent, seconds=time.perf_counter() - began))
+
+        return told
+
+    # ---- variables on other profiles ----------------------------------------------------------------------------
+
+    def carried(self, state: Transcribed, x: Array, profiles: Sequence[Profiles]) -> Array:
+        """Variables on other splines and grids that are nearest to ``x``; the same where the splines are the same."""
+        found = np.zeros(self.transcription.size(profiles))
+        ends = min(self.models[0].rest_order, 1)
+        slacks = self.transcription.slack_places(profiles)
+        found[profiles[-1].last :] = x[state.profiles[-1].last :]
+        motion = self.motion(state.profiles, x)
+        for k, (phase, old, new) in enumerate(zip(self.transcription.phases, state.profiles, profiles, strict=True)):
+            P = old.control_points(x)
+            same = len(old.knots) == len(new.knots) and np.allclose(old.knots, new.knots)
+            if not same:
+                P = splines.fitted(old.knots, old.degree, new.knots, ends=ends) @ P
+            found[new.first : new.duration] = P.ravel()
+            found[new.duration] = x[old.duration]
+            if new.dependent:
+                found[new.first_dependent : new.first_magnitude] = motion.dependent(k, new.grid).ravel()
+            if same and new.last - new.first_magnitude == old.last - old.first_magnitude:
+                found[new.first_magnitude : new.last] = x[old.first_magnitude : old.last]
+            else:
+                guesses.fill_magnitudes(phase, new, found, slacks)
+        return found
+
+    # ---- between grid points ----------------------------------------------------------------------------------
+
+    def checked(self, state: Transcribed, x: Array) -> list[PhaseCheck]:
+        """Every phase's limits on a fine grid, and undriven forces."""
+        motion = self.motion(state.profiles, x)
+        slacks = {name: float(x[place]) for name, place in state.slacks.items()}
+        found = []
+        for k, phase in enumerate(self.transcription.phases):
+            found.append(judge.check_phase(motion, k, phase, {name: slacks[name] for name in phase.slacks}))
+        return found
+
+    def total_excess(self, state: Transcribed, x: Array) -> Array:
+        """By how much limits of the whole motion are violated, of 1 + |bound|; negative where there is room."""
+        totals = self.transcription.totals
+        if not totals:
+            return np.zeros(0)
+        values = totals_of(self.transcription, self.motion(state.profiles, x))
+        low, high = (np.array([getattr(limit, side) for limit in totals]) for side in ("lower", "upper"))
+        return np.fmax(low - values, values - high) / self.total_sizes
+
+    @property
+    def total_sizes(self) -> Array:
+        """1 + |bound| of the limits of the whole motion."""
+        sides = [(limit.lower, limit.upper) for limit in self.transcription.totals]
+        return np.array([1.0 + max((abs(x) for x in pair if np.isfinite(x)), default=0.0) for pair in sides])
+
+    def add_lazy_limits(self, k: int, check: PhaseCheck) -> bool:
+        """Limits that were left out and are violated hold from now on; whether there are any."""
+        out, path = self.left_out[k], self.transcription.phases[k].path
+        before = int(out.sum())
+        for _, row in check.of_path(self.valid_to):
+            assert path is not None
+            family, _ = path.find(row)
+            out[family.rows] = False
+        return int(out.sum()) < before
+
+    # ---- what came out ----------------------------------------------------------------------------------------
+
+    def costs(self, state: Transcribed, x: Array, checks: Sequence[PhaseCheck] = ()) -> dict[str, float]:
+        """The objective of a motion, term by term."""
+        slacks = {name: float(x[place]) for name, place in state.slacks.items()}
+        return costs(self.transcription, self.motion(state.profiles, x), slacks, checks)
+
+    def planned(self, state: Transcribed, solution: Solution, checks: Sequence[PhaseCheck]) -> Planned:
+        """The motion of a solution, with what was found about it."""
+        transcription = self.transcription
+        x = state.x(solution.x)
+        motion = self.motion(state.profiles, x)
+        violations = violations_of(transcription, motion, checks, state, solution, self.valid_to)
+        worst = max((each.relative for each in violations), default=0.0)
+        finite = bool(np.isfinite(x).all())
+        parts = self.costs(state, x, checks)
+        several = len(transcription.phases) > 1
+        return Planned(
+            self.robot,
+            motion,
+            valid=finite and worst <= self.valid_to,
+            optimal=solution.status == "optimal" and not self.interrupted,
+            status="interrupted" if self.interrupted else solution.status,
+            message=solution.message,
+            objective=sum(parts.values()),
+            parts=parts if len(parts) > 1 else {},
+            worst_violation=worst if finite else np.inf,
+            violations=tuple(violations),
+            bounds=bounds_of(transcription, motion),
+            iterations=self.spent,
+            seconds=time.perf_counter() - self.began,
+            function_seconds=self.function_seconds,
+            solver=solution.solver,
+            phases=tuple(phase.title.strip(": ") for phase in transcription.phases) if several else (),
+            notes=(*self.notes, *friction_left(motion), *_not_finite(parts)),
+            compile_seconds=transcription.compile_seconds,
+            scenery=obstacles_of(transcription),
+            valid_to=self.valid_to,
+        )
+
+
+def _not_finite(parts: Mapping[str, float]) -> list[str]:
+    """A note on terms of the objective that are not finite."""
+    names = [name for name, value in parts.items() if not np.isfinite(value)]
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)}: not finite along this motion; where it needs one that moves, begin with such: "
+        "solve(seed=1) or solve(guess=...)"
+    ]

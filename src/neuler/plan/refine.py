@@ -1,0 +1,163 @@
+"""Refinement of a solution: knots where rows switch, points of integrals, points and margins where limits are violated.
+
+A solution holds at the points of its grid. Limits are checked between them: where one is violated, the grid gets
+points and, after some rounds, the bound a margin. Where undriven forces are not zero between the points, the splines
+themselves are too coarse and get more control points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from neuler.motions.profiles import Profiles, placed
+from neuler.optimize.programme import Array, Solution
+from neuler.plan import judge
+from neuler.plan.attempt import Attempt
+from neuler.plan.judge import PhaseCheck
+from neuler.plan.knots import with_switches
+from neuler.plan.options import SOLVED
+from neuler.plan.phases import Phase
+from neuler.plan.planned import Planned
+from neuler.plan.transcribe import Transcribed
+
+TIGHTEN_AFTER = 2
+"""Refinements after which bounds are tightened by what is left."""
+QUADRATURE_STEPS, QUADRATURE = 2, 1e-5
+"""Refinements of integrals, and what they may be off by beside 1 + |objective|."""
+GROWTHS = 6
+"""How often splines may get more control points by themselves."""
+SWITCHES = 2
+"""How often knots are inserted where rows switch."""
+
+
+def add_lazy_limits(attempt: Attempt, state: Transcribed, solution: Solution) -> tuple[Transcribed, Solution]:
+    """Solve again, from the first guess, as long as limits that were left out are violated."""
+    while any(out.any() for out in attempt.left_out) and solution.status in SOLVED and not attempt.exhausted:
+        checks = attempt.checked(state, state.x(solution.x))
+        added = [attempt.add_lazy_limits(k, check) for k, check in enumerate(checks)]
+        if not any(added):
+            break
+        state = attempt.transcribed(state.profiles, attempt.guess(state.profiles))
+        solution = attempt.solved(state, None, attempt.tolerance)
+    return state, solution
+
+
+def insert_switches(attempt: Attempt, state: Transcribed, solution: Solution) -> tuple[Transcribed, Solution]:
+    """Knots where limited rows switch between their bounds: profiles follow a jump within a short span."""
+    transcription = attempt.transcription
+    if transcription.breaks is not None:  # knots are given
+        return state, solution
+    most = [mine.control_point_count + mine.control_point_count // 2 for mine in state.profiles]
+    for _ in range(SWITCHES):
+        if attempt.exhausted or solution.status not in SOLVED:
+            break
+        x = state.x(solution.x)
+        motion = attempt.motion(state.profiles, x)
+        profiles, changed = [], False
+        for k, (phase, mine) in enumerate(zip(transcription.phases, state.profiles, strict=True)):
+            breaks = with_switches(motion, k, phase, most[k] - mine.control_point_count)
+            changed |= breaks is not None
+            profiles.append(mine if breaks is None else transcription.phase_profiles(phase, 0, breaks=breaks))
+        if not changed:
+            break
+        profiles = placed(profiles)
+        finer = attempt.transcribed(profiles, attempt.carried(state, x, profiles))
+        found = attempt.solved(finer, None, attempt.tolerance)
+        if found.status not in SOLVED or found.objective > solution.objective:
+            break
+        state, solution = finer, found
+    return state, solution
+
+
+def refine_quadrature(attempt: Attempt, state: Transcribed, solution: Solution) -> tuple[Transcribed, Solution]:
+    """More points for integrals, where the motion's own differ from what the solve took them for."""
+    transcription = attempt.transcription
+    for turn in range(1, QUADRATURE_STEPS + 1):
+        if not any(phase.integrates for phase in transcription.phases) or not attempt.settings.refine:
+            break
+        if attempt.exhausted or solution.status not in SOLVED:
+            break
+        x = state.x(solution.x)
+        true = sum(attempt.costs(state, x).values())
+        good = abs(true - solution.objective) <= QUADRATURE * (1.0 + abs(true))
+        if transcription.totals:
+            good &= bool((attempt.total_excess(state, x) <= attempt.valid_to).all())
+        if good or not np.isfinite(true):
+            break
+        profiles = placed([
+            transcription.phase_profiles(phase, 0, 4 * 2**turn, breaks=np.unique(mine.knots))
+            for phase, mine in zip(transcription.phases, state.profiles, strict=True)
+        ])  # fmt: skip
+        finer = attempt.transcribed(profiles, attempt.carried(state, x, profiles))
+        found = attempt.solved(finer, None, attempt.tolerance)
+        if found.status not in SOLVED:
+            break
+        state, solution = finer, found
+    return state, solution
+
+
+def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned:
+    """Add points where limits are violated between them, until none is; later also tighten bounds.
+
+    Limits that were left out come in as soon as they are violated. Where undriven forces are not zero between the
+    points, the splines themselves are too coarse: they get more control points.
+    """
+    phases, settings, valid_to = attempt.transcription.phases, attempt.settings, attempt.valid_to
+    margins = [_no_margins(phase, mine) for phase, mine in zip(phases, state.profiles, strict=True)]
+    growths_left, since = GROWTHS, 0
+    best: tuple[tuple[bool, float], Transcribed, Solution, list[PhaseCheck]] | None = None
+    for turn in range(settings.rounds + 1):
+        x = state.x(solution.x)
+        checks = attempt.checked(state, x)
+        excess = attempt.total_excess(state, x)
+        worst = max([*(each.worst for each in checks), *excess])
+        good = solution.status in SOLVED
+        rank = not good, max(worst, valid_to)
+        if best is None or rank <= best[0]:
+            best = rank, state, solution, checks
+        if worst <= valid_to or not settings.refine or turn == settings.rounds or not good or attempt.exhausted:
+            break
+        profiles, added = [], False
+        for k, (phase, mine, check) in enumerate(zip(phases, state.profiles, checks, strict=True)):
+            grid, weights = judge.refined_grid(mine, check, valid_to)
+            finer = replace(mine, grid=grid, weights=weights)
+            added |= attempt.add_lazy_limits(k, check)
+            breaks = judge.grown_breaks(mine, check, valid_to) if growths_left > 0 else None
+            if breaks is not None:
+                finer = attempt.transcription.phase_profiles(phase, 0, breaks=breaks)
+                margins[k] = _no_margins(phase, finer)
+            else:
+                margins[k] = judge.margins_on(mine.grid, grid, margins[k])
+                if turn - since >= TIGHTEN_AFTER and phase.path is not None:
+                    margins[k] = judge.tightened(phase.path, check, grid, margins[k], valid_to)
+            profiles.append(finer)
+        profiles = placed(profiles)
+        same = all(len(new.knots) == len(old.knots) for new, old in zip(profiles, state.profiles, strict=True))
+        more = any(len(new.grid) > len(old.grid) for new, old in zip(profiles, state.profiles, strict=True))
+        tightening = turn >= TIGHTEN_AFTER and judge.violated(checks, valid_to)
+        if (excess > valid_to).any():
+            tightening = True
+            attempt.total_margins = attempt.total_margins + 1.2 * np.maximum(excess, 0.0) * attempt.total_sizes
+        if same and not added and not more and not tightening:
+            break
+        if not same:
+            growths_left -= 1
+            since = turn + 1
+        guess = attempt.carried(state, x, profiles)
+        if added:  # without these limits it may have gone far astray
+            guess, since = attempt.guess(profiles), turn + 1
+            margins = [np.zeros_like(each) for each in margins]
+        next_one = attempt.transcribed(profiles, guess, margins)
+        warm = next_one.warm(state, solution) if same and not added else None
+        state, solution = next_one, attempt.solved(next_one, warm, attempt.tolerance)
+        if solution.status not in SOLVED and warm is not None and not attempt.exhausted:
+            solution = attempt.solved(state, None, attempt.tolerance)
+    assert best is not None
+    return attempt.planned(*best[1:])
+
+
+def _no_margins(phase: Phase, profiles: Profiles) -> Array:
+    """Margins of a phase's rows at its grid points, all zero."""
+    return np.zeros((len(profiles.grid), phase.path.count if phase.path is not None else 0))
