@@ -75,6 +75,16 @@ class MovingRobot:
         """The robot as it was given, with its payloads."""
         return self._carrying(self.given)
 
+    @cached_property
+    def as_given(self) -> MovingRobot | None:
+        """The same robot with the friction that it has, which jumps at rest; None where that is nothing else.
+
+        With springs and loops it is not looked at: their torques need rates of friction.
+        """
+        if not self.friction_width or self.elastic or self.robot.loops:
+            return None
+        return MovingRobot(self.given, self.given, self.reference, 0.0, self.payloads)
+
     def _carrying(self, robot: Robot) -> Robot:
         for each in self.payloads:
             robot = robot.with_payload(each.frame, each.mass, each.com, each.inertia)

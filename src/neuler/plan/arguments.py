@@ -72,7 +72,7 @@ def phase_robot(
         raise InputError(f"plan: friction_width must be above zero (rad/s, m/s), got {width!r}")
     if robot.is_smooth:
         return MovingRobot(robot, robot, reference, 0.0, payloads)
-    note = f"Coulomb friction is rounded off below about {3 * size:g} rad/s (m/s): tanh(v / {size:g})"
+    note = f"the solve rounds Coulomb friction off below about {3 * size:g} rad/s (m/s): tanh(v / {size:g})"
     if note not in notes:
         notes.append(note)
     return MovingRobot(robot.with_smooth_friction(size), robot, reference, size, payloads)

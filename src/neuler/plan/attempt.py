@@ -20,9 +20,12 @@ from neuler.plan.guess import FirstGuess
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.options import SolveOptions
 from neuler.plan.planned import Planned
-from neuler.plan.report import bounds_of, costs, friction_left, obstacles_of, totals_of, violations_of
+from neuler.plan.report import bounds_of, costs, obstacles_of, totals_of, violations_of
 from neuler.plan.transcribe import BlockMaker, Transcribed, Transcription
 from neuler.robot import Robot
+
+ONE_SOLVE = 500
+"""Iterations of one solve at most."""
 
 
 @dataclass(eq=False)
@@ -90,7 +93,7 @@ class Attempt:
             self.settings.solver,
             warm=warm,
             tolerance=tolerance,
-            iterations=max(self.settings.iterations - self.spent, 1),
+            iterations=min(max(self.settings.iterations - self.spent, 1), ONE_SOLVE),
             seconds=left,
             progress=self._progress(),
             options=self.settings.options,
@@ -136,13 +139,14 @@ class Attempt:
 
     # ---- between grid points ----------------------------------------------------------------------------------
 
-    def checked(self, state: Transcribed, x: Array) -> list[PhaseCheck]:
-        """Every phase's limits on a fine grid, and undriven forces."""
+    def checked(self, state: Transcribed, x: Array, *, given: bool = True) -> list[PhaseCheck]:
+        """Every phase's limits on a fine grid, and undriven forces; ``given``: see :func:`judge.check_phase`."""
         motion = self.motion(state.profiles, x)
         slacks = {name: float(x[place]) for name, place in state.slacks.items()}
         found = []
         for k, phase in enumerate(self.transcription.phases):
-            found.append(judge.check_phase(motion, k, phase, {name: slacks[name] for name in phase.slacks}))
+            mine = {name: slacks[name] for name in phase.slacks}
+            found.append(judge.check_phase(motion, k, phase, mine, given=given))
         return found
 
     def total_excess(self, state: Transcribed, x: Array) -> Array:
@@ -185,12 +189,19 @@ class Attempt:
         violations = violations_of(transcription, motion, checks, state, solution, self.valid_to)
         worst = max((each.relative for each in violations), default=0.0)
         finite = bool(np.isfinite(x).all())
+        valid = smooth = finite and worst <= self.valid_to
+        if finite and not valid and any(phase.as_given is not None for phase in transcription.phases):
+            rounded = self.checked(state, x, given=False)
+            left = violations_of(transcription, motion, rounded, state, solution, self.valid_to)
+            smooth = max((each.relative for each in left), default=0.0) <= self.valid_to
         parts = self.costs(state, x, checks)
         several = len(transcription.phases) > 1
         return Planned(
             self.robot,
             motion,
-            valid=finite and worst <= self.valid_to,
+            valid=valid,
+            valid_smoothed=smooth,
+            rounded=any(model.friction_width and model.as_given is None for model in self.models),
             optimal=solution.status == "optimal" and not self.interrupted,
             status="interrupted" if self.interrupted else solution.status,
             message=solution.message,
@@ -204,7 +215,7 @@ class Attempt:
             function_seconds=self.function_seconds,
             solver=solution.solver,
             phases=tuple(phase.title.strip(": ") for phase in transcription.phases) if several else (),
-            notes=(*self.notes, *friction_left(motion), *_not_finite(parts)),
+            notes=(*self.notes, *_not_finite(parts)),
             compile_seconds=transcription.compile_seconds,
             scenery=obstacles_of(transcription),
             valid_to=self.valid_to,

@@ -28,6 +28,8 @@ DURATIONS = np.geomspace(1e-3, 1e4, 141)
 """Durations (s) that the first guess tries."""
 SLOW = 1e4
 """A duration (s) in which moving takes nothing."""
+SWING = 1.6
+"""How far joints swing out (rad; a tenth of it in m)."""
 POSTURES, DIFFERENT = 24, 0.05
 """Random starts of inverse kinematics, and what tells one posture from another (rad, m)."""
 TURN = (-np.pi, np.pi)
@@ -45,6 +47,8 @@ class FirstGuess:
     pace: float | None = None
     """Durations are so many times those that limits ask for where they leave room for what rest takes; None: those that
     limits ask for."""
+    swing: int = 0
+    """Which swing the paths make beside the straight way, one of ``SWINGS``."""
     number: int = 0
     """Among the first guesses of a plan."""
     grid: int | None = None
@@ -56,20 +60,32 @@ GUESSES = (
     FirstGuess(pace=1.0),
     FirstGuess(pace=2.0),
     FirstGuess(pace=0.5),
-    FirstGuess(0, 1.5),
-    FirstGuess(1, 1.5),
-    FirstGuess(2, 1.0),
-    FirstGuess(3, 2.0),
+    FirstGuess(pace=1.5, swing=1),
+    FirstGuess(pace=1.5, swing=2),
+    FirstGuess(pace=1.0, swing=3),
+    FirstGuess(pace=1.0, swing=4),
 )
 """First guesses in the order in which they are tried: straight and swinging ones, at several paces."""
+
+
+def swings(robot: MovingRobot, number: int) -> Array:
+    """How far each profile swings out in the middle of a swing: joints folded one way or the other, or the outer ones.
+
+    An arm whose motors are too weak to lift it straight gains speed, or shortens its levers, on such ways.
+    """
+    count = robot.profile_count
+    fold, outer = (-1.0) ** np.arange(count), (np.arange(count) >= count // 2).astype(float)
+    found = (0.0 * fold, -fold, fold, outer, -outer)[number]
+    every = robot.robot.coordinates.units("qd")
+    slides = [every[k] == "m/s" for k in robot.coordinates.numbers]
+    return SWING * np.where(slides, 0.1 * found, found)
 
 
 def first_guesses(transcription: Transcription, seed: int | None, count: int) -> list[FirstGuess]:
     """The first guesses of a plan, numbered; of a plan whose durations are given, paces make no difference."""
     fixed = all(low == high for low, high in (phase.span for phase in transcription.phases))
-    found = [each for each in GUESSES if each.pace is None or each.seed is not None or not fixed]
+    found = [replace(each, seed=seed) for each in GUESSES if each.pace is None or each.swing or not fixed]
     first = 0 if seed is None else seed + 1  # those of a seed are its own
-    found = [replace(each, seed=seed if each.seed is None else first + each.seed) for each in found]
     while len(found) < count:
         found.append(FirstGuess(first + len(found), 1.0 + 0.5 * (len(found) % 3)))
     return [replace(each, number=k) for k, each in enumerate(found[:count])]
@@ -85,11 +101,13 @@ def guessed(transcription: Transcription, profiles: Sequence[Profiles], first: F
         model = phase.model
         keys = _keys(model, phase, here, end, first.number)
         P = _fitted(mine, keys)
+        s = splines.greville(mine.knots, mine.degree)[:, None]
+        low, high = phase.boxes()
+        if first.swing:
+            P = np.clip(P + swings(model, first.swing) * np.sin(np.pi * s) ** 2, low, high)
         if random is not None:
-            low, high = phase.boxes()
             spread = np.maximum(np.ptp(np.array([value for _, value in keys]), axis=0), 0.2)
             bump = random.normal(size=(2, model.profile_count)) * 0.5 * spread
-            s = splines.greville(mine.knots, mine.degree)[:, None]
             P = P + bump[0] * np.sin(np.pi * s) ** 2 + bump[1] * np.sin(2 * np.pi * s) * np.sin(np.pi * s) ** 2
             P = np.clip(P, low, high)
         x[mine.first : mine.duration] = P.ravel()

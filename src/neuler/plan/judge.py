@@ -20,6 +20,8 @@ from neuler.optimize.programme import Array
 from neuler.plan.phases import Phase
 from neuler.plan.rows import COLLOCATED, LIMIT, SLACK, Family, Rows
 
+AT_REST = 1e-7
+"""Speeds (rad/s, m/s) below which a joint is at rest."""
 SMALL = 0.2
 """Of the tolerance: what collocated rows should be between their points."""
 MOST_PARTS, MOST_SPANS = 3, 600
@@ -64,8 +66,13 @@ class PhaseCheck(DenseCheck):
 # ---- a phase ------------------------------------------------------------------------------------------------------
 
 
-def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, float]) -> PhaseCheck:
-    """Limits of one phase, positions among them, peaks of the objective, and what must be zero."""
+def check_phase(
+    motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, float], *, given: bool = True
+) -> PhaseCheck:
+    """Limits of one phase, positions among them, peaks of the objective, and what must be zero.
+
+    ``given``: of the robot as it is given; else its Coulomb friction is rounded off, as in the solve.
+    """
     parts = [phase.path] if phase.path is not None else []
     parts += [each.rows for each in phase.collocated]
     low_box, high_box = phase.boxes()
@@ -93,6 +100,10 @@ def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, fl
         none = {name: np.zeros(len(shares)) for name in slacks}
         found = [motion.at_shares(k, shares, 0)[0]]
         found += [motion.values(rows.function, k, shares, none) for rows in parts]
+        if given and phase.as_given is not None:
+            rough = given_values(motion, k, phase, shares)
+            for row, values in rough.items():
+                found[1][:, row] = values
         return np.concatenate(found, axis=1)
 
     low, high = np.concatenate(lows), np.concatenate(highs)
@@ -108,6 +119,47 @@ def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, fl
     more = _slow_shares(motion, k) if phase.model.friction_width else None
     found = dense(values, side(low, -np.inf), side(high, np.inf), motion.profiles[k].grid, more)
     return PhaseCheck(found.shares, found.relative, found.peaks, columns, low, high)
+
+
+def given_values(motion: SplineMotion, k: int, phase: Phase, shares: Array) -> dict[int, Array]:
+    """By the number of a row of the path: its values with the friction that the robot has, (shares).
+
+    Where a joint is at rest, its friction is any force within its bounds, and none is taken.
+    """
+    assert phase.as_given is not None
+    assert phase.path is not None
+    profiles = motion.profiles[k]
+    function = phase.as_given.function
+    names = [operand.name for operand in function.inputs]
+    known = {**profiles.constants_at(shares), **{name: np.zeros(len(shares)) for name in phase.slacks}}
+    known |= profiles.inputs_at(motion.x, [name for name in names if name not in known], shares)
+    if "c1" in known:
+        known["c1"] = np.where(np.abs(known["c1"]) < AT_REST * motion.durations[k], 0.0, known["c1"])
+    values = np.asarray(function(**{name: known[name] for name in names}))
+    found = {}
+    for family in phase.as_given.families:
+        mine = next(each for each in phase.path.families if each.limit is family.limit)
+        for i in range(family.count):
+            found[mine.rows.start + i] = values[:, family.rows.start + i]
+    return found
+
+
+def friction_margins(motion: SplineMotion, k: int, phase: Phase, grid: Array) -> Array:
+    """What limits leave at grid points for friction that was rounded off, (grid, rows): the most of it near a point."""
+    assert phase.path is not None
+    found = np.zeros((len(grid), phase.path.count))
+    if phase.as_given is None:
+        return found
+    shares = np.unique(np.concatenate([np.linspace(0.0, 1.0, LEAST + 1), grid, _slow_shares(motion, k)]))
+    slacks = {name: np.zeros(len(shares)) for name in phase.slacks}
+    smooth = motion.values(phase.path.function, k, shares, slacks)
+    for row, values in given_values(motion, k, phase, shares).items():
+        more = np.abs(values - smooth[:, row])
+        place = np.searchsorted(grid, shares)
+        for point in (np.clip(place - 1, 0, len(grid) - 1), np.clip(place, 0, len(grid) - 1)):
+            np.maximum.at(found[:, row], point, more)
+    low, high = phase.path.bounds()
+    return np.minimum(found, np.where(np.isfinite(high - low), 0.45 * (high - low), np.inf))
 
 
 def _slow_shares(motion: SplineMotion, k: int) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import real, several, whole
-from neuler.moments.measures import OF_ROBOT, Measure, position, velocity
+from neuler.moments.measures import OF_ROBOT, Measure, acceleration, jerk, position, velocity
 from neuler.moments.moving_robot import MovingRobot, Payload
 from neuler.moments.rotations import turn_rows
 from neuler.optimize.programme import Array
@@ -19,6 +19,7 @@ from neuler.plan.conditions import Boundary, Condition, Via, condition_of, end_c
 from neuler.plan.limits import Limit, below_half_a_turn
 from neuler.plan.objectives import END, INTEGRAL, MAGNITUDE, OVERALL, PEAK, Objective, Term, TotalLimit
 from neuler.plan.rows import (
+    LIMIT,
     OBJECTIVE,
     TOTAL,
     Collocated,
@@ -36,6 +37,8 @@ from neuler.plan.rows import (
 )
 from neuler.robot import Robot
 
+WITHOUT_FRICTION = (position, velocity, acceleration, jerk)
+"""Measures that friction has no part in."""
 ALWAYS = (0.0, 1.0)
 """The window of a limit that holds all the time."""
 
@@ -76,6 +79,8 @@ class Phase:
     """How many bounds of magnitudes are variables at every point of its integrals."""
     path: Rows | None = field(init=False, repr=False)
     """Limits and integrands, at every grid point."""
+    as_given: Rows | None = field(init=False, repr=False)
+    """Limits that friction has a part in, of the robot as it is given: its friction is not rounded off."""
     collocated: list[Collocated] = field(init=False, repr=False)
     """What profiles alone make zero: forces that no motor gives."""
 
@@ -134,6 +139,7 @@ class Phase:
             object.__setattr__(found, name, value)
         found._check_speeds()
         object.__setattr__(found, "path", found._path(totals, points))
+        object.__setattr__(found, "as_given", found._as_given())
         object.__setattr__(found, "collocated", found._collocated())
         return found
 
@@ -161,6 +167,20 @@ class Phase:
         if not families:
             return None
         return trace_rows(model, families, "path", list(self.slacks), points=points, magnitudes=bounds)
+
+    def _as_given(self) -> Rows | None:
+        """Limits of torques and of what is made of them; rates of torques are infinite where friction jumps."""
+        model = self.model.as_given
+        if model is None or self.path is None:
+            return None
+        families = [
+            limit_family(model, family.limit)
+            for family in self.path.of_kind(LIMIT)
+            if family.limit is not None
+            and family.limit.measure not in WITHOUT_FRICTION
+            and self.path.orders[family.rows].max(initial=0) <= 2
+        ]
+        return trace_rows(model, families, "as_given", list(self.slacks)) if families else None
 
     def _collocated(self) -> list[Collocated]:
         model = self.model

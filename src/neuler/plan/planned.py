@@ -65,7 +65,7 @@ class Planned(Motion):
     motion: SplineMotion
     """The splines of all phases, from which everything else is computed."""
     valid: bool
-    """Whether every limit holds, checked on a fine grid."""
+    """Whether every limit holds, checked on a fine grid; of robots with Coulomb friction, as they are given."""
     optimal: bool
     """Whether the solver says that it is a local optimum."""
     status: str
@@ -94,6 +94,11 @@ class Planned(Motion):
     """Terms of the objective by name, weights included; none if there is one."""
     scenery: tuple[Any, ...] = ()
     """Obstacles of the limits, to be drawn."""
+    valid_smoothed: bool | None = None
+    """Whether every limit holds where Coulomb friction is rounded off, as in the solve; None: as ``valid``."""
+    rounded: bool = False
+    """Whether ``valid`` is of the robot with its Coulomb friction rounded off: with springs or loops it is not judged
+    as it is given."""
     valid_to: float = TOLERANCE
     """How much a limit may be violated in a valid plan, as a share of 1 + |bound|."""
 
@@ -158,6 +163,7 @@ class Planned(Motion):
         return {
             "robot": shown(self.robot.name),
             "valid": bool(self.valid),
+            "valid_smoothed": bool(self.valid if self.valid_smoothed is None else self.valid_smoothed),
             "optimal": bool(self.optimal),
             "status": self.status,
             "message": shown(self.message),
@@ -190,6 +196,10 @@ class Planned(Motion):
     def __str__(self) -> str:
         """What came out: valid or not, optimal or not, how long, what is passed where and what to relax."""
         verdict = "valid" if self.valid else "NOT valid"
+        if self.valid_smoothed and not self.valid:
+            verdict = "valid for the robot with rounded friction only, NOT valid as it is given"
+        elif self.rounded:
+            verdict += " for the robot with rounded friction"
         word = "optimal" if self.optimal else f"not optimal ({self.status})"
         lines = [f"plan of {shown(self.robot.name)!r}: {verdict}; {word} says {self.solver or 'the solver'}"]
         terms = " = " + " + ".join(f"{number(x)} {shown(name)}" for name, x in self.parts.items()) if self.parts else ""

@@ -149,7 +149,12 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
         if added:  # without these limits it may have gone far astray
             guess, since = attempt.guess(profiles), turn + 1
             margins = [np.zeros_like(each) for each in margins]
-        next_one = attempt.transcribed(profiles, guess, margins)
+        motion = attempt.motion(state.profiles, x)
+        wanted = [
+            margin + judge.friction_margins(motion, k, phase, mine.grid) if phase.as_given is not None else margin
+            for k, (phase, mine, margin) in enumerate(zip(phases, profiles, margins, strict=True))
+        ]
+        next_one = attempt.transcribed(profiles, guess, wanted)
         warm = next_one.warm(state, solution) if same and not added else None
         state, solution = next_one, attempt.solved(next_one, warm, attempt.tolerance)
         if solution.status not in SOLVED and warm is not None and not attempt.exhausted:

@@ -11,7 +11,6 @@ from neuler.motions import splines
 from neuler.motions.motion import Bound
 from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.blocks import Block
-from neuler.optimize.dense import LEAST as DENSE
 from neuler.optimize.programme import Array, Solution
 from neuler.plan.judge import CheckedRow, PhaseCheck
 from neuler.plan.jumps import DERIVATIVES, jump_violations
@@ -280,30 +279,3 @@ def obstacles_of(transcription: Transcription) -> tuple[Any, ...]:
             clearance = getattr(limit.measure.rows, "clearance", None)
             found += [each for each in getattr(clearance, "obstacles", ()) if each not in found]
     return tuple(found)
-
-
-def friction_left(motion: SplineMotion) -> list[str]:
-    """A note on what Coulomb friction takes more than the plan counts, where joints move slowly."""
-    if not any(model.friction_width for model in motion.models):
-        return []
-    worst: tuple[float, float, str] = (0.0, 0.0, "")
-    t = np.linspace(0.0, motion.duration, DENSE + 1)
-    counted = motion.torques(t)
-    phase = np.clip(np.searchsorted(motion.breaks, t, side="right") - 1, 0, len(motion.models) - 1)
-    states = motion.evaluate(t, 2)
-    for k, model in enumerate(motion.models):
-        mine = phase == k
-        if not model.friction_width or model.elastic or model.robot.loops or not mine.any():
-            continue
-        tau = np.asarray(model.loaded.inverse_dynamics(*(x[mine] for x in states)))[:, model.driven]
-        more = np.abs(tau - counted[mine][:, model.driven])
-        at, joint = np.unravel_index(int(np.argmax(more)), more.shape)
-        if more[at, joint] > worst[0]:
-            name = model.tau_names[model.driven[int(joint)]]
-            worst = float(more[at, joint]), float(t[mine][at]), name
-    if not worst[0] > 0.0:
-        return []
-    return [
-        f"where joints move slowly their Coulomb friction is up to {worst[0]:.3g} N m (N) more than the plan counts "
-        f"({worst[2]} at {worst[1]:.3g} s); a smaller friction_width comes nearer and solves slower"
-    ]
