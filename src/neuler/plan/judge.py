@@ -13,15 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuler.motions.profiles import Profiles
 from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.dense import LEAST, DenseCheck, Peak, dense
 from neuler.optimize.programme import Array
 from neuler.plan.phases import Phase
-from neuler.plan.rows import COLLOCATED, LIMIT, SLACK, Family, Rows
-
-TIGHTENED_MOST = 0.05
-"""How much each of two bounds is tightened at most, as a share of their distance."""
+from neuler.plan.rows import COLLOCATED, LIMIT, SLACK, Family
 
 
 class CheckedRow(NamedTuple):
@@ -122,33 +118,6 @@ def _slow_shares(motion: SplineMotion, k: int) -> Array:
 
 
 # ---- what to change before the next solve ---------------------------------------------------------------------------
-
-
-def refined_grid(profiles: Profiles, check: PhaseCheck, tolerance: float) -> tuple[Array, Array]:
-    """The grid with points at the maxima that count, and its weights; new points have none in integrals."""
-    new = sorted(peak.share for peak, _ in check.of_path(0.1 * tolerance))
-    grid = profiles.grid
-    span = np.diff(np.unique(profiles.knots)).min()
-    chosen: list[float] = []
-    for share in new:
-        near = np.abs(grid - share).min() if len(grid) else 1.0
-        if near > 1e-5 * span and all(abs(share - other) > 1e-3 * span for other in chosen[-2:]):
-            chosen.append(share)
-    places = np.searchsorted(grid, chosen)
-    return np.insert(grid, places, chosen), np.insert(profiles.weights, places, 0.0)
-
-
-def tightened(rows: Rows, check: PhaseCheck, margin: Array, tolerance: float) -> Array:
-    """Margins of the path's rows, larger where limits are violated between points."""
-    more = margin.copy()
-    limited = np.zeros(rows.count, dtype=bool)
-    for family in rows.of_kind(LIMIT, SLACK):
-        limited[family.rows] = True
-    for peak, row in check.of_path(0.5 * tolerance):
-        if limited[row]:
-            more[row] = max(more[row], margin[row] + 1.5 * peak.excess * check.sizes[peak.row])
-    low, high = rows.bounds()
-    return np.minimum(more, TIGHTENED_MOST * np.where(np.isfinite(high - low) & (high > low), high - low, np.inf))
 
 
 def needs_control_points(check: PhaseCheck, tolerance: float) -> bool:

@@ -117,8 +117,8 @@ def path_block(
         smooth = np.ix_(before < 1e-3 * LEFT, ~rough)
         lower[smooth], upper[smooth] = -np.inf, np.inf
     if left_out is not None:
-        lower[:, left_out] = -np.inf
-        upper[:, left_out] = np.inf
+        lower = np.where(left_out, -np.inf, lower)
+        upper = np.where(left_out, np.inf, upper)
     return replace(block, lower=lower, upper=upper, weights=weights, scale=rows.scales(), totals=tuple(sums))
 
 

@@ -25,13 +25,14 @@ from neuler.plan import guess as guesses
 from neuler.plan import judge
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.planned import Planned
+from neuler.plan.refinement import Refinement
 from neuler.plan.report import bounds_of, costs, friction_left, obstacles_of, totals_of, violations_of
 from neuler.plan.transcribe import Transcribed, Transcription
 from neuler.robot import Robot
 
 ROUNDS = 12
 """Refinements of the grid."""
-TIGHTEN_AFTER = 2
+TIGHTEN_AFTER = 3
 """Refinements after which bounds are tightened by what is left."""
 SMOOTHING_STEPS, SMOOTHING_FACTOR = 5, 0.3
 """Steps in which corners get sharper, and by how much each."""
@@ -97,7 +98,7 @@ class Attempt:
         self.spent = 0
         self.function_seconds = 0.0
         self.interrupted = False
-        self.left_out = [phase.lazy_rows() for phase in self.transcription.phases]
+        self.refinements = [Refinement(phase) for phase in self.transcription.phases]
         self.smoothing = 0.0
         self.total_margins: Array | float = 0.0
         self.tolerance, self.valid_to = self.settings.tolerance, self.settings.valid_to
@@ -222,11 +223,11 @@ class Attempt:
         found[profiles[-1].last :] = x[state.profiles[-1].last :]
         return found
 
-    def _transcribed(
-        self, profiles: Sequence[Profiles], guess: Array, margins: Sequence[Array] | None = None
-    ) -> Transcribed:
+    def _transcribed(self, profiles: Sequence[Profiles], guess: Array) -> Transcribed:
+        each = list(zip(self.refinements, (mine.grid for mine in profiles), strict=True))
         return self.transcription.transcribe(
-            profiles, guess, margins=margins, left_out=self.left_out, smoothing=self.smoothing,
+            profiles, guess, margins=[mine.margins(grid) for mine, grid in each],
+            left_out=[mine.left_out(grid) for mine, grid in each], smoothing=self.smoothing,
             total_margins=self.total_margins,
         )  # fmt: skip
 
@@ -267,7 +268,6 @@ class Attempt:
         points, the splines themselves are too coarse: they get more control points.
         """
         phases, settings = self.transcription.phases, self.settings
-        margins = [np.zeros(phase.path.count if phase.path else 0) for phase in phases]
         growths_left, since = GROWTHS, 0
         best: tuple[tuple[bool, float], Transcribed, Solution, list[PhaseCheck]] | None = None
         for turn in range(settings.rounds + 1):
@@ -283,21 +283,20 @@ class Attempt:
                 break
             if settings.seconds is not None and time.perf_counter() - self.clock > settings.seconds:
                 break
-            profiles, added = [], False
-            for k, (phase, mine, check) in enumerate(zip(phases, state.profiles, checks, strict=True)):
-                grid, weights = judge.refined_grid(mine, check, self.valid_to)
-                finer = replace(mine, grid=grid, weights=weights)
-                added |= self._add_lazy_limits(k, check)
+            profiles, added, more = [], False, False
+            for phase, mine, check, known in zip(phases, state.profiles, checks, self.refinements, strict=True):
+                finer, new = known.refined(mine, check, self.valid_to)
+                more |= new
+                added |= known.add_lazy(check, self.valid_to)
                 if judge.needs_control_points(check, self.valid_to) and growths_left > 0:
                     count = mine.control_point_count
                     finer = self.transcription.phase_profiles(phase, count + max(4, count // 2))
-                    margins[k][:] = 0.0
-                elif turn - since >= TIGHTEN_AFTER and phase.path is not None:
-                    margins[k] = judge.tightened(phase.path, check, margins[k], self.valid_to)
+                    known.restarted()
+                elif turn - since >= TIGHTEN_AFTER:
+                    known.tighten(mine, check, self.valid_to)
                 profiles.append(finer)
             profiles = placed(profiles)
             same = all(len(new.knots) == len(old.knots) for new, old in zip(profiles, state.profiles, strict=True))
-            more = any(len(new.grid) > len(old.grid) for new, old in zip(profiles, state.profiles, strict=True))
             tightening = turn >= TIGHTEN_AFTER and judge.violated(checks, self.valid_to)
             if (excess > self.valid_to).any():
                 tightening = True
@@ -308,8 +307,9 @@ class Attempt:
             guess = self._regridded(state, x, profiles) if same else self._carried(state, solution, profiles)
             if added:  # without these limits it may have gone far astray
                 guess, since = self._guess(profiles), turn + 1
-                margins = [np.zeros_like(margin) for margin in margins]
-            next_one = self._transcribed(profiles, guess, margins)
+                for known in self.refinements:
+                    known.relaxed()
+            next_one = self._transcribed(profiles, guess)
             warm = next_one.warm(state, solution) if same and not added else None
             state, solution = next_one, self._solved(next_one, warm, self.tolerance)
             if solution.status not in SOLVED and warm is not None and not self.interrupted:
@@ -331,16 +331,6 @@ class Attempt:
         values = totals_of(self.transcription, self.motion(_sharp(state.profiles), x))
         low, high = (np.array([getattr(limit, side) for limit in totals]) for side in ("lower", "upper"))
         return np.fmax(low - values, values - high) / self._total_sizes
-
-    def _add_lazy_limits(self, k: int, check: PhaseCheck) -> bool:
-        """Limits that were left out and are violated hold from now on; whether there are any."""
-        out, path = self.left_out[k], self.transcription.phases[k].path
-        before = int(out.sum())
-        for _, row in check.of_path(self.valid_to):
-            assert path is not None
-            family, _ = path.find(row)
-            out[family.rows] = False
-        return int(out.sum()) < before
 
     def _checked(self, state: Transcribed, x: Array) -> list[PhaseCheck]:
         """Every phase's limits on a fine grid, and undriven forces."""
