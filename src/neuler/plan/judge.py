@@ -28,7 +28,7 @@ class CheckedRow(NamedTuple):
     family: Family | None
     """None for positions."""
     path_row: int
-    """Its number among the rows of the path; -1 for others."""
+    """Its number among the rows of the path, and behind these the pairs of clearances; -1 for others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +81,20 @@ def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, fl
         lows.append(low)
         highs.append(high)
 
+    first = phase.path.count if phase.path is not None else 0
+    for each in phase.clearances:
+        family = each.family
+        lows.append(family.lower)
+        highs.append(family.upper)
+        windows += [each.limit.when] * each.count
+        columns += [CheckedRow(family.name, label, family, first + row) for row, label in enumerate(family.names)]
+        first += each.count
+
     def values(shares: Array) -> Array:
         none = {name: np.zeros(len(shares)) for name in slacks}
         found = [motion.at_shares(k, shares, 0)[0]]
         found += [motion.values(rows.function, k, shares, none) for rows in parts]
+        found += [each.distances(motion, k, shares) for each in phase.clearances]
         return np.concatenate(found, axis=1)
 
     low, high = np.concatenate(lows), np.concatenate(highs)

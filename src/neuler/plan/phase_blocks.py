@@ -35,6 +35,25 @@ class FromCollocation:
 
 
 @dataclass(frozen=True, eq=False)
+class FromClearance:
+    """A block of distances of a phase: the share and the pair of each row."""
+
+    phase: int
+    number: int
+    """Which of the phase's limits on clearance it is."""
+    shares: Array
+    pairs: Any
+
+    def carried(self, before: FromClearance, values: Array) -> Array:
+        """Numbers of the rows of another such block, as those of the same rows here; 0 of new ones."""
+        found = np.zeros(len(self.shares))
+        keys = [each.shares + 2.0 * each.pairs for each in (self, before)]  # shares are at most 1
+        _, here, there = np.intersect1d(*keys, return_indices=True)
+        found[here] = values[there]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class FromCondition:
     """A block of what is asked for at a share of a phase, or paid there."""
 
@@ -61,7 +80,7 @@ class FromUser:
     """A block that a user's function made."""
 
 
-Origin = FromPath | FromCollocation | FromCondition | FromJoint | FromRelation | FromUser
+Origin = FromPath | FromClearance | FromCollocation | FromCondition | FromJoint | FromRelation | FromUser
 """Where a block of a plan's programme comes from."""
 
 

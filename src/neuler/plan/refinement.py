@@ -1,7 +1,8 @@
-"""What checks between grid points change in the rows of a phase: points, which limits are posed there, tighter bounds.
+"""Which rows of a phase are posed at which points: those that matter, and what checks between points find violated.
 
 A limit that is violated between points is posed at the worst of them: it alone, for every other row there would cost
-as much and is met anyway, or found by the next check. Limits that are left out at first come in alike. Where points
+as much and is met anyway, or found by the next check. Distances from obstacles are posed where a pair is near along
+the motion that a solve begins with; every check looks at all pairs, and those that are violated come in. Where points
 do not suffice, bounds are tightened by what is left, about the places where they are violated and not everywhere.
 """
 
@@ -13,11 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.motions.profiles import Profiles
+from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.programme import Array
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.phases import Phase
 from neuler.plan.rows import LIMIT, SLACK
 
+NEAR = 0.1
+"""Pairs are posed where they are nearer than this, beside the room that balls take up along the motion."""
 REACH = 1.5
 """Spans about a violation in which a bound is tightened, fully in the middle and not at all at the ends."""
 BEYOND = 1.5
@@ -28,42 +32,69 @@ TIGHTENED_MOST = 0.05
 
 @dataclass(eq=False)
 class Refinement:
-    """Of one phase: limits that are posed at points which checks added, those left out, and tightened bounds."""
+    """Of one phase: which rows are posed at points of its grid, and how much their bounds are tightened.
+
+    Rows are numbered as those of its path, and behind them the pairs of its limits on clearance.
+    """
 
     phase: Phase
     posed: dict[float, set[int]] = field(default_factory=dict)
-    """By the share of an added point: the rows of the path that are posed there; at others all are."""
+    """By the share of an added point: the limits that are posed there; at other points those of the path all are."""
+    near: dict[float, NDArray[np.bool_]] = field(default_factory=dict)
+    """By the share of any other point: which pairs are posed there."""
+    reach: float = 0.0
+    """How near (m) pairs are posed."""
     tighter: list[tuple[int, float, float, float]] = field(default_factory=list)
     """Row, share, reach as a share, and by how much its bounds are tightened there."""
 
     def __post_init__(self) -> None:
         rows = self.phase.path
-        self.count = rows.count if rows is not None else 0
-        self.lazy = self.phase.lazy_rows()
-        self.spared = np.zeros(self.count, dtype=bool)
+        self.first = rows.count if rows is not None else 0
+        """The number of the first pair."""
+        self.count = self.first + sum(each.count for each in self.phase.clearances)
+        self.lazy = np.zeros(self.count, dtype=bool)
+        self.lazy[: self.first] = self.phase.lazy_rows()
+        self.spared = np.ones(self.count, dtype=bool)
         """Rows that need not be posed at every point: limits and peaks."""
+        self.spared[: self.first] = False
         for family in rows.of_kind(LIMIT, SLACK) if rows is not None else ():
             self.spared[family.rows] = True
+        sides = [rows.bounds()] if rows is not None else []
+        sides += [(each.family.lower, each.family.upper) for each in self.phase.clearances]
+        self.lower, self.upper = (np.concatenate([side[k] for side in sides] or [np.zeros(0)]) for k in range(2))
+
+    def look(self, motion: SplineMotion, k: int) -> None:
+        """Find the pairs that are near along a motion, whose phase k this is, at points that were not looked at."""
+        clearances, grid = self.phase.clearances, motion.profiles[k].grid
+        new = np.array([s for s in grid.tolist() if s not in self.posed and s not in self.near])
+        if not clearances or not len(new):
+            return
+        found = [each.near(motion, k, new, NEAR) for each in clearances]
+        self.reach = max(reach for _, reach in found)
+        lazy = np.concatenate([np.full(each.count, each.limit.lazy) for each in clearances])
+        mask = np.concatenate([pairs for pairs, _ in found], axis=1) & ~lazy
+        mask[1:] |= mask[:-1].copy()  # also a point earlier and later
+        mask[:-1] |= mask[1:].copy()
+        self.near |= dict(zip(new.tolist(), mask, strict=True))
 
     def left_out(self, grid: Array) -> NDArray[np.bool_]:
-        """Which rows of the path are not posed at the points of a grid, (points, rows)."""
-        found = np.tile(self.lazy, (len(grid), 1))
-        for point, share in enumerate(grid.tolist()) if self.posed else ():
+        """Which rows are not posed at the points of a grid, (points, rows)."""
+        found: NDArray[np.bool_] = np.tile(self.lazy, (len(grid), 1))
+        for point, share in enumerate(grid.tolist()):
             if share in self.posed:
                 found[point] |= self.spared
                 found[point, list(self.posed[share])] = False
+            elif share in self.near:
+                found[point, self.first :] = ~self.near[share]
         return found
 
     def margins(self, grid: Array) -> Array:
-        """By how much bounds of the path's rows are tightened at the points of a grid, (points, rows)."""
+        """By how much bounds are tightened at the points of a grid, (points, rows)."""
         found = np.zeros((len(grid), self.count))
         for row, share, reach, amount in self.tighter:
             found[:, row] = np.maximum(found[:, row], amount * np.clip(1.0 - np.abs(grid - share) / reach, 0.0, 1.0))
-        if self.tighter and self.phase.path is not None:
-            low, high = self.phase.path.bounds()
-            apart = np.where(np.isfinite(high - low) & (high > low), high - low, np.inf)
-            found = np.minimum(found, TIGHTENED_MOST * apart)
-        return found
+        apart = np.where(np.isfinite(self.lower) & (self.upper > self.lower), self.upper - self.lower, np.inf)
+        return np.minimum(found, TIGHTENED_MOST * apart)
 
     def relaxed(self) -> None:
         """Tighten nothing any more."""
@@ -73,6 +104,7 @@ class Refinement:
         """Forget what was found on other splines: their points are no more."""
         self.tighter.clear()
         self.posed.clear()
+        self.near.clear()
 
     def refined(self, profiles: Profiles, check: PhaseCheck, tolerance: float) -> tuple[Profiles, bool]:
         """Profiles with points at violations that count, without weight in integrals; and whether rows are new."""
@@ -89,15 +121,29 @@ class Refinement:
             if at in self.posed and row not in self.posed[at]:
                 self.posed[at].add(row)
                 more = True
+            if row >= self.first:
+                more |= self._bring_in(row, at, check)
         places = np.searchsorted(grid, chosen)
         weights = np.insert(profiles.weights, places, 0.0)
         return replace(profiles, grid=np.insert(grid, places, chosen), weights=weights), more
+
+    def _bring_in(self, row: int, at: float, check: PhaseCheck) -> bool:
+        """Pose a pair that is violated ``at`` a share wherever it is near now; whether it was not posed somewhere."""
+        column = next(k for k, each in enumerate(check.columns) if each.path_row == row)
+        room = -check.relative[:, column] * check.sizes[column]
+        more = False
+        for share, pairs in self.near.items():
+            close = room[np.abs(check.shares - share).argmin()] < self.reach
+            if (close or share == at) and not pairs[row - self.first]:
+                pairs[row - self.first] = more = True
+        return more
 
     def add_lazy(self, check: PhaseCheck, tolerance: float) -> bool:
         """Limits that were left out and are violated hold from now on; whether there are any."""
         before = int(self.lazy.sum())
         for _, row in check.of_path(tolerance):
-            assert self.phase.path is not None
+            if row >= self.first or self.phase.path is None:
+                continue
             family, _ = self.phase.path.find(row)
             self.lazy[family.rows] = False
         return int(self.lazy.sum()) < before

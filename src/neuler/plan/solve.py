@@ -224,6 +224,9 @@ class Attempt:
         return found
 
     def _transcribed(self, profiles: Sequence[Profiles], guess: Array) -> Transcribed:
+        along = self.motion(profiles, guess)
+        for k, known in enumerate(self.refinements):
+            known.look(along, k)
         each = list(zip(self.refinements, (mine.grid for mine in profiles), strict=True))
         return self.transcription.transcribe(
             profiles, guess, margins=[mine.margins(grid) for mine, grid in each],
