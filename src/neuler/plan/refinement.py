@@ -24,6 +24,8 @@ NEAR = 0.1
 """Pairs are posed where they are nearer than this, beside the room that balls take up along the motion."""
 REACH = 1.5
 """Spans about a violation in which a bound is tightened, fully in the middle and not at all at the ends."""
+SMALL = 5e-4
+"""Violations, of 1 + |bound|, by which bounds are tightened at once: it costs next to nothing."""
 BEYOND = 1.5
 """How much bounds are tightened, beside what they are violated by."""
 TIGHTENED_MOST = 0.05
@@ -148,11 +150,11 @@ class Refinement:
             self.lazy[family.rows] = False
         return int(self.lazy.sum()) < before
 
-    def tighten(self, profiles: Profiles, check: PhaseCheck, tolerance: float) -> None:
-        """Tighten bounds of limits about the places where they are violated between points."""
+    def tighten(self, profiles: Profiles, check: PhaseCheck, tolerance: float, most: float = SMALL) -> None:
+        """Tighten bounds of limits about the places where they are violated between points, by ``most`` or less."""
         edges = np.unique(profiles.knots)
         for peak, row in check.of_path(0.5 * tolerance):
-            if self.spared[row]:
+            if self.spared[row] and peak.excess <= most:
                 span = np.diff(edges)[np.clip(np.searchsorted(edges, peak.share) - 1, 0, len(edges) - 2)]
                 before = self.margins(np.array([peak.share]))[0, row]
                 amount = float(before + BEYOND * peak.excess * check.sizes[peak.row])

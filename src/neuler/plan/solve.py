@@ -25,7 +25,7 @@ from neuler.plan import guess as guesses
 from neuler.plan import judge
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.planned import Planned
-from neuler.plan.refinement import Refinement
+from neuler.plan.refinement import SMALL, Refinement
 from neuler.plan.report import bounds_of, costs, friction_left, obstacles_of, totals_of, violations_of
 from neuler.plan.transcribe import Transcribed, Transcription
 from neuler.robot import Robot
@@ -295,8 +295,8 @@ class Attempt:
                     count = mine.control_point_count
                     finer = self.transcription.phase_profiles(phase, count + max(4, count // 2))
                     known.restarted()
-                elif turn - since >= TIGHTEN_AFTER:
-                    known.tighten(mine, check, self.valid_to)
+                else:
+                    known.tighten(mine, check, self.valid_to, np.inf if turn - since >= TIGHTEN_AFTER else SMALL)
                 profiles.append(finer)
             profiles = placed(profiles)
             same = all(len(new.knots) == len(old.knots) for new, old in zip(profiles, state.profiles, strict=True))
