@@ -22,6 +22,10 @@ from neuler.plan.rows import LIMIT, SLACK
 
 NEAR = 0.1
 """Pairs are posed where they are nearer than this, beside the room that balls take up along the motion."""
+DEEP = 0.2
+"""Overlaps, beside how near pairs are posed, from which on a motion goes through obstacles between points."""
+MERGED, CLOSE = 0.05, 1e-3
+"""Of a span: violations so near to each other share a point, large ones and those that are SMALL."""
 REACH = 1.5
 """Spans about a violation in which a bound is tightened, fully in the middle and not at all at the ends."""
 SMALL = 5e-4
@@ -46,6 +50,8 @@ class Refinement:
     """By the share of any other point: which pairs are posed there."""
     reach: float = 0.0
     """How near (m) pairs are posed."""
+    deep: bool = False
+    """Whether pairs overlapped deeply in the last check."""
     tighter: list[tuple[int, float, float, float]] = field(default_factory=list)
     """Row, share, reach as a share, and by how much its bounds are tightened there."""
 
@@ -113,10 +119,11 @@ class Refinement:
         grid, more = profiles.grid, False
         span = np.diff(np.unique(profiles.knots)).min()
         chosen: list[float] = []
-        for share, row in sorted((peak.share, row) for peak, row in check.of_path(0.1 * tolerance)):
+        for share, row, excess in sorted((p.share, row, p.excess) for p, row in check.of_path(0.1 * tolerance)):
             at = float(grid[np.abs(grid - share).argmin()])
             if abs(at - share) > 1e-5 * span:
-                at = next((other for other in chosen[-2:] if abs(share - other) <= 1e-3 * span), share)
+                apart = MERGED if excess > SMALL else CLOSE
+                at = next((other for other in chosen[-2:] if abs(share - other) <= apart * span), share)
             if at == share and at not in self.posed:
                 chosen.append(share)
                 self.posed[share] = set()
@@ -139,6 +146,16 @@ class Refinement:
             if (close or share == at) and not pairs[row - self.first]:
                 pairs[row - self.first] = more = True
         return more
+
+    def astray(self, check: PhaseCheck) -> bool:
+        """Whether pairs overlap deeply between points, in this check and in the one before: it goes through obstacles.
+
+        What a solve finds from there is seldom a way round them.
+        """
+        deep = any(row >= self.first and peak.excess > DEEP * self.reach for peak, row in check.of_path(0.0))
+        twice = deep and self.deep
+        self.deep = deep and not twice
+        return twice
 
     def add_lazy(self, check: PhaseCheck, tolerance: float) -> bool:
         """Limits that were left out and are violated hold from now on; whether there are any."""

@@ -290,7 +290,7 @@ class Attempt:
             for phase, mine, check, known in zip(phases, state.profiles, checks, self.refinements, strict=True):
                 finer, new = known.refined(mine, check, self.valid_to)
                 more |= new
-                added |= known.add_lazy(check, self.valid_to)
+                added |= known.add_lazy(check, self.valid_to) | known.astray(check)
                 if judge.needs_control_points(check, self.valid_to) and growths_left > 0:
                     count = mine.control_point_count
                     finer = self.transcription.phase_profiles(phase, count + max(4, count // 2))
