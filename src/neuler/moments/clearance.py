@@ -68,9 +68,14 @@ class Sphere:
         _set(self, center=_point("sphere", "center", self.center), radius=_radius("sphere", self.radius))
         _set(self, name=_name("sphere", self.name))
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Centre and radius."""
+        return *self.center, self.radius
+
     def distance(self, at: Point) -> Any:
         """Of a point from its surface."""
-        return _length(_from(at, self.center)) - self.radius
+        return sphere_distance(at, self.numbers)
 
 
 @dataclass(frozen=True)
@@ -88,13 +93,14 @@ class Capsule:
         if not _squared([y - x for x, y in zip(self.a, self.b, strict=True)]) > 0.0:
             raise InputError(f"capsule: a and b must differ, both are {self.a}; a Sphere has no axis")
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Both ends of the axis and the radius."""
+        return *self.a, *self.b, self.radius
+
     def distance(self, at: Point) -> Any:
         """Of a point from its surface, by the nearest point of the axis."""
-        axis = [y - x for x, y in zip(self.a, self.b, strict=True)]
-        away = _from(at, self.a)
-        along = sum(x * y for x, y in zip(axis, away, strict=True)) / _squared(axis)
-        share = nm.clip(along, 0.0, 1.0)
-        return _length([x - share * y for x, y in zip(away, axis, strict=True)]) - self.radius
+        return capsule_distance(at, self.numbers)
 
 
 @dataclass(frozen=True)
@@ -114,9 +120,14 @@ class HalfSpace:
         normal = normal / size
         _set(self, normal=tuple((normal / np.sqrt(normal @ normal)).tolist()))
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """A point of the plane and its normal."""
+        return *self.point, *self.normal
+
     def distance(self, at: Point) -> Any:
         """Of a point from the plane."""
-        return sum(n * x for n, x in zip(self.normal, _from(at, self.point), strict=True))
+        return half_space_distance(at, self.numbers)
 
 
 @dataclass(frozen=True)
@@ -154,24 +165,56 @@ class Box:
         except RobotError as error:
             raise InputError(f"box: rotation: {error}") from None
 
-    def distance(self, at: Point) -> Any:
-        """Of a point from its surface; inside it is less than zero: minus the distance from the nearest face.
-
-        With e the coordinates in the box's axes beyond its faces, it is the largest e beside a face and inside, and
-        the length of the positive e beside edges and corners. The difference of two lengths is zero in the first case,
-        so that faces have exact derivatives, and edges and corners finite ones.
-        """
-        away = _from(at, self.center)
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Centre, edges, and the rotation row by row."""
         turn: Any = self.rotation or np.eye(3).tolist()
-        along = [sum((turn[k][i] * away[k] for k in range(3) if turn[k][i] != 0.0), start=0.0) for i in range(3)]
-        # not absolute: in the middle its derivative is zero, and a plan would not find its way out
-        beyond = [nm.maximum(-x, x) - edge / 2.0 for x, edge in zip(along, self.size, strict=True)]
-        most = nm.maximum(nm.maximum(beyond[0], beyond[1]), beyond[2])
-        outside = [nm.maximum(e, 0.0) for e in beyond]
-        return most + (_length(outside) - _length([nm.maximum(most, 0.0), 0.0, 0.0]))
+        return *self.center, *self.size, *(float(x) for row in turn for x in row)
+
+    def distance(self, at: Point) -> Any:
+        """Of a point from its surface; inside it is less than zero: minus the distance from the nearest face."""
+        return box_distance(at, self.numbers)
 
 
 Obstacle = Sphere | Capsule | Box | HalfSpace
+
+
+# ---- distances of a point from the numbers of an obstacle: constants, or inputs of a compiled function ------------
+
+
+def sphere_distance(at: Point, numbers: Point) -> Any:
+    """Of a point from a sphere."""
+    return _length(_from(at, numbers[:3])) - numbers[3]
+
+
+def capsule_distance(at: Point, numbers: Point) -> Any:
+    """Of a point from a capsule."""
+    a, b = numbers[:3], numbers[3:6]
+    axis, away = _from(b, a), _from(at, a)
+    along = sum(x * y for x, y in zip(axis, away, strict=True)) / _squared(axis)
+    share = nm.clip(along, 0.0, 1.0)
+    return _length([x - share * y for x, y in zip(away, axis, strict=True)]) - numbers[6]
+
+
+def half_space_distance(at: Point, numbers: Point) -> Any:
+    """Of a point from a plane."""
+    return sum(n * x for n, x in zip(numbers[3:6], _from(at, numbers[:3]), strict=True))
+
+
+def box_distance(at: Point, numbers: Point) -> Any:
+    """Of a point from a box.
+
+    With e the coordinates in the box's axes beyond its faces, it is the largest e beside a face and inside, and
+    the length of the positive e beside edges and corners. The difference of two lengths is zero in the first case,
+    so that faces have exact derivatives, and edges and corners finite ones.
+    """
+    away, size, turn = _from(at, numbers[:3]), numbers[3:6], numbers[6:15]
+    along = [sum((turn[3 * k + i] * away[k] for k in range(3)), start=0.0) for i in range(3)]
+    # not absolute: in the middle its derivative is zero, and a plan would not find its way out
+    beyond = [nm.maximum(-x, x) - edge / 2.0 for x, edge in zip(along, size, strict=True)]
+    most = nm.maximum(nm.maximum(beyond[0], beyond[1]), beyond[2])
+    outside = [nm.maximum(e, 0.0) for e in beyond]
+    return most + (_length(outside) - _length([nm.maximum(most, 0.0), 0.0, 0.0]))
 
 
 @dataclass(frozen=True)
@@ -204,7 +247,7 @@ class Clearance:
         moment of a plan, which knows them.
         """
         known = self._poses(poses)
-        centers = [_placed(known[ball.frame], ball.center) for ball in self.balls]
+        centers = [placed_center(known[ball.frame], ball.center) for ball in self.balls]
         found = [
             wall.distance(at) - ball.radius
             for ball, at in zip(self.balls, centers, strict=True)
@@ -299,7 +342,7 @@ def _once(what: str, names: list[str]) -> list[str]:
     return names
 
 
-def _placed(pose: Any, center: Vec3) -> list[Any]:
+def placed_center(pose: Any, center: Point) -> list[Any]:
     """A point of a frame, in the base frame."""
     if pose.shape[-2:] != (4, 4):
         raise InputError(f"clearance: a pose must be a homogeneous matrix (4, 4), got shape {pose.shape}")
@@ -307,7 +350,7 @@ def _placed(pose: Any, center: Vec3) -> list[Any]:
     def entry(i: int, k: int) -> Any:
         return pose[i, k] if pose.ndim == 2 else pose[..., i, k]
 
-    return [entry(i, 3) + sum((entry(i, k) * x for k, x in enumerate(center) if x != 0.0), start=0.0) for i in range(3)]
+    return [entry(i, 3) + sum((entry(i, k) * x for k, x in enumerate(center)), start=0.0) for i in range(3)]
 
 
 def _from(at: Point, origin: Point) -> list[Any]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuler.optimize.blocks import Block
+from neuler.optimize.composed import ComposedBlock
 from neuler.optimize.overall import Overall, Spread
 from neuler.optimize.programme import Array, Places
 
@@ -30,7 +31,7 @@ class BlockProgramme:
     def __init__(
         self,
         cost: Array,
-        blocks: Sequence[Block],
+        blocks: Sequence[Block | ComposedBlock],
         bounds: tuple[Array, Array],
         linear: tuple[Any, Array, Array] | None = None,
         start: Array | None = None,
@@ -38,7 +39,8 @@ class BlockProgramme:
         overall: Sequence[Overall] = (),
     ) -> None:
         self.n = len(cost)
-        self.cost, self.blocks, self.offset, self.overall = cost, tuple(blocks), offset, tuple(overall)
+        self.cost, self.offset, self.overall = cost, offset, tuple(overall)
+        self.blocks: tuple[Any, ...] = tuple(blocks)  # either kind: what they take at x is their own business
         self.lower, self.upper = bounds
         none = sparse.csr_matrix((0, self.n)), np.zeros(0), np.zeros(0)
         self.A, low, high = none if linear is None else linear
@@ -62,7 +64,7 @@ class BlockProgramme:
             row, column, source, value = block.jacobian_terms()
             rows.append(row + first)
             columns.append(column)
-            parts.append((source, value, block.points * len(block.derivatives.jacobian.places[0])))
+            parts.append((source, value, block.jacobian_size))
             first += block.count
             if block.totals:
                 constants.append((first, block.total_coefficients.tocoo()))
@@ -82,7 +84,7 @@ class BlockProgramme:
 
     def _hessian_operators(self) -> None:
         """Constant matrices from the functions' Hessians to the entries of the programme's."""
-        bent = [block for block in self.blocks if block.derivatives.hessian is not None]
+        bent = [block for block in self.blocks if block.hessian_size]
         sums = {id(block): [x.sums[k] for x in self.overall if k in x.sums] for k, block in enumerate(self.blocks)}
         found = [block.hessian_terms(sums[id(block)]) for block in bent]
         dense = [each.places for each in self._spreads]
@@ -95,9 +97,7 @@ class BlockProgramme:
         size = len(self.hessian_at[0])
         made = {}
         for block, target, (_, _, source, value) in zip(bent, targets, found, strict=False):
-            assert block.derivatives.hessian is not None
-            width = block.points * len(block.derivatives.hessian.places[0])
-            made[id(block)] = sparse.csr_matrix((value, (target, source)), shape=(size, width))
+            made[id(block)] = sparse.csr_matrix((value, (target, source)), shape=(size, block.hessian_size))
         self._to_hessian = [made.get(id(block)) for block in self.blocks]
 
     # ---- functions --------------------------------------------------------------------------------------------
@@ -116,8 +116,7 @@ class BlockProgramme:
         self._at(x)
         if self._entries is None:
             self._entries = [
-                np.asarray(block.derivatives.jacobian(**inputs)).reshape(-1)
-                for block, inputs in zip(self.blocks, self._inputs, strict=True)
+                block.jacobian_entries(inputs) for block, inputs in zip(self.blocks, self._inputs, strict=True)
             ]
         return self._entries
 
@@ -179,7 +178,7 @@ class BlockProgramme:
         first = 0
         for k, (block, operator, inputs) in enumerate(zip(self.blocks, self._to_hessian, self._inputs, strict=True)):
             last = first + block.count
-            if operator is not None and block.derivatives.hessian is not None:
+            if operator is not None:
                 weights = weight * block.weights
                 weights[block.bounded] += multipliers[first:last] * block.row_scale
                 if block.totals:
@@ -188,8 +187,7 @@ class BlockProgramme:
                 for each, slope in zip(self._spreads, slopes, strict=True):
                     if k in each.term.sums:
                         weights += weight * (each.term.sums[k].T @ slope).reshape(weights.shape)
-                entries = np.asarray(block.derivatives.hessian(**inputs, weights=weights))
-                found += operator @ entries.reshape(-1)
+                found += operator @ block.hessian_entries(inputs, weights)
             first = last + len(block.totals)
         for each, total, target in zip(self._spreads, totals, self._dense_targets, strict=True):
             curvature = each.term.curvature(total)

@@ -197,6 +197,26 @@ class Block:
         """Of the function, (points, rows)."""
         return np.asarray(self.derivatives.function(**inputs))
 
+    @property
+    def jacobian_size(self) -> int:
+        """How many entries the function's Jacobians have at all points together."""
+        return self.points * len(self.derivatives.jacobian.places[0])
+
+    def jacobian_entries(self, inputs: Mapping[str, Array]) -> Array:
+        """Entries of the function's Jacobians at all points, one behind the other."""
+        return np.asarray(self.derivatives.jacobian(**inputs)).reshape(-1)
+
+    @property
+    def hessian_size(self) -> int:
+        """How many entries the function's Hessians have at all points together; 0 of a linear function."""
+        hessian = self.derivatives.hessian
+        return 0 if hessian is None else self.points * len(hessian.places[0])
+
+    def hessian_entries(self, inputs: Mapping[str, Array], weights: Array) -> Array:
+        """Entries of the Hessians of the sums of its values by ``weights`` (points, rows), at all points."""
+        assert self.derivatives.hessian is not None
+        return np.asarray(self.derivatives.hessian(**inputs, weights=weights)).reshape(-1)
+
     # ---- constant matrices from the function's derivatives to the programme's -----------------------------------
 
     def jacobian_terms(self) -> tuple[Integers, Integers, Integers, Array]:
@@ -206,7 +226,7 @@ class Block:
         numbers[self.bounded] = np.arange(self.count)
         row = numbers[:, rows].ravel()
         chosen = np.flatnonzero(row >= 0)
-        entry, column, value = _pulled(self.map, self._local(columns)[chosen])
+        entry, column, value = pulled(self.map, self._local(columns)[chosen])
         row = row[chosen][entry]
         if not self.totals:
             return row, column, chosen[entry], value * self.row_scale[row]
@@ -232,7 +252,7 @@ class Block:
         each = np.repeat(np.arange(len(row), dtype=np.intp), counts[row])
         within = np.arange(len(each)) - np.repeat(np.cumsum(counts[row]) - counts[row], counts[row])
         source = point[each] * len(rows) + order[first[row[each]] + within]
-        entry, column, value = _pulled(self.map, self._local(columns)[source])
+        entry, column, value = pulled(self.map, self._local(columns)[source])
         number = weights.row.astype(np.intp)[each][entry]
         return number, column, source[entry], value * weights.data[each][entry]
 
@@ -241,7 +261,7 @@ class Block:
         rows, columns = self.derivatives.jacobian.places
         weight = self.weights[:, rows].ravel()
         chosen = np.flatnonzero(weight)
-        entry, column, value = _pulled(self.map, self._local(columns)[chosen])
+        entry, column, value = pulled(self.map, self._local(columns)[chosen])
         source = chosen[entry]
         return sparse.csr_matrix((value * weight[source], (column, source)), shape=(n, self.points * len(rows)))
 
@@ -257,22 +277,37 @@ class Block:
         used = (self.bounded | (self.weights != 0.0)).any(axis=1)
         for weights in (*([self.total_weights] if self.totals else []), *sums):
             used[weights.indices // self.derivatives.rows] = True
-        chosen = np.flatnonzero(np.repeat(used, len(j)))
-        entry, first, value = _pulled(self.map, self._local(j)[chosen])
-        source = chosen[entry]
-        entry, second, more = _pulled(self.map, self._local(k)[source])
-        source, first, value = source[entry], first[entry], value[entry] * more
-        diagonal = np.tile(j == k, self.points)[source]
-        inside = ~diagonal | (first >= second)  # h u u^T is symmetric by itself: its upper triangle is left away
-        source, first, second = source[inside], first[inside], second[inside]
-        twice = ~diagonal[inside] & (first == second)
-        value = np.where(twice, 2.0, 1.0) * value[inside]
-        return np.maximum(first, second), np.minimum(first, second), source, value
+        return bent_terms(self.map, (j, k), used, self.derivatives.width)
 
     def _local(self, columns: Integers) -> Integers:
         """Rows of L for entries in these columns of z, at all points."""
-        points = np.arange(self.points, dtype=np.intp)[:, None] * self.derivatives.width
-        return (points + columns).ravel()
+        return _local(self.points, self.derivatives.width, columns)
+
+
+def bent_terms(
+    L: Any, places: tuple[Integers, Integers], used: NDArray[np.bool_], width: int
+) -> tuple[Integers, Integers, Integers, Array]:
+    """From Hessians by z at points to the lower triangle by x: row, column, number of the entry, coefficient.
+
+    ``places``: of the entries of each; ``used``: the points that count; ``width``: of z.
+    """
+    j, k = places
+    chosen = np.flatnonzero(np.repeat(used, len(j)))
+    entry, first, value = pulled(L, _local(len(used), width, j)[chosen])
+    source = chosen[entry]
+    entry, second, more = pulled(L, _local(len(used), width, k)[source])
+    source, first, value = source[entry], first[entry], value[entry] * more
+    diagonal = np.tile(j == k, len(used))[source]
+    inside = ~diagonal | (first >= second)  # h u u^T is symmetric by itself: its upper triangle is left away
+    source, first, second = source[inside], first[inside], second[inside]
+    twice = ~diagonal[inside] & (first == second)
+    value = np.where(twice, 2.0, 1.0) * value[inside]
+    return np.maximum(first, second), np.minimum(first, second), source, value
+
+
+def _local(points: int, width: int, columns: Integers) -> Integers:
+    """Rows of L for entries in these columns of z, at all points."""
+    return (np.arange(points, dtype=np.intp)[:, None] * width + columns).ravel()
 
 
 def _check(function: Function, maps: Mapping[str, Any], points: int, constants: Mapping[str, Array]) -> None:
@@ -298,7 +333,7 @@ def _check(function: Function, maps: Mapping[str, Any], points: int, constants: 
             raise InputError(f"{called}: input {name!r} has neither a map nor a constant")
 
 
-def _pulled(L: Any, rows: Integers) -> tuple[Integers, Integers, Array]:
+def pulled(L: Any, rows: Integers) -> tuple[Integers, Integers, Array]:
     """Entries of rows of L, one row behind the other: the row's place in ``rows``, the column, the value."""
     starts, counts = L.indptr[rows], np.diff(L.indptr)[rows]
     total = int(counts.sum())

@@ -20,6 +20,7 @@ from neuler.plan.guess import FirstGuess
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.options import SolveOptions
 from neuler.plan.planned import Planned
+from neuler.plan.refinement import Refinement
 from neuler.plan.report import bounds_of, costs, obstacles_of, totals_of, violations_of
 from neuler.plan.transcribe import BlockMaker, Transcribed, Transcription
 from neuler.robot import Robot
@@ -48,7 +49,7 @@ class Attempt:
         self.spent = 0
         self.function_seconds = 0.0
         self.interrupted = False
-        self.left_out = [phase.lazy_rows() for phase in self.transcription.phases]
+        self.refinements = [Refinement(phase) for phase in self.transcription.phases]
         self.total_margins: Array | float = 0.0
         self.tolerance, self.valid_to = self.settings.tolerance, self.settings.valid_to
 
@@ -75,12 +76,16 @@ class Attempt:
             return guesses.along(self.transcription, profiles, self.settings.guess)
         return guesses.guessed(self.transcription, profiles, self.first)
 
-    def transcribed(
-        self, profiles: Sequence[Profiles], guess: Array, margins: Sequence[Array] | None = None
-    ) -> Transcribed:
-        """The programme on profiles."""
+    def transcribed(self, profiles: Sequence[Profiles], guess: Array) -> Transcribed:
+        """The programme on profiles, with the rows and margins that checks have found."""
+        along = self.motion(profiles, guess)
+        margins, left_out = [], []
+        for k, (known, mine) in enumerate(zip(self.refinements, profiles, strict=True)):
+            known.look(along, k)
+            margins.append(known.margins(mine.grid))
+            left_out.append(known.left_out(mine.grid))
         return self.transcription.transcribe(
-            profiles, guess, margins=margins, left_out=self.left_out, total_margins=self.total_margins,
+            profiles, guess, margins=margins, left_out=left_out, total_margins=self.total_margins,
             more=self.more, ceiling=self.ceiling,
         )  # fmt: skip
 
@@ -163,16 +168,6 @@ class Attempt:
         """1 + |bound| of the limits of the whole motion."""
         sides = [(limit.lower, limit.upper) for limit in self.transcription.totals]
         return np.array([1.0 + max((abs(x) for x in pair if np.isfinite(x)), default=0.0) for pair in sides])
-
-    def add_lazy_limits(self, k: int, check: PhaseCheck) -> bool:
-        """Limits that were left out and are violated hold from now on; whether there are any."""
-        out, path = self.left_out[k], self.transcription.phases[k].path
-        before = int(out.sum())
-        for _, row in check.of_path(self.valid_to):
-            assert path is not None
-            family, _ = path.find(row)
-            out[family.rows] = False
-        return int(out.sum()) < before
 
     # ---- what came out ----------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.dense import LEAST, DenseCheck, Peak, dense
 from neuler.optimize.programme import Array
 from neuler.plan.phases import Phase
-from neuler.plan.rows import COLLOCATED, LIMIT, SLACK, Family, Rows
+from neuler.plan.rows import COLLOCATED, LIMIT, SLACK, Family
 
 AT_REST = 1e-7
 """Speeds (rad/s, m/s) below which a joint is at rest."""
@@ -26,8 +26,6 @@ SMALL = 0.2
 """Of the tolerance: what collocated rows should be between their points."""
 MOST_PARTS, MOST_SPANS = 3, 600
 """Parts into which a span is split at a time, and spans of a phase that splines may grow to by themselves."""
-TIGHTENED_MOST = 0.05
-"""How much each of two bounds is tightened at most, as a share of their distance."""
 
 
 class CheckedRow(NamedTuple):
@@ -38,7 +36,7 @@ class CheckedRow(NamedTuple):
     family: Family | None
     """None for positions."""
     path_row: int
-    """Its number among the rows of the path; -1 for others."""
+    """Its number among the rows of the path, and behind these the pairs of clearances; -1 for others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +94,15 @@ def check_phase(
         lows.append(low)
         highs.append(high)
 
+    first = phase.path.count if phase.path is not None else 0
+    for each in phase.clearances:
+        family = each.family
+        lows.append(family.lower)
+        highs.append(family.upper)
+        windows += [each.limit.when] * each.count
+        columns += [CheckedRow(family.name, label, family, first + row) for row, label in enumerate(family.names)]
+        first += each.count
+
     def values(shares: Array) -> Array:
         none = {name: np.zeros(len(shares)) for name in slacks}
         found = [motion.at_shares(k, shares, 0)[0]]
@@ -104,6 +111,7 @@ def check_phase(
             rough = given_values(motion, k, phase, shares)
             for row, values in rough.items():
                 found[1][:, row] = values
+        found += [each.distances(motion, k, shares) for each in phase.clearances]
         return np.concatenate(found, axis=1)
 
     low, high = np.concatenate(lows), np.concatenate(highs)
@@ -178,43 +186,6 @@ def _slow_shares(motion: SplineMotion, k: int) -> Array:
 
 
 # ---- what to change before the next solve ---------------------------------------------------------------------------
-
-
-def refined_grid(profiles: Profiles, check: PhaseCheck, tolerance: float) -> tuple[Array, Array]:
-    """The grid with points at the maxima that count, and its weights; new points have none in integrals."""
-    new = sorted(peak.share for peak, _ in check.of_path(0.1 * tolerance))
-    grid = profiles.grid
-    span = np.diff(np.unique(profiles.knots)).min()
-    chosen: list[float] = []
-    for share in new:
-        near = np.abs(grid - share).min() if len(grid) else 1.0
-        if near > 1e-5 * span and all(abs(share - other) > 1e-3 * span for other in chosen[-2:]):
-            chosen.append(share)
-    places = np.searchsorted(grid, chosen)
-    return np.insert(grid, places, chosen), np.insert(profiles.weights, places, 0.0)
-
-
-def margins_on(grid: Array, finer: Array, margins: Array) -> Array:
-    """Margins (grid, rows) on a finer grid; none at its new points."""
-    found = np.zeros((len(finer), margins.shape[1]))
-    found[np.searchsorted(finer, grid)] = margins
-    return found
-
-
-def tightened(rows: Rows, check: PhaseCheck, grid: Array, margins: Array, tolerance: float) -> Array:
-    """Margins of the path's rows, (grid, rows), larger at the points beside those at which limits are violated."""
-    more = margins.copy()
-    limited = np.zeros(rows.count, dtype=bool)
-    for family in rows.of_kind(LIMIT, SLACK):
-        limited[family.rows] = True
-    for peak, row in check.of_path(0.5 * tolerance):
-        if limited[row]:
-            right = int(np.clip(np.searchsorted(grid, peak.share), 1, len(grid) - 1))
-            wanted = 1.5 * peak.excess * check.sizes[peak.row]
-            for point in (right - 1, right):
-                more[point, row] = max(more[point, row], margins[point, row] + wanted)
-    low, high = rows.bounds()
-    return np.minimum(more, TIGHTENED_MOST * np.where(np.isfinite(high - low) & (high > low), high - low, np.inf))
 
 
 def grown_breaks(profiles: Profiles, check: PhaseCheck, tolerance: float) -> Array | None:

@@ -21,7 +21,7 @@ NARROW = 0.1
 """Of a span: half the width of the span that a ramp gets."""
 SHORTEST = 0.02
 """Of the mean span: the shortest one that is made."""
-LONG = 0.03
+LONG = 0.02
 """Of a phase: shorter spans follow switches closely enough."""
 BETWEEN = 17
 """Points in a span at which rows are looked at."""
@@ -65,7 +65,7 @@ def _ramps(edges: Array, shares: Array, values: Array, count: int) -> list[tuple
             last += 1
         size = float(change[at:last].sum())
         h = float(np.diff(edges)[at:last].mean())
-        if abs(size) > JUMP and edges[last] - edges[at] > LONG:
+        if abs(size) > JUMP and h > LONG:
             way = values[at:last].ravel()
             middle = float(shares[at:last].ravel()[int(np.argmin(np.abs(way - 0.5 * (way[0] + way[-1]))))])
             about = NARROW * h * np.linspace(-1.0, 1.0, count)

@@ -36,6 +36,25 @@ class FromCollocation:
 
 
 @dataclass(frozen=True, eq=False)
+class FromClearance:
+    """A block of distances of a phase: the share and the pair of each row."""
+
+    phase: int
+    number: int
+    """Which of the phase's limits on clearance it is."""
+    shares: Array
+    pairs: Any
+
+    def carried(self, before: FromClearance, values: Array) -> Array:
+        """Numbers of the rows of another such block, as those of the same rows here; 0 of new ones."""
+        found = np.zeros(len(self.shares))
+        keys = [each.shares + 2.0 * each.pairs for each in (self, before)]  # shares are at most 1
+        _, here, there = np.intersect1d(*keys, return_indices=True)
+        found[here] = values[there]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class FromCondition:
     """A block of what is asked for at a share of a phase, or paid there."""
 
@@ -62,7 +81,7 @@ class FromUser:
     """A block that a user's function made."""
 
 
-Origin = FromPath | FromCollocation | FromCondition | FromJoint | FromRelation | FromUser
+Origin = FromPath | FromClearance | FromCollocation | FromCondition | FromJoint | FromRelation | FromUser
 """Where a block of a plan's programme comes from."""
 
 
@@ -138,8 +157,8 @@ def path_block(
         smooth = np.ix_(before < 1e-3 * LEFT, ~rough)
         lower[smooth], upper[smooth] = -np.inf, np.inf
     if left_out is not None:
-        lower[:, left_out] = -np.inf
-        upper[:, left_out] = np.inf
+        lower = np.where(left_out, -np.inf, lower)
+        upper = np.where(left_out, np.inf, upper)
     return replace(block, lower=lower, upper=upper, weights=weights, scale=rows.scales(), totals=tuple(sums))
 
 

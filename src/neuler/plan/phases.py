@@ -18,6 +18,7 @@ from neuler.optimize.programme import Array
 from neuler.plan.conditions import Boundary, Condition, Via, condition_of, end_condition
 from neuler.plan.limits import Limit, below_half_a_turn
 from neuler.plan.objectives import END, INTEGRAL, MAGNITUDE, OVERALL, PEAK, Objective, Term, TotalLimit
+from neuler.plan.obstacles import ClearanceRows, is_clearance
 from neuler.plan.rows import (
     LIMIT,
     OBJECTIVE,
@@ -83,6 +84,8 @@ class Phase:
     """Limits that friction has a part in, of the robot as it is given: its friction is not rounded off."""
     collocated: list[Collocated] = field(init=False, repr=False)
     """What profiles alone make zero: forces that no motor gives."""
+    clearances: list[ClearanceRows] = field(init=False, repr=False)
+    """Distances of balls from obstacles and each other, of every limit on them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "via", several("phase: via points", self.via, Via, "plan.Via(...)"))
@@ -140,6 +143,8 @@ class Phase:
         found._check_speeds()
         object.__setattr__(found, "path", found._path(totals, points))
         object.__setattr__(found, "as_given", found._as_given())
+        rows = [ClearanceRows.of(model, limit, points) for limit in every if is_clearance(limit)]
+        object.__setattr__(found, "clearances", rows)
         object.__setattr__(found, "collocated", found._collocated())
         return found
 
@@ -149,6 +154,7 @@ class Phase:
         families: list[Family] = [
             limit_family(model, limit)
             for limit in self.limits
+            if not is_clearance(limit)  # rows of their own
             if not (limit.measure is position and limit.when == ALWAYS)  # bounds of control points
         ]
         families += [objective_family(term) for term in self.terms if term.kind == INTEGRAL]

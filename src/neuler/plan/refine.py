@@ -7,22 +7,20 @@ themselves are too coarse and get more control points.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from neuler.motions.profiles import Profiles, placed
-from neuler.optimize.programme import Array, Solution
+from neuler.motions.profiles import placed
+from neuler.optimize.programme import Solution
 from neuler.plan import judge
 from neuler.plan.attempt import Attempt
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.knots import with_switches
 from neuler.plan.options import SOLVED
-from neuler.plan.phases import Phase
 from neuler.plan.planned import Planned
+from neuler.plan.refinement import SMALL
 from neuler.plan.transcribe import Transcribed
 
-TIGHTEN_AFTER = 2
+TIGHTEN_AFTER = 3
 """Refinements after which bounds are tightened by what is left."""
 QUADRATURE_STEPS, QUADRATURE = 2, 1e-5
 """Refinements of integrals, and what they may be off by beside 1 + |objective|."""
@@ -34,9 +32,10 @@ SWITCHES = 2
 
 def add_lazy_limits(attempt: Attempt, state: Transcribed, solution: Solution) -> tuple[Transcribed, Solution]:
     """Solve again, from the first guess, as long as limits that were left out are violated."""
-    while any(out.any() for out in attempt.left_out) and solution.status in SOLVED and not attempt.exhausted:
+    known = attempt.refinements
+    while any(each.lazy.any() for each in known) and solution.status in SOLVED and not attempt.exhausted:
         checks = attempt.checked(state, state.x(solution.x))
-        added = [attempt.add_lazy_limits(k, check) for k, check in enumerate(checks)]
+        added = [each.add_lazy(check, attempt.valid_to) for each, check in zip(known, checks, strict=True)]
         if not any(added):
             break
         state = attempt.transcribed(state.profiles, attempt.guess(state.profiles))
@@ -105,7 +104,6 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
     points, the splines themselves are too coarse: they get more control points.
     """
     phases, settings, valid_to = attempt.transcription.phases, attempt.settings, attempt.valid_to
-    margins = [_no_margins(phase, mine) for phase, mine in zip(phases, state.profiles, strict=True)]
     growths_left, since = GROWTHS, 0
     best: tuple[tuple[bool, float], Transcribed, Solution, list[PhaseCheck]] | None = None
     for turn in range(settings.rounds + 1):
@@ -119,23 +117,20 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
             best = rank, state, solution, checks
         if worst <= valid_to or not settings.refine or turn == settings.rounds or not good or attempt.exhausted:
             break
-        profiles, added = [], False
-        for k, (phase, mine, check) in enumerate(zip(phases, state.profiles, checks, strict=True)):
-            grid, weights = judge.refined_grid(mine, check, valid_to)
-            finer = replace(mine, grid=grid, weights=weights)
-            added |= attempt.add_lazy_limits(k, check)
+        profiles, added, more = [], False, False
+        for phase, mine, check, known in zip(phases, state.profiles, checks, attempt.refinements, strict=True):
+            finer, new = known.refined(mine, check, valid_to)
+            more |= new
+            added |= known.add_lazy(check, valid_to) | known.astray(check)
             breaks = judge.grown_breaks(mine, check, valid_to) if growths_left > 0 else None
             if breaks is not None:
                 finer = attempt.transcription.phase_profiles(phase, 0, breaks=breaks)
-                margins[k] = _no_margins(phase, finer)
+                known.restarted()
             else:
-                margins[k] = judge.margins_on(mine.grid, grid, margins[k])
-                if turn - since >= TIGHTEN_AFTER and phase.path is not None:
-                    margins[k] = judge.tightened(phase.path, check, grid, margins[k], valid_to)
+                known.tighten(mine, check, valid_to, np.inf if turn - since >= TIGHTEN_AFTER else SMALL)
             profiles.append(finer)
         profiles = placed(profiles)
         same = all(len(new.knots) == len(old.knots) for new, old in zip(profiles, state.profiles, strict=True))
-        more = any(len(new.grid) > len(old.grid) for new, old in zip(profiles, state.profiles, strict=True))
         tightening = turn >= TIGHTEN_AFTER and judge.violated(checks, valid_to)
         if (excess > valid_to).any():
             tightening = True
@@ -148,21 +143,14 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
         guess = attempt.carried(state, x, profiles)
         if added:  # without these limits it may have gone far astray
             guess, since = attempt.guess(profiles), turn + 1
-            margins = [np.zeros_like(each) for each in margins]
-        motion = attempt.motion(state.profiles, x)
-        wanted = [
-            margin + judge.friction_margins(motion, k, phase, mine.grid) if phase.as_given is not None else margin
-            for k, (phase, mine, margin) in enumerate(zip(phases, profiles, margins, strict=True))
-        ]
-        next_one = attempt.transcribed(profiles, guess, wanted)
+            for known in attempt.refinements:
+                known.relaxed()
+        for k, known in enumerate(attempt.refinements):
+            known.leave_for_friction(attempt.motion(state.profiles, x), k, profiles[k].grid)
+        next_one = attempt.transcribed(profiles, guess)
         warm = next_one.warm(state, solution) if same and not added else None
         state, solution = next_one, attempt.solved(next_one, warm, attempt.tolerance)
         if solution.status not in SOLVED and warm is not None and not attempt.exhausted:
             solution = attempt.solved(state, None, attempt.tolerance)
     assert best is not None
     return attempt.planned(*best[1:])
-
-
-def _no_margins(phase: Phase, profiles: Profiles) -> Array:
-    """Margins of a phase's rows at its grid points, all zero."""
-    return np.zeros((len(profiles.grid), phase.path.count if phase.path is not None else 0))

@@ -11,11 +11,13 @@ from neuler.motions import splines
 from neuler.motions.motion import Bound
 from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.blocks import Block
+from neuler.optimize.composed import ComposedBlock
 from neuler.optimize.programme import Array, Solution
 from neuler.plan.judge import CheckedRow, PhaseCheck
 from neuler.plan.jumps import DERIVATIVES, jump_violations
 from neuler.plan.objectives import DURATION, END, INTEGRAL, MAGNITUDE, OVERALL, PEAK, Term
 from neuler.plan.phase_blocks import (
+    FromClearance,
     FromCollocation,
     FromCondition,
     FromJoint,
@@ -142,10 +144,10 @@ def violations_of(
 
 
 def _of_block(
-    motion: SplineMotion, origin: Origin, block: Block, solution: Solution, tolerance: float
+    motion: SplineMotion, origin: Origin, block: Block | ComposedBlock, solution: Solution, tolerance: float
 ) -> list[Violation]:
     """Rows that are not checked densely: conditions, rows over two times, users' own blocks."""
-    if isinstance(origin, FromPath | FromCollocation):
+    if isinstance(origin, FromPath | FromCollocation | FromClearance) or isinstance(block, ComposedBlock):
         return []
     value = block.values(block.inputs(solution.x))
     if isinstance(origin, FromJoint):
@@ -250,7 +252,8 @@ def bounds_of(transcription: Transcription, motion: SplineMotion) -> tuple[Bound
         if np.isfinite(low).any() or np.isfinite(high).any():
             mine = Bound("position", tuple(phase.model.names), low, high, (begin, begin + T))
             by_name.setdefault("position", []).append(mine)
-        for family in phase.path.of_kind(LIMIT) if phase.path is not None else ():
+        families = phase.path.of_kind(LIMIT) if phase.path is not None else []
+        for family in (*families, *(each.family for each in phase.clearances)):
             assert family.limit is not None
             when = begin + T * family.limit.when[0], begin + T * family.limit.when[1]
             mine = Bound(family.name, tuple(family.names), family.lower, family.upper, when)

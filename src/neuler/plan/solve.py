@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -113,7 +114,8 @@ class PlanSolver:
             left = _left(settings, *found, per_guess=True)
             if left is None or (found and found[-1].status == "interrupted"):
                 break
-            with contextlib.suppress(NeulerError):  # loops that cannot be closed along a swing, say
+            with contextlib.suppress(NeulerError), warnings.catch_warnings():  # of loops that a swing cannot close, say
+                warnings.simplefilter("ignore", RuntimeWarning)
                 found.append(self.from_guess(left, first, report))
         return found
 

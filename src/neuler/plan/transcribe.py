@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from neuler.errors import InputError
@@ -20,12 +21,14 @@ from neuler.motions import splines
 from neuler.motions.profiles import Profiles, placed
 from neuler.optimize.block_programme import BlockProgramme
 from neuler.optimize.blocks import Block
+from neuler.optimize.composed import ComposedBlock
 from neuler.optimize.elimination import Elimination, Equality, eliminated
 from neuler.optimize.overall import Overall
 from neuler.optimize.programme import Array, Solution
 from neuler.plan.objectives import DURATION, INTEGRAL, MAGNITUDE, OVERALL, Term, TotalLimit
 from neuler.plan.phase_blocks import (
     LEFT,
+    FromClearance,
     FromCollocation,
     FromCondition,
     FromJoint,
@@ -72,10 +75,12 @@ class Transcribed:
         """A solution on other grids as a start here: multipliers of rows at points that both have; zero at new ones."""
         old, rest = before.programme.multipliers_of(solution.multipliers)
         found = []
-        blocks = zip(self.origins, self.programme.blocks, before.programme.blocks, old, strict=True)
-        for origin, block, mine, values in blocks:
+        blocks = zip(self.origins, self.programme.blocks, before.origins, before.programme.blocks, old, strict=True)
+        for origin, block, origin_before, mine, values in blocks:
             new = np.zeros(block.bounded.shape)
-            if block.points == mine.points:
+            if isinstance(origin, FromClearance) and isinstance(origin_before, FromClearance):
+                new[:, 0] = origin.carried(origin_before, values[:, 0])
+            elif block.points == mine.points:
                 new = values
             elif isinstance(origin, FromPath):
                 k = origin.phase
@@ -147,6 +152,8 @@ class Transcription:
         for phase in self.phases:
             for rows in phase.functions:
                 rows.derivatives.compile()
+            for distances in phase.clearances:
+                distances.compile()
         for _, found in self.related:
             found.compile()
         if self.joints:
@@ -258,16 +265,16 @@ class Transcription:
         guess: Array,
         *,
         margins: Sequence[Array] | None = None,
-        left_out: Sequence[Array] | None = None,
+        left_out: Sequence[NDArray[np.bool_]] | None = None,
         total_margins: Array | float = 0.0,
         more: Sequence[BlockMaker] = (),
         ceiling: float | None = None,
     ) -> Transcribed:
         """The programme on profiles; ``guess`` are all variables.
 
-        ``margins`` (a phase's rows) and ``total_margins`` tighten bounds of limits; ``left_out`` (a phase's rows) are
-        not posed; ``more`` blocks besides the plan's own. With a ``ceiling`` durations and peaks are not
-        minimised: their weighted sum stays below it.
+        ``margins`` and ``total_margins`` tighten bounds of limits; ``left_out`` are not posed. Of a phase, ``margins``
+        and ``left_out`` are (grid, rows): rows of its path, then of clearances. ``more`` blocks come besides the plan's
+        own. With a ``ceiling`` durations and peaks are not minimised: their weighted sum stays below it.
         """
         mine = list(profiles)
         n = self.size(mine)
@@ -313,15 +320,22 @@ class Transcription:
     def _blocks(
         self, profiles: Sequence[Profiles], n: int, slacks: Mapping[str, int], margins: Any, left_out: Any,
         more: Sequence[BlockMaker],
-    ) -> list[tuple[Origin, Block]]:  # fmt: skip
-        blocks: list[tuple[Origin, Block]] = []
+    ) -> list[tuple[Origin, Block | ComposedBlock]]:  # fmt: skip
+        blocks: list[tuple[Origin, Block | ComposedBlock]] = []
         totals = self.total_places(profiles)
         for k, (phase, mine) in enumerate(zip(self.phases, profiles, strict=True)):
             if phase.path is not None:
-                margin = None if margins is None else margins[k]
-                out = None if left_out is None else left_out[k]
-                block = path_block(phase.path, mine, n, slacks, margin, out, totals[k])
-                blocks.append((FromPath(k), block))
+                margin = None if margins is None else margins[k][:, : phase.path.count]
+                out = None if left_out is None else left_out[k][:, : phase.path.count]
+                blocks.append((FromPath(k), path_block(phase.path, mine, n, slacks, margin, out, totals[k])))
+            first = phase.path.count if phase.path is not None else 0
+            for number, distances in enumerate(phase.clearances):
+                part = slice(first, first + distances.count)
+                margin = None if margins is None else margins[k][:, part]
+                out = None if left_out is None else left_out[k][:, part]
+                composed, shares = distances.block(mine, n, slacks, margin, out)
+                blocks.append((FromClearance(k, number, shares, composed.pairs), composed))
+                first = part.stop
             for zero in phase.collocated:
                 if zero.weak:
                     block = weak_block(zero, mine, n, slacks)
@@ -349,7 +363,9 @@ class Transcription:
                 blocks.append((FromUser(), block))
         return blocks
 
-    def _overall(self, profiles: Sequence[Profiles], blocks: Sequence[tuple[Origin, Block]]) -> list[Overall]:
+    def _overall(
+        self, profiles: Sequence[Profiles], blocks: Sequence[tuple[Origin, Block | ComposedBlock]]
+    ) -> list[Overall]:
         """Terms that are functions of integrals over all phases, as weighted sums of the values of their blocks."""
         found = []
         for term, made_of in self.overall.items():
