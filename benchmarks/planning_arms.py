@@ -84,7 +84,7 @@ def _arm(
 
 
 def arm(rng: np.random.Generator, seed: int) -> Task:
-    """From rest to rest, with a payload or none; some with bounds on acceleration or jerk."""
+    """From rest to rest, with a payload or none; some with bounds on acceleration."""
     found = _arm(rng, seed, "arm", (0.0, 1.0), [bool(rng.random() < 0.5)])
     if rng.random() < 0.25:
         size = MORE * np.abs(found.known.qdd).max(axis=0)

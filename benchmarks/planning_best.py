@@ -1,6 +1,6 @@
 """Best known durations of the tasks with weak motors in planning_hard.json: a long search, run once.
 
-    nice python benchmarks/planning_best.py [--rounds 3] [--seeds 6] [--output benchmarks/planning_hard.json]
+    nice python benchmarks/planning_best.py [--rounds 3] [--seeds 6] [--first-seed 0] [--output FILE]
 
 Every task is solved many times: from the straight first guess and from perturbed ones, with the duration free and
 within windows about what was found so far (from a share of it to below, at and above it), with 20, 32 and 48 control
@@ -42,7 +42,7 @@ def statement(case: dict[str, Any], task: dict[str, Any], points: int, duration:
     )
 
 
-def search(case: dict[str, Any], task: dict[str, Any], rounds: int, seeds: int) -> dict[str, Any]:
+def search(case: dict[str, Any], task: dict[str, Any], rounds: int, seeds: range) -> dict[str, Any]:
     """The least durations of valid plans of one task."""
     best: dict[int, plan.Planned] = {}
     solves = valid = 0
@@ -58,14 +58,14 @@ def search(case: dict[str, Any], task: dict[str, Any], rounds: int, seeds: int) 
         return min((found.duration for found in best.values()), default=float("inf"))
 
     for points in POINTS:
-        for seed in (None, *range(seeds)):
+        for seed in (None, *seeds):
             attempt(points, seed=seed)
             attempt(points, (0.1, 4.0), seed=seed)
     for _ in range(rounds):
         before = least()
         for low, high in WINDOWS:
             for points in POINTS:
-                for seed in (None, *range(seeds)):
+                for seed in (None, *seeds):
                     attempt(points, (low * before, high * before), seed=seed)
         leader = min(best.values(), key=lambda found: found.duration)
         for points in POINTS:
@@ -85,11 +85,32 @@ def search(case: dict[str, Any], task: dict[str, Any], rounds: int, seeds: int) 
     }
 
 
+def better(known: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """Results of two searches together.
+
+    >>> better({"best": 1.5, "best_points": 96, "best_20": 1.7, "solves": 3, "valid": 2},
+    ...        {"best": 1.6, "best_points": 64, "best_20": 1.6, "solves": 1, "valid": 1})
+    {'best': 1.5, 'best_points': 96, 'best_20': 1.6, 'solves': 4, 'valid': 3}
+    """
+    if "best" not in known:
+        return found
+    shorter = min(known, found, key=lambda one: one["best"])
+    coarse = [each["best_20"] for each in (known, found) if each["best_20"] is not None]
+    sums = {name: known[name] + found[name] for name in ("solves", "valid")}
+    return {
+        "best": shorter["best"],
+        "best_points": shorter["best_points"],
+        "best_20": min(coarse, default=None),
+        **sums,
+    }
+
+
 def main() -> None:
     """Search, task by task, and write what was found into the file of numbers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--first-seed", type=int, default=0, help="of another search, whose results are added")
     parser.add_argument("--first", type=int, default=0, help="the first task")
     parser.add_argument("--count", type=int, help="how many tasks; all by default")
     parser.add_argument("--output", type=Path, default=NUMBERS)
@@ -99,9 +120,8 @@ def main() -> None:
     last = len(case["tasks"]) if a.count is None else a.first + a.count
     for k in range(a.first, last):
         task = case["tasks"][k]
-        found = search(case, task, a.rounds, a.seeds)
-        known = task.get("best", float("inf"))
-        task.update(found if found["best"] <= known else {})
+        found = search(case, task, a.rounds, range(a.first_seed, a.first_seed + a.seeds))
+        task.update(better(task, found))
         print(f"task {k}: {found}", flush=True)
         a.output.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
 

@@ -75,7 +75,7 @@ class Task:
     def statement(self, **more: Any) -> plan.Plan:
         """The task as a plan with the planner's defaults; ``more`` are further arguments of its phases."""
         measures = {"position": plan.position, "velocity": plan.velocity, "torque": plan.torque}
-        measures |= {"acceleration": plan.acceleration, "jerk": plan.jerk}
+        measures["acceleration"] = plan.acceleration
         limits = [plan.limit(measures[name], low, high) for name, (low, high) in self.limits.items()]
         limits += [self.scene.limit()] if self.scene else []
         fixed: list[Any] = self.known.durations if self.objective == "effort" else [None] * len(self.ends)

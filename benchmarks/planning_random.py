@@ -110,16 +110,13 @@ def outside(value: Array, low: Any, high: Any, name: str) -> Found:
     return float(both[sample, row]), f"{name} {row + 1} at sample {sample} of {len(value)}"
 
 
-def path_limits(given: Task, phase: int, q: Array, qd: Array, qdd: Array, qddd: Array | None = None) -> Iterator[Found]:
+def path_limits(given: Task, phase: int, q: Array, qd: Array, qdd: Array) -> Iterator[Found]:
     """Everything that is bounded at all times, of samples in a phase."""
-    values = {"position": q, "velocity": qd, "acceleration": qdd, "jerk": qddd}
+    values = {"position": q, "velocity": qd, "acceleration": qdd}
     for name, (low, high) in given.limits.items():
         if name == "torque":
-            value: Array | None = given.referee.driven(phase, q, qd, qdd)
-        else:
-            value = values[name]
-        if value is not None:
-            yield outside(value[:, : len(low)], low, high, name)
+            values[name] = given.referee.driven(phase, q, qd, qdd)
+        yield outside(values[name][:, : len(low)], low, high, name)
     yield outside(given.referee.idle(phase, q, qd, qdd), 0.0, 0.0, "force without a motor")
     if given.scene is not None:
         yield outside(given.scene.clearances(given.referee, q), given.scene.margin, np.inf, "clearance")
@@ -171,7 +168,7 @@ def _at(found: plan.Planned, t: Any, phase: int) -> list[Array]:
     t = np.clip(np.atleast_1d(np.asarray(t, dtype=float)), begin, end)
     if phase < len(found.breaks) - 2:
         t = np.minimum(t, end - 1e-12 * (end - begin))
-    return [np.asarray(x) for x in found.evaluate(t, 3)]
+    return [np.asarray(x) for x in found.evaluate(t, 2)]
 
 
 def phase_checks(given: Task, found: plan.Planned, phase: int) -> Iterator[Found]:
@@ -207,11 +204,11 @@ def checked(given: Task, found: plan.Planned) -> Found:
     count = len(found.breaks) - 1
     if count != len(given.ends):
         return np.inf, f"{count} phases, {len(given.ends)} are asked for"
-    every = [*ends(given, given.start, *(x[0] for x in _at(found, 0.0, 0)[:3]), "at the start")]
+    every = [*ends(given, given.start, *(x[0] for x in _at(found, 0.0, 0)), "at the start")]
     for k in range(count):
         every += phase_checks(given, found, k)
         last = [x[-1] for x in _at(found, found.breaks[k + 1], k)]
-        every += ends(given, given.ends[k], *last[:3], f"at the end of phase {k + 1}")
+        every += ends(given, given.ends[k], *last, f"at the end of phase {k + 1}")
         if k + 1 < count:
             first = [x[0] for x in _at(found, found.breaks[k + 1], k + 1)]
             for name, a, b in (("position", last[0], first[0]), ("velocity", last[1], first[1])):

@@ -68,7 +68,9 @@ def row(task: str, found: Solved, value: str, truth: str = "-", note: str = "") 
     """A line about one plan."""
     said = found.planned
     word = "yes" if said.valid else "no"
-    note = note or ("" if said.optimal else said.status)
+    told = [] if said.optimal else [said.status]
+    told += [] if said.valid else [f"worst violation {said.worst_violation:.1e}"]
+    note = "; ".join([note, *told] if note else told)
     return Row(task, word, value, truth, found.cpu, said.iterations, found.points, note)
 
 

@@ -1,6 +1,7 @@
 """The benchmarks of hard and of random planning tasks: their closed forms, their referee, and a few of their tasks."""
 
 import dataclasses
+import doctest
 import json
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from neuler import plan
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
+import planning_best  # noqa: E402
 import planning_hard  # noqa: E402
 import planning_random  # noqa: E402
 import planning_truths  # noqa: E402
@@ -22,6 +24,13 @@ from planning_random import ALLOWANCE, checked, known_excess, task  # noqa: E402
 
 QUICK = ("four_bar", "cart_pole", "idle_wrist", "jumps", "ruckig", "cops", "pendulum", "slider", "barman", "weak")
 DAILY, SLOW = range(4), range(20)
+
+
+@pytest.mark.parametrize("module", [planning_best, planning_random, planning_truths], ids=lambda x: x.__name__)
+def test_examples_in_docstrings(module):
+    found = doctest.testmod(module)
+    assert found.attempted
+    assert not found.failed
 
 
 # ---- closed forms --------------------------------------------------------------------------------------------------
@@ -162,6 +171,46 @@ def test_no_valid_plan_is_faster_than_the_truth(quick, label):
 def test_tasks_are_feasible_by_construction(seed):
     excess, where = known_excess(task(seed))
     assert excess <= 1e-3, where
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_known_motions_are_motions(seed):
+    """Velocities are the rates of positions and accelerations those of velocities; what has no motor needs none."""
+    given = task(seed)
+    known = given.known
+    for k, (first, last) in enumerate(known.ends()):
+        part = slice(first, last + 1)
+        t, q, qd, qdd = (x[part] for x in (known.t, known.q, known.qd, known.qdd))
+        step = np.diff(t)[:, None]
+        way = np.asarray(given.robot.difference(q[:-1], q[1:])) / step
+        for slope, middle, rate in ((way, 0.5 * (qd[1:] + qd[:-1]), qd), (np.diff(qd, axis=0) / step, None, qdd)):
+            expected = 0.5 * (rate[1:] + rate[:-1]) if middle is None else middle
+            np.testing.assert_allclose(slope, expected, atol=2e-4 * (1.0 + np.abs(rate).max()))
+        idle = given.referee.idle(k, q, qd, qdd)
+        assert np.abs(idle).max(initial=0.0) < 1e-4 * np.abs(given.referee.driven(k, q, qd, qdd)).max()
+
+
+@pytest.mark.parametrize("name", ["Panda", "UR5", "PUMA with friction", "two_link"])
+def test_torques_of_the_check_are_those_of_the_robot_with_its_payload(name):
+    """Pinocchio's, with the payload appended and friction added, beside neuler's."""
+    from planning_arms import ARMS, arm_robot
+    from planning_tasks import MACHINES, urdf
+    from planning_torques import ROUNDED, Pinocchio
+
+    robot, arm = arm_robot(name), ARMS[name]
+    load = {"frame": arm.flange, "mass": 1.3, "com": (0.01, 0.02, 0.05), "inertia": (1e-3, 2e-3, 3e-3)}
+    machine = MACHINES.get(arm.urdf)
+    referee = Pinocchio(
+        robot, [None, load], str(urdf(arm.urdf)) if machine else None, machine.locked if machine else ()
+    )
+    q, qd, qdd = np.random.default_rng(3).uniform(-1, 1, (3, 50, robot.nq)) * [[[1.0]], [[0.2]], [[5.0]]]
+    smooth = robot.with_smooth_friction(ROUNDED)
+    carried = smooth.with_payload(load["frame"], load["mass"], load["com"], load["inertia"])
+    for phase, mine in enumerate((smooth, carried)):
+        expected = np.asarray(mine.inverse_dynamics(q, qd, qdd))
+        np.testing.assert_allclose(referee.driven(phase, q, qd, qdd), expected, atol=1e-9 * np.abs(expected).max())
+    places = np.asarray(robot.compile("link_poses", frame=arm.flange)(q))
+    np.testing.assert_allclose(referee.poses(arm.flange, q), places, atol=1e-12)
 
 
 def test_tasks_are_those_of_their_seeds():
