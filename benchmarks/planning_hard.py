@@ -104,7 +104,7 @@ def swing_up(case: dict[str, Any], quick: bool) -> Iterator[Row]:
         )  # fmt: skip
         found = solved(make)
         label = "force unlimited" if bound is None else f"force within {bound:g} N"
-        value, truth = f"{found.planned.objective:.4f}", f"{case['optimum']:g} (collocation)"
+        value, truth = f"{found.planned.objective:.4f}", f"{case['optimum']:.4f} (Pontryagin)"
         yield row(f"cart-pole swing-up, {label}", found, value, truth)
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import sqrt
+from typing import Any
 
 import numpy as np
+from scipy.integrate import solve_bvp
 from scipy.interpolate import CubicSpline
 
 from neuler import Robot
@@ -126,3 +128,63 @@ def one_joint(robot: Robot, start: float, goal: float) -> tuple[Callable[[Array]
     slope = np.asarray(robot.inverse_dynamics(states, one, zero))[:, 0] - gravity
     order = np.argsort(q)
     return tuple(CubicSpline(q[order], values[order]) for values in (inertia, slope, gravity))
+
+
+def cart_pole_rates(case: dict[str, Any], x: Array, u: Array) -> Array:
+    """Rates (4, n) of position, angle and their velocities x (4, n) of a cart-pole under a force u (n,) on the cart.
+
+    The bob is at (p + l sin a, -l cos a): (M + m) p'' + m l (a'' cos a - a'^2 sin a) = u and
+    l a'' + p'' cos a + g sin a = 0.
+    """
+    M, m, l, g = case["cart"], case["pole"], case["length"], case["gravity"]
+    _, a, v, w = x
+    s, c = np.sin(a), np.cos(a)
+    cart = (u + m * l * w * w * s + m * g * s * c) / (M + m - m * c * c)
+    return np.array([v, w, cart, -(cart * c + g * s) / l])
+
+
+def least_effort(case: dict[str, Any], t: Array, x: Array, u: Array, tolerance: float = 1e-7) -> tuple[float, float]:
+    """The least integral of u^2 of a cart-pole's swing-up, and the largest force in it (N), by Pontryagin's conditions.
+
+    State and costate as a boundary value problem: costate' = -(df/dx)^T costate, u = -costate . df/du / 2. A motion
+    near the optimum, states x (4, n) and forces u (n,) at times t (n,), is where it begins; its costates are those
+    whose forces are nearest to u.
+    """
+
+    def along(x: Array) -> Array:
+        zero = np.zeros(x.shape[1])
+        return cart_pole_rates(case, x, zero + 1.0) - cart_pole_rates(case, x, zero)
+
+    def slopes(x: Array, u: Array) -> Array:
+        columns = []
+        for k in range(4):
+            moved = x.astype(complex)
+            moved[k] += 1e-30j
+            columns.append(cart_pole_rates(case, moved, u).imag / 1e-30)
+        return np.stack(columns, axis=1)
+
+    def force(x: Array, costate: Array) -> Array:
+        return -0.5 * np.einsum("ik,ik->k", costate, along(x))
+
+    def rates(_: Array, y: Array) -> Array:
+        x, costate = y[:4], y[4:]
+        u = force(x, costate)
+        return np.vstack([cart_pole_rates(case, x, u), -np.einsum("jik,jk->ik", slopes(x, u), costate)])
+
+    def ends(first: Array, last: Array) -> Array:
+        return np.concatenate([first[:4] - [*case["start"], 0.0, 0.0], last[:4] - [*case["goal"], 0.0, 0.0]])
+
+    A = slopes(x, u)
+    through = [np.eye(4)]  # costates are linear in the first one
+    for k, step in enumerate(np.diff(t)):
+        middle = -0.25 * step * (A[:, :, k] + A[:, :, k + 1]).T
+        through.append(np.linalg.solve(np.eye(4) - middle, (np.eye(4) + middle) @ through[-1]))
+    shares = -0.5 * np.einsum("ik,kij->kj", along(x), np.array(through))
+    first, *_ = np.linalg.lstsq(shares, u, rcond=None)
+    found = solve_bvp(rates, ends, t, np.vstack([x, (np.array(through) @ first).T]), tol=tolerance, max_nodes=100_000)
+    if not found.success:
+        raise ValueError(f"least effort of the cart-pole: {found.message}")
+    fine = np.linspace(t[0], t[-1], STEPS + 1)
+    y = found.sol(fine)
+    u = force(y[:4], y[4:])
+    return float(np.trapezoid(u**2, fine)), float(np.abs(u).max())

@@ -19,6 +19,7 @@ sys.path.insert(0, str(BENCHMARKS))
 import planning_best  # noqa: E402
 import planning_hard  # noqa: E402
 import planning_random  # noqa: E402
+import planning_rows  # noqa: E402
 import planning_truths  # noqa: E402
 from planning_random import ALLOWANCE, checked, known_excess, task  # noqa: E402
 
@@ -99,21 +100,30 @@ def test_bang_bang_of_the_four_bar_is_what_a_simulation_does(k):
 
     case = planning_hard.numbers()["four_bar"]["tasks"][k]
     start, goal, torque = case["start"], case["goal"], case["torque"]
-    inertia, slope, gravity = planning_truths.one_joint(neuler.robots.four_bar(), start, goal)
+    inertia, slope, gravity = planning_truths.one_joint(neuler.robots.four_bar(), start, goal + 0.5)
     T = planning_truths.bang_bang(start, goal, inertia, slope, gravity, torque)
-    assert abs(T - case["bang_bang"]) < 5e-4 * T
+    assert abs(T - case["bang_bang"]) < 5e-6 * T
+
+    def rate(_, x, tau):
+        return [x[1], (tau - slope(x[0]) * x[1] ** 2 - gravity(x[0])) / inertia(x[0])]
+
+    def still(_, x, tau):
+        return x[1]
+
+    def beyond(_, x, tau):
+        return x[0] - goal - 0.4
+
+    still.terminal, still.direction, beyond.terminal = True, -1, True
+    options = {"rtol": 1e-9, "atol": 1e-11}
 
     def run(switch):
-        def rate(_, x, tau):
-            return [x[1], (tau - slope(x[0]) * x[1] ** 2 - gravity(x[0])) / inertia(x[0])]
+        """Where it stands still, or is far beyond its goal, and when."""
+        x = solve_ivp(rate, (0.0, switch), [start, 0.0], args=(torque,), **options).y[:, -1]
+        end = solve_ivp(rate, (switch, 2 * T), x, args=(-torque,), events=[still, beyond], **options)
+        return end.y[0, -1], end.t[-1]
 
-        x, options = [start, 0.0], {"rtol": 1e-10, "atol": 1e-12}
-        for span, tau in ((switch, torque), (T - switch, -torque)):
-            x = solve_ivp(rate, (0.0, span), x, args=(tau,), **options).y[:, -1]
-        return x
-
-    switch = brentq(lambda s: run(s)[1], 0.4 * T, 0.7 * T, xtol=1e-12)
-    np.testing.assert_allclose(run(switch), [goal, 0.0], atol=2e-3)
+    switch = brentq(lambda s: run(s)[0] - goal, 0.3 * T, 0.6 * T, xtol=1e-9)
+    assert run(switch)[1] == pytest.approx(T, rel=2e-6)
 
 
 def test_the_one_joint_of_the_four_bar_is_that_of_its_forward_dynamics():
@@ -125,6 +135,24 @@ def test_the_one_joint_of_the_four_bar_is_that_of_its_forward_dynamics():
     crank = q[:, 0]
     found = (tau[:, 0] - slope(crank) * qd[:, 0] ** 2 - gravity(crank)) / inertia(crank)
     np.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+def test_the_least_effort_of_the_cart_pole_is_pontryagins():
+    """From the planner's motion, as a first guess, to that of the boundary value problem; the equations are ours."""
+    case = planning_hard.numbers()["cart_pole"]
+    robot = planning_rows.cart_pole(case)
+    q, qd = np.random.default_rng(0).normal(size=(2, 5, 2))
+    u = np.linspace(-3.0, 5.0, 5)
+    mine = planning_truths.cart_pole_rates(case, np.vstack([q.T, qd.T]), u)[2:].T
+    np.testing.assert_allclose(mine, robot.forward_dynamics(q, qd, np.column_stack([u, 0 * u])), atol=1e-12)
+    ends = {"start": case["start"], "goal": case["goal"], "duration": case["duration"]}
+    found = plan.Plan(robot, plan.effort(), control_points=30, **ends).solve()
+    t = np.linspace(0.0, found.duration, 401)
+    q, qd = found.evaluate(t, 1)
+    optimum, force = planning_truths.least_effort(case, t, np.vstack([q.T, qd.T]), found.torques(t)[:, 0])
+    assert optimum == pytest.approx(case["optimum"], rel=1e-7)
+    assert force == pytest.approx(case["largest_force"], rel=1e-4)
+    assert found.objective == pytest.approx(optimum, rel=1e-3)
 
 
 # ---- hard tasks ----------------------------------------------------------------------------------------------------
