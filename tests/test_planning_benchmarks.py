@@ -21,7 +21,7 @@ import planning_hard  # noqa: E402
 import planning_random  # noqa: E402
 import planning_rows  # noqa: E402
 import planning_truths  # noqa: E402
-from planning_random import ALLOWANCE, checked, known_excess, task  # noqa: E402
+from planning_random import ALLOWANCE, checked, ends, known_excess, path_limits, task  # noqa: E402
 
 QUICK = ("four_bar", "cart_pole", "idle_wrist", "jumps", "ruckig", "cops", "pendulum", "slider", "barman", "weak")
 DAILY, SLOW = range(4), range(20)
@@ -145,8 +145,8 @@ def test_the_least_effort_of_the_cart_pole_is_pontryagins():
     u = np.linspace(-3.0, 5.0, 5)
     mine = planning_truths.cart_pole_rates(case, np.vstack([q.T, qd.T]), u)[2:].T
     np.testing.assert_allclose(mine, robot.forward_dynamics(q, qd, np.column_stack([u, 0 * u])), atol=1e-12)
-    ends = {"start": case["start"], "goal": case["goal"], "duration": case["duration"]}
-    found = plan.Plan(robot, plan.effort(), control_points=30, **ends).solve()
+    asked = {name: case[name] for name in ("start", "goal", "duration")}
+    found = plan.Plan(robot, plan.effort(), control_points=30, **asked).solve()
     t = np.linspace(0.0, found.duration, 401)
     q, qd = found.evaluate(t, 1)
     optimum, force = planning_truths.least_effort(case, t, np.vstack([q.T, qd.T]), found.torques(t)[:, 0])
@@ -261,20 +261,44 @@ def test_the_check_agrees_with_a_valid_plan(arm):
     assert excess <= ALLOWANCE, where
 
 
-@pytest.mark.parametrize(
-    ("name", "factor"), [("torque", 0.999), ("velocity", 0.99), ("position", 0.9)], ids=lambda x: str(x)
-)
-def test_the_check_finds_what_is_violated(arm, name, factor):
-    """The same plan, against bounds that are a little tighter than what it uses."""
+@pytest.mark.parametrize("side", ["low", "high"])
+@pytest.mark.parametrize("name", ["torque", "velocity", "position"])
+def test_the_check_finds_what_is_violated(arm, name, side):
+    """The same plan, against bounds a little tighter than what it uses, on either side."""
     given, found = arm
-    t = np.linspace(0.0, found.duration, 2001)
-    q, qd, qdd = found.evaluate(t, 2)
+    q, qd, qdd = found.evaluate(np.linspace(0.0, found.duration, 2001), 2)
     used = {"torque": given.referee.driven(0, q, qd, qdd), "velocity": qd, "position": q}[name]
-    low, high = (1 - factor) * used.max(axis=0) + factor * used.min(axis=0), used.max(axis=0)
-    tight = dataclasses.replace(given, limits={**given.limits, name: (low, high + 1.0)})
-    excess, where = checked(tight, found)
-    assert excess > ALLOWANCE
+    low, high = used.min(axis=0) - 1.0, used.max(axis=0) + 1.0
+    if side == "low":
+        low += 1.0 + 1e-4 * (high - low)
+    else:
+        high -= 1.0 + 1e-4 * (high - low)
+    excess, where = checked(dataclasses.replace(given, limits={**given.limits, name: (low, high)}), found)
+    assert ALLOWANCE < excess < 1e4
     assert where.startswith(name)
+
+
+def test_the_check_finds_forces_that_nothing_gives():
+    """Joints that no motor drives, moved as if one did."""
+    given = task(18)
+    known = given.known
+    pushed = known.qdd + 1e-3
+    names = {name.split(" at ")[0]: excess for excess, name in path_limits(given, 0, known.q, known.qd, pushed)}
+    assert names["force without a motor 1"] > ALLOWANCE
+    names = {name.split(" at ")[0]: excess for excess, name in path_limits(given, 0, known.q, known.qd, known.qdd)}
+    assert names["force without a motor 1"] < ALLOWANCE
+
+
+@pytest.mark.parametrize("seed", [4, 15])
+def test_the_check_finds_a_pose_that_is_missed(seed):
+    given = task(seed)
+    q = given.known.q[-1]
+    here = dict(map(reversed, ends(given, given.ends[0], q, 0 * q, 0 * q, "here")))
+    there = dict(map(reversed, ends(given, given.ends[0], q + 1e-4, 0 * q, 0 * q, "here")))
+    missed = {name.split(" of ")[0] for name, excess in there.items() if excess > ALLOWANCE}
+    asked = np.asarray(next(iter(given.ends[0].poses.values()))).shape
+    assert missed == ({"place", "turn"} if asked == (4, 4) else {"place"})
+    assert max(here.values()) < ALLOWANCE
 
 
 def test_the_check_finds_missed_ends(arm):
@@ -286,6 +310,25 @@ def test_the_check_finds_missed_ends(arm):
         excess, where = checked(dataclasses.replace(given, **missed), found)
         assert excess > ALLOWANCE
         assert where.startswith(word)
+
+
+@pytest.mark.parametrize(("order", "word"), [(1, "velocity"), (2, "acceleration")])
+def test_the_check_finds_derivatives_that_are_not_those_of_the_positions(arm, order, word):
+    """A motion that tells rates smaller than they are, which would keep every limit."""
+    given, found = arm
+
+    class Wrong:
+        breaks = found.breaks
+
+        def evaluate(self, t, highest):
+            states = found.evaluate(t, highest)
+            states[order] = 0.9 * states[order]
+            return states
+
+    loose = {name: (10 * low - 10, 10 * high + 10) for name, (low, high) in given.limits.items()}
+    excess, where = checked(dataclasses.replace(given, limits=loose), Wrong())
+    assert excess > ALLOWANCE
+    assert where == f"{word} beside differences" or order == 1
 
 
 def test_the_check_finds_an_obstacle_in_the_way():
