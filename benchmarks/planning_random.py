@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+import neuler
 from neuler import plan
 from planning_arms import arm, moving, obstacles, phases, pose, via
 from planning_known import Known, Task
@@ -236,8 +237,14 @@ def run(seed: int, **options: Any) -> Outcome:
     """Plan a task with the planner's defaults and check the plan."""
     given = task(seed)
     begin = time.process_time()
-    statement = given.statement()
-    found = statement.solve(**{"seconds": SECONDS, **OPTIONS, **options})
+    known = float(sum(given.known.durations))
+    try:
+        found = given.statement().solve(**{"seconds": SECONDS, **OPTIONS, **options})
+    except neuler.NeulerError as error:
+        told = f"raised {type(error).__name__}: {str(error).splitlines()[0]}"
+        cpu, nan = time.process_time() - begin, float("nan")
+        what = (seed, given.kind, given.label, given.objective)
+        return Outcome(*what, False, False, False, np.inf, "no plan", nan, known, cpu, 0, 0, told, "")
     cpu = time.process_time() - begin
     excess, worst = checked(given, found)
     return Outcome(
@@ -251,7 +258,7 @@ def run(seed: int, **options: Any) -> Outcome:
         excess=float(excess),
         worst=worst,
         duration=float(found.duration),
-        known=float(sum(given.known.durations)),
+        known=known,
         cpu=cpu,
         iterations=int(found.iterations),
         points=sum(mine.control_point_count for mine in found.motion.profiles),

@@ -392,6 +392,20 @@ def test_more_random_tasks():
     assert any(line.startswith("| all | 20 |") for line in planning_random.table(found))
 
 
+def test_a_planner_that_raises_is_a_failure_not_the_end(monkeypatch):
+    def solve(self, **options):
+        raise neuler.InputError("no such luck")
+
+    monkeypatch.setattr(plan.Plan, "solve", solve)
+    found = planning_random.run(0)
+    assert not found.valid
+    assert not found.falsely_valid
+    assert found.line == "raised InputError: no such luck"
+    assert any(line.startswith("| arm | 1 | 0 | 0 |") for line in planning_random.table([found]))
+    (row,) = planning_hard.rows(["slider"])
+    assert (row.valid, row.note) == ("no", "raised InputError: no such luck")
+
+
 def test_the_command_of_random_tasks(tmp_path):
     path = tmp_path / "outcomes.json"
     run = subprocess.run(
