@@ -29,6 +29,8 @@ import neuler
 import operations
 import parallel
 import planning
+import planning_hard
+import planning_random
 import reaching
 import rollouts
 import studies
@@ -292,6 +294,7 @@ def main() -> None:
         os.sched_setaffinity(0, everywhere)
     if not quick:
         lines += reaching.report(urdf) + timing.report(robot_of) + planning.report()
+        lines += planning_hard.report() + planning_random.report()
         lines += (
             rollouts.report(robot_of)
             + friction.report(lambda: robot_of("UR5"))
