@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuler.errors import InputError
+from neuler.moments.contact import ContactWrench, GroundReaction
 from neuler.moments.moving_robot import HIGHEST, MovingRobot
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node
@@ -18,7 +19,8 @@ class Moment:
 
     ``q``, ``qd``, ``qdd``, ``qddd`` of the links (with loops q of all joints), ``tau`` of the joints that motors drive,
     ``tau_rate``, ``reactions`` (links, 6), ``pose(frame)`` (4, 4), ``frame_velocity(frame)`` (6), ``speeds`` of the
-    motors; ``t`` since the phase began (s), ``share`` of the phase from 0 to 1, its ``duration`` (s), ``robot``.
+    motors; ``t`` since the phase began (s), ``share`` of the phase from 0 to 1, its ``duration`` (s), ``robot``. On the
+    ground: ``ground``, its resultant force and moment, and ``contact_wrenches``, by contact; forces include them.
     """
 
     def __init__(
@@ -114,6 +116,24 @@ class Moment:
         return self._found("inverse_dynamics", self.q, self.qd, self.qdd)
 
     @cached_property
+    def bare_tau(self) -> Any:
+        """All of tau as it would be without contacts: that of the base is what the ground exerts."""
+        more = () if self.payload is None else (self.payload,)
+        return self.model.verb("inverse_dynamics")(self.q, self.qd, self.qdd, *more)
+
+    @cached_property
+    def ground(self) -> GroundReaction:
+        """Resultant force and moment of the ground, and the zero-moment point; zero without contacts."""
+        if self.model.support is None:
+            return GroundReaction(np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
+        return self.model.support.resultant(self)
+
+    @cached_property
+    def contact_wrenches(self) -> dict[str, ContactWrench]:
+        """What the ground exerts on each contact, by its name."""
+        return {} if self.model.support is None else self.model.support.wrenches(self)
+
+    @cached_property
     def tau(self) -> Any:
         """Forces of the motors."""
         return self.all_tau[self.model.driven]
@@ -121,7 +141,7 @@ class Moment:
     @cached_property
     def tau_rate(self) -> Any:
         """Their time derivative, Guarino (3)-(21); with springs along the graph."""
-        if self.model.elastic:
+        if self.model.elastic or self.model.support is not None:
             return self.rate(self.tau)
         found = self._found("inverse_dynamics_rate", self.q, self.qd, self.qdd, self.qddd)
         self.__dict__.setdefault("all_tau", found.tau)
@@ -161,9 +181,12 @@ class Moment:
         return np.array(rows, dtype=object)
 
     def _found(self, verb: str, *values: Any) -> Any:
-        """A quantity that payloads change."""
+        """A quantity that payloads and contacts change."""
         more = () if self.payload is None else (self.payload,)
-        return self.model.verb(verb)(*values, *more)
+        support = self.model.support
+        if support is None:
+            return self.model.verb(verb)(*values, *more)
+        return self.model.verb(verb, loads=support.frames)(*values, *support.loads(self), *more)
 
     def pose(self, frame: str) -> Any:
         """Homogeneous matrix of a link or frame in the base frame."""
@@ -176,8 +199,14 @@ class Moment:
         """Velocity of a link or frame, (6): of its origin, then angular, in the axes of the base frame."""
         held = self.__dict__.setdefault("_velocities", {})
         if frame not in held:
-            jacobian = self.robot.compile("jacobian", frame=frame, reference="world")(self._whole_q)
-            held[frame] = jacobian @ (self.state[1] if self.model.elastic else self.qd)
+            held[frame] = self.jacobian(frame) @ (self.state[1] if self.model.elastic else self.qd)
+        return held[frame]
+
+    def jacobian(self, frame: str) -> Any:
+        """Jacobian of a link or frame, (6, nv), for :meth:`frame_velocity`."""
+        held = self.__dict__.setdefault("_jacobians", {})
+        if frame not in held:
+            held[frame] = self.robot.compile("jacobian", frame=frame, reference="world")(self._whole_q)
         return held[frame]
 
     @property

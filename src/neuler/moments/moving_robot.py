@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from neuler.errors import InputError, NeulerError
 from neuler.inputs import real
 from neuler.moments import rotations
+from neuler.moments.contact import Support
 from neuler.robot import Link, Robot
 from neuler.robot.columns import by_columns
 from neuler.robot.coordinates import Entry, Selection, springs, undriven
@@ -59,6 +60,8 @@ class MovingRobot:
     """Speeds below which Coulomb friction is rounded off; 0 where there is none."""
     payloads: tuple[Payload, ...] = ()
     """What it carries besides: inputs of its kernels, so that other payloads need no new ones."""
+    support: Support | None = None
+    """Its contacts with the ground; None where it has none."""
 
     @cached_property
     def coordinates(self) -> Selection:
@@ -173,6 +176,17 @@ class MovingRobot:
         return [k for k, entry in enumerate(owners) if k not in driven and entry.name not in behind]
 
     @cached_property
+    def unsupported(self) -> list[int]:
+        """Numbers of tau that no motor gives and no contact: profiles must make them zero."""
+        carried = () if self.support is None else self.support.root.forces
+        return [k for k in self.undriven if k not in carried]
+
+    @property
+    def contact_keys(self) -> tuple[Any, ...]:
+        """What says whether contacts are the same in another phase."""
+        return () if self.support is None else self.support.keys
+
+    @cached_property
     def undriven_profiles(self) -> list[int]:
         """Profiles of joints that no motor drives: what they do follows from the others."""
         owners = self.robot.coordinates.owners("tau")
@@ -181,7 +195,12 @@ class MovingRobot:
 
     @cached_property
     def floating_profiles(self) -> list[int]:
-        """Profiles of a free base, for whose rest nobody can ask: it floats, at rest with the others, or it falls."""
+        """Profiles of a free base, for whose rest nobody can ask: it floats, at rest with the others, or it falls.
+
+        None where the robot stands on the ground.
+        """
+        if self.support is not None:
+            return []
         return [k for k in self.undriven_profiles if (entry := self.entries[k]) is not None and entry.nv == 6]
 
     @cached_property

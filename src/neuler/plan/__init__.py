@@ -11,6 +11,7 @@ True
 
 from neuler import optimize as _optimize  # noqa: F401  (says what to install where SciPy is missing)
 from neuler.moments.clearance import Ball, Box, Capsule, HalfSpace, Sphere
+from neuler.moments.contact import Contact
 from neuler.moments.measures import (
     Measure,
     acceleration,
@@ -54,7 +55,7 @@ from neuler.plan.relations import Relation, exchanges, mirrors, relate, repeats
 from neuler.timing import Path, TimedPath, scale_time, time_path
 
 __all__ = [
-    "Ball", "Boundary", "Box", "Capsule", "HalfSpace", "Limit", "Measure", "Objective", "Path", "Payload", "Phase",
+    "Ball", "Boundary", "Box", "Capsule", "Contact", "HalfSpace", "Limit", "Measure", "Objective", "Path", "Payload", "Phase",
     "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation", "acceleration", "acceleration_effort",
     "at_end", "clear_of", "duration", "effort", "energy", "exchanges", "force_effort", "frame_position",
     "frame_velocity", "integral", "jerk", "jerk_effort", "joint_force", "joint_moment", "limit", "loop_position",

@@ -85,10 +85,20 @@ def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, fl
         lows.append(low)
         highs.append(high)
 
+    slip = phase.slip
+    if slip is not None:
+        began = np.where(slip.upright, 0.0, motion.values(slip.function, k, np.zeros(1))[0])
+        columns += [CheckedRow(slip.family.name, label, slip.family, -1) for label in slip.family.names]
+        lows.append(slip.family.lower)
+        highs.append(slip.family.upper)
+        windows += slip.windows
+
     def values(shares: Array) -> Array:
         none = {name: np.zeros(len(shares)) for name in slacks}
         found = [motion.at_shares(k, shares, 0)[0]]
         found += [motion.values(rows.function, k, shares, none) for rows in parts]
+        if slip is not None:
+            found.append(motion.values(slip.function, k, shares) - began)
         return np.concatenate(found, axis=1)
 
     low, high = np.concatenate(lows), np.concatenate(highs)

@@ -11,11 +11,13 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import real, several, whole
+from neuler.moments.contact import Contact
 from neuler.moments.measures import OF_ROBOT, Measure, position, velocity
 from neuler.moments.moving_robot import MovingRobot, Payload
 from neuler.moments.rotations import turn_rows
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Boundary, Condition, Via, condition_of, end_condition
+from neuler.plan.contact import SlipCheck, contact_limits, held, landing, slip_check
 from neuler.plan.limits import Limit, below_half_a_turn
 from neuler.plan.objectives import END, INTEGRAL, OVERALL, PEAK, Objective, Term, TotalLimit
 from neuler.plan.rows import (
@@ -45,7 +47,8 @@ class Phase:
     ``limits`` hold in addition to those of the plan. ``end`` is free by default. ``continuity`` is the highest
     derivative that goes on into the next phase (default: degree - 1). ``payload``, ``objective`` and ``robot`` stand in
     the place of the plan's in this phase: what it carries (() for nothing), what it minimises, and a robot with the
-    same coordinates, as one with another tool.
+    same coordinates, as one with another tool. So do ``contacts`` with the ground (() for flight) and ``split``, how
+    they share its force.
     """
 
     duration: Any = None
@@ -58,6 +61,8 @@ class Phase:
     payload: Payload | Sequence[Payload] | None = None
     objective: Objective | None = None
     robot: Robot | None = None
+    contacts: Contact | Sequence[Contact] | None = None
+    split: Any = None
 
     # what follows from it, once :meth:`prepared` has been called
     title: str = field(init=False, repr=False)
@@ -73,7 +78,9 @@ class Phase:
     path: Rows | None = field(init=False, repr=False)
     """Limits and integrands, at every grid point."""
     collocated: list[Collocated] = field(init=False, repr=False)
-    """What profiles alone make zero: forces that no motor gives."""
+    """What profiles alone make zero: forces that no motor gives, accelerations of points that contacts hold."""
+    slip: SlipCheck | None = field(init=False, repr=False)
+    """What contacts are checked for between the points at which they are held."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "via", several("phase: via points", self.via, Via, "plan.Via(...)"))
@@ -98,11 +105,14 @@ class Phase:
         slacks: dict[str, Term],
         totals: Sequence[TotalLimit],
         points: int,
+        begins: Sequence[Contact] = (),
+        before: Phase | None = None,
     ) -> Phase:
         """The same phase for a robot: ``limits`` of the plan added, conditions and rows traced.
 
         ``start``: where the plan begins, of the first phase; ``last``: whether it ends here. ``slacks``: of the peaks
-        of ``objective``. ``points``: how many its grid has, or nearly so.
+        of ``objective``. ``points``: how many its grid has, or nearly so. ``begins``: contacts that begin with it;
+        ``before``: the phase that it follows.
         """
         found = copy.copy(self)
         every = [limit.of(model) for limit in (*limits, *limits_of(self.limits))]
@@ -111,6 +121,7 @@ class Phase:
         check_limits(model, every, title)
         if turn_rows(model.coordinates):
             every.append(below_half_a_turn())
+        every += contact_limits(model)
         conditions = [] if start is None else [condition_of(model, 0.0, start, f"{title}start")]
         conditions += [
             condition_of(model, float(via.at), via.boundary, f"{title}via at {via.at:g}")
@@ -122,6 +133,9 @@ class Phase:
         at_end = [term for term in objective.terms if term.kind == END]
         if at_end and (last or self.objective is not None):
             conditions.append(end_condition(model, at_end))
+        object.__setattr__(found, "conditions", conditions)
+        q, qd = ((before or found).given_at(1.0 if before else 0.0, order) for order in (0, 1))
+        conditions += landing(model, begins, q, qd, title, impact=False)
         prepared = {
             "title": title, "model": model, "limits": tuple(every), "conditions": conditions, "slacks": slacks,
             "span": duration_bounds(self.duration, f"plan {title}".strip()), "terms": objective.terms,
@@ -130,7 +144,8 @@ class Phase:
             object.__setattr__(found, name, value)
         found._check_speeds()
         object.__setattr__(found, "path", found._path(totals, points))
-        object.__setattr__(found, "collocated", found._collocated())
+        object.__setattr__(found, "collocated", [*found._collocated(), *held(model)])
+        object.__setattr__(found, "slip", slip_check(model))
         return found
 
     def _path(self, totals: Sequence[TotalLimit], points: int) -> Rows | None:
@@ -152,10 +167,10 @@ class Phase:
 
     def _collocated(self) -> list[Collocated]:
         model = self.model
-        if not model.undriven or model.robot.loops:
+        if not model.unsupported or model.robot.loops:
             return []
-        names = [model.tau_names[k] for k in model.undriven]
-        rows = collocated_family("force without a motor", lambda moment: moment.all_tau[model.undriven], names)
+        names = [model.tau_names[k] for k in model.unsupported]
+        rows = collocated_family("force without a motor", lambda moment: moment.all_tau[model.unsupported], names)
         return [Collocated(trace_rows(model, [rows], "undriven"), 2)]
 
     def _check_speeds(self) -> None:
@@ -199,10 +214,14 @@ class Phase:
 
     def positions(self, share: float) -> Array | None:
         """What is asked of positions at a share; NaN where they are free."""
+        return self.given_at(share, 0)
+
+    def given_at(self, share: float, order: int) -> Array | None:
+        """What is asked of a derivative (per second) of the profiles at a share; NaN where it is free."""
         found = None
         for condition in self.conditions:
             for derivative, values in condition.linear:
-                if condition.share == share and derivative == 0:
+                if condition.share == share and derivative == order:
                     found = values if found is None else np.where(np.isnan(found), values, found)
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from functools import cached_property
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from neuler.errors import InputError
-from neuler.inputs import whole
+from neuler.inputs import several, whole
+from neuler.moments.contact import LINE, Contact
 from neuler.moments.measures import torque
 from neuler.moments.moving_robot import MovingRobot, Payload, check_same_coordinates
+from neuler.moments.support import support_of
 from neuler.motions.motion import Motion
 from neuler.naming import hint
 from neuler.optimize.dense import TOLERANCE
@@ -32,6 +35,7 @@ from neuler.plan.arguments import (
     robot_of,
 )
 from neuler.plan.conditions import Boundary, Via
+from neuler.plan.contact import begins
 from neuler.plan.limits import Limit
 from neuler.plan.objectives import DURATION, Objective, Term, TotalLimit
 from neuler.plan.objectives import duration as least_time
@@ -93,6 +97,8 @@ class Plan:
         grid: int | None = None,
         phases: Sequence[Phase] | None = None,
         payload: Payload | Sequence[Payload] = (),
+        contacts: Contact | Sequence[Contact] = (),
+        split: Any = LINE,
         relations: Sequence[Relation] = (),
         blocks: BlockMaker | Sequence[BlockMaker] = (),
         friction_width: float = FRICTION,
@@ -102,7 +108,7 @@ class Plan:
             "robot": robot, "objective": objective, "start": start, "goal": goal, "limits": limits,
             "robot_limits": robot_limits, "via": via, "duration": duration, "control_points": control_points,
             "degree": degree, "knots": knots, "grid": grid, "phases": phases, "payload": payload,
-            "relations": relations, "blocks": blocks, "friction_width": friction_width,
+            "contacts": contacts, "split": split, "relations": relations, "blocks": blocks, "friction_width": friction_width,
         }  # fmt: skip
         given = robot_of(robot)
         self.objective = _objective(objective)
@@ -111,20 +117,22 @@ class Plan:
         begin, end = Boundary.of(start, names), Boundary.of(goal, names)
         said = phases_of(phases, duration, via, goal, names)
         reference = reference_of(given, begin, end)
-        models = self._models(given, said, reference, payload, friction_width)
+        models = self._models(given, said, reference, payload, friction_width, contacts, split)
         self.robot = models[0].loaded
         """The robot, with what it carries in the first phase."""
         order = degree_of(models, degree)
         breaks = breaks_of(knots)
         moments, totals = split_limits(limits)
         count, spans = points_of(control_points, order, breaks), grid_of(grid, order)
+        related = relations_of(relations, models[0], order, len(said))
+        landings = begins(models, related, order)
         self.transcription = Transcription(
-            self._phases(said, models, begin, moments, totals, bool(robot_limits), order, count * spans),
+            self._phases(said, models, begin, moments, totals, bool(robot_limits), order, count * spans, landings),
             order,
             breaks,
             count,
             spans,
-            relations_of(relations, models[0], order, len(said)),
+            related,
             totals,
             _makers(blocks),
         )
@@ -137,9 +145,9 @@ class Plan:
     # ---- parts ------------------------------------------------------------------------------------------------
 
     def _models(
-        self, robot: Robot, phases: Sequence[Phase], reference: Any, payload: Any, width: Any
+        self, robot: Robot, phases: Sequence[Phase], reference: Any, payload: Any, width: Any, contacts: Any, split: Any
     ) -> list[MovingRobot]:
-        """The robot of every phase; phases whose robots and payloads are alike share one."""
+        """The robot of every phase; phases whose robots, payloads and contacts are alike share one."""
         found: list[MovingRobot] = []
         cached: dict[Any, MovingRobot] = {}
         for k, phase in enumerate(phases):
@@ -148,18 +156,23 @@ class Plan:
             if mine is not robot:
                 check_same_coordinates(robot, mine, what)
             loads = payloads_of(payload if phase.payload is None else phase.payload, mine)
-            key = id(mine), tuple(repr(load) for load in loads)
+            touching = several("plan: contacts", contacts if phase.contacts is None else phase.contacts, Contact, "plan.Contact(...)")
+            shared = split if phase.split is None else phase.split
+            key = id(mine), tuple(repr(load) for load in loads), tuple(map(id, touching)), id(shared)
             if key not in cached:
-                cached[key] = phase_robot(mine, reference, loads, width, self.notes)
+                model = phase_robot(mine, reference, loads, width, self.notes)
+                support = support_of(model.robot, touching, shared, what if len(phases) > 1 else "plan: ")
+                cached[key] = model if support is None else dataclasses.replace(model, support=support)
             found.append(cached[key])
         return found
 
     def _phases(
         self, phases: Sequence[Phase], models: Sequence[MovingRobot], begin: Boundary, limits: Sequence[Limit],
         totals: Sequence[TotalLimit], robot_limits: bool, degree: int, points: int,
+        landings: Sequence[Sequence[Contact]],
     ) -> list[Phase]:  # fmt: skip
         """All phases, prepared for their robots."""
-        found = []
+        found: list[Phase] = []
         shared = peaks_of(self.objective, 0)
         slacks: dict[str, Term] = dict(shared)
         for k, (phase, model) in enumerate(zip(phases, models, strict=True)):
@@ -172,8 +185,11 @@ class Plan:
                 slacks |= peaks
             first, last = begin if k == 0 else None, k == len(phases) - 1
             found.append(
-                phase.prepared(title, model, limits, robot_limits, first, last, objective, peaks, totals, points)
-            )
+                phase.prepared(
+                    title, model, limits, robot_limits, first, last, objective, peaks, totals, points, landings[k],
+                    found[-1] if found else None,
+                )
+            )  # fmt: skip
         return found
 
     def _check_durations(self) -> None:
@@ -205,7 +221,7 @@ class Plan:
             ("goal", self._ends[1], self.transcription.phases[-1], 1.0),
         ):
             limits = [each for each in phase.limits if each.measure is torque and each.when[0] <= share <= each.when[1]]
-            if not limits or phase.model.weightless:
+            if not limits or phase.model.weightless or phase.model.support is not None:
                 continue
             model, wanted = phase.model, phase.positions(share)
             known = wanted is not None and not np.isnan(wanted).any()

@@ -118,9 +118,13 @@ class Transcription:
 
     @cached_property
     def joints(self) -> list[TwoTimes]:
-        """Where phases go on in the next."""
-        phases = self.phases[:-1]
-        return [joined(each.model, k, self.degree, each.continuity) for k, each in enumerate(phases)]
+        """Where phases go on in the next; where contacts change, accelerations may jump unless others are asked for."""
+        found = []
+        for k, (each, after) in enumerate(itertools.pairwise(self.phases)):
+            same = each.model.contact_keys == after.model.contact_keys
+            continuity = 1 if each.continuity is None and not same else each.continuity
+            found.append(joined(each.model, k, self.degree, continuity))
+        return found
 
     @property
     def _joined(self) -> Derivatives:
@@ -282,6 +286,7 @@ class Transcription:
         for name, term in self.slacks.items():
             cost[slacks[name]] += term.weight
         blocks = self._blocks(mine, n, slacks, margins, left_out)
+        _check_count([block for _, block in blocks], len(found.free))
         programme = BlockProgramme(
             np.asarray(found.Z.T @ cost),
             [block.eliminated(found) for _, block in blocks],
@@ -401,6 +406,17 @@ class Transcription:
                     "robot_limits=False takes them all away)"
                 )
         return f"a duration of {value:g} s is outside {low:g} to {high:g} s"
+
+
+def _check_count(blocks: Sequence[Block], free: int) -> None:
+    """Refuse programmes that leave the objective nothing to decide, before they are solved."""
+    equal = {block.name: int((block.lower == block.upper).sum()) for block in blocks}
+    if sum(equal.values()) > free:
+        many = ", ".join(f"{count} of {name}" for name, count in equal.items() if count)
+        raise InputError(
+            f"plan: there are more equality rows than free variables: {sum(equal.values())} rows ({many}) and {free} "
+            "variables; ask for less at ends and contacts, or use more control points"
+        )
 
 
 def overall_function(term: Term, size: int) -> Function:

@@ -1,0 +1,435 @@
+"""Contacts of a phase as rows: points that are held, where they are put down, and what the ground can exert.
+
+Held points are rows of accelerations: zero at as many points as the profiles have accelerations, as forces without
+motors are. Where a contact begins, its points are on the ground and at rest; where it goes on from the phase before, or
+from the end of a cycle that repeats, they are already, and asking again would ask twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuler.errors import InputError
+from neuler.functions.function import Function
+from neuler.moments.contact import FREE, Contact, Support
+from neuler.moments.measures import ConstantLabels, Measure
+from neuler.moments.moment import Moment
+from neuler.moments.moving_robot import MovingRobot
+from neuler.moments.support import random_positions
+from neuler.moments.tracing import function_of
+from neuler.optimize.programme import Array
+from neuler.plan.conditions import Condition
+from neuler.plan.limits import Limit
+from neuler.plan.relations import Relation
+from neuler.plan.rows import COLLOCATED, LIMIT, Collocated, Family, collocated_family, held_family, trace_rows
+
+SIDES = 8
+"""Of the pyramid inside a cone of friction."""
+ON_GROUND = 1e-6
+"""Metres, and metres per second, that a position that is given may be away from the ground, or move there."""
+
+
+# ---- what the ground can exert --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pressing:
+    """Forces of a contact along the ground's normal, as a share of the robot's weight: it pushes and does not pull."""
+
+    contact: str
+
+    def __call__(self, moment: Moment) -> Any:
+        """One row."""
+        support = _support(moment)
+        return [moment.contact_wrenches[self.contact].force @ np.array(support.ground.normal) / support.weight]
+
+
+@dataclass(frozen=True)
+class Gripping:
+    """What is left of a contact's friction in several directions, as a share of the robot's weight."""
+
+    contact: str
+    directions: tuple[tuple[float, float, float], ...]
+    friction: float
+
+    def __call__(self, moment: Moment) -> Any:
+        """friction F.n - F.t for every direction t."""
+        support = _support(moment)
+        force = moment.contact_wrenches[self.contact].force
+        press = self.friction * (force @ np.array(support.ground.normal))
+        return [(press - force @ np.array(t)) / support.weight for t in self.directions]
+
+
+@dataclass(frozen=True)
+class Rolling:
+    """How far the centre of pressure is inside the edges of a contact, times its share of the weight (m).
+
+    The moment M_v about a vertex v puts the centre of pressure at v + n x M_v / F.n: rows (n x M_v) . e, e being the
+    direction from the edge inwards, are linear in the forces and need no division.
+    """
+
+    contact: str
+    edges: tuple[tuple[int, tuple[float, float, float]], ...]
+    """Of each edge: a point on it, and the direction inwards in the frame's axes."""
+
+    def __call__(self, moment: Moment) -> Any:
+        """One row an edge."""
+        support = _support(moment)
+        contact = next(each for each in support.contacts if each.name == self.contact)
+        wrench, places = moment.contact_wrenches[self.contact], contact.places(moment)
+        turn, normal = moment.pose(contact.frame)[:3, :3], np.array(support.ground.normal)
+        rows = []
+        for point, inwards in self.edges:
+            rows.append(np.cross(normal, wrench.about(places[point])) @ (turn @ np.array(inwards)) / support.weight)
+        return rows
+
+
+def _support(moment: Moment) -> Support:
+    assert moment.model.support is not None
+    return moment.model.support
+
+
+def contact_limits(robot: MovingRobot) -> list[Limit]:
+    """Limits of all contacts: they push, within friction, with their centres of pressure inside."""
+    support = robot.support
+    if support is None:
+        return []
+    found = []
+    for contact in support.contacts:
+        parts: list[tuple[str, Any, list[str]]] = [("pressure", Pressing(contact.name), [contact.name])]
+        normal = np.array(contact.ground.normal)
+        tangents = support.root.tangents(normal)
+        if len(tangents) == 1:
+            ways = np.array([tangents[0], -tangents[0]])
+            parts.append(_friction(contact, ways, contact.friction))
+        elif len(tangents) == 2:
+            angles = 2.0 * np.pi * np.arange(SIDES) / SIDES
+            ways = np.cos(angles)[:, None] * tangents[0] + np.sin(angles)[:, None] * tangents[1]
+            parts.append(_friction(contact, ways, contact.friction * np.cos(np.pi / SIDES)))
+        edges = edges_of(support, contact)
+        if edges:
+            labels = [f"{contact.name}.edge{k + 1}" for k in range(len(edges))]
+            parts.append(("centre of pressure", Rolling(contact.name, edges), labels))
+        for name, rows, labels in parts:
+            what = Measure(f"{name} of {contact.name}", rows, ConstantLabels(tuple(labels)), None, "of weight")
+            found.append(Limit(what, 0.0, None, when=contact.when))
+    return found
+
+
+def _friction(contact: Contact, ways: Array, size: float) -> tuple[str, Any, list[str]]:
+    directions = tuple(tuple(map(float, way)) for way in ways)
+    labels = [f"{contact.name}.side{k + 1}" for k in range(len(ways))]
+    return "friction", Gripping(contact.name, directions, size), labels  # type: ignore[arg-type]
+
+
+def edges_of(support: Support, contact: Contact) -> tuple[tuple[int, tuple[float, float, float]], ...]:
+    """Edges of a contact's points, each by a point on it and the direction inwards, in the frame's axes.
+
+    In a plane the ends of a line; none of a point, which carries no moment, and where the base does not turn.
+    """
+    points = contact.points
+    if not support.root.turns:
+        return ()
+    if not support.root.spatial:  # in the plane, with the base's axes at the neutral position
+        pose = np.asarray(support.robot.compile("link_poses", frame=contact.frame)(support.robot.neutral()))
+        flat = (points - points.mean(axis=0)) @ pose[:3, :3].T
+        size, way = _longest(flat - flat @ support.root.rotations)
+        if size < 1e-9:
+            return ()
+        order, inwards = flat @ way, pose[:3, :3].T @ way
+        return ((int(np.argmin(order)), _plain(inwards)), (int(np.argmax(order)), _plain(-inwards)))
+    if len(points) < 3:
+        return ()
+    from scipy.spatial import ConvexHull
+
+    middle = points.mean(axis=0)
+    axes = np.linalg.svd(points - middle)[2]
+    hull = ConvexHull((points - middle) @ axes[:2].T)
+    return tuple(
+        (int(simplex[0]), _plain(-(equation[:2] @ axes[:2])))
+        for simplex, equation in zip(hull.simplices, hull.equations, strict=True)
+    )
+
+
+def _longest(points: Array) -> tuple[float, Array]:
+    """How far points about zero reach along the direction in which they reach furthest, and that direction."""
+    _, size, axes = np.linalg.svd(points)
+    return float(size[0]), axes[0]
+
+
+def _plain(way: Array) -> tuple[float, float, float]:
+    return float(way[0]), float(way[1]), float(way[2])
+
+
+# ---- held points ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HeldRow:
+    """One coordinate of a contact's points: a direction in the base frame, of one of the points."""
+
+    point: int
+    direction: tuple[float, float, float]
+    normal: bool
+    """Whether it is the height above the ground."""
+
+    def of(self, values: Any) -> Any:
+        """That coordinate of vectors of all points, (k, 3)."""
+        return values[self.point] @ np.array(self.direction)
+
+
+def held_rows(robot: MovingRobot, contact: Contact) -> list[HeldRow]:
+    """Coordinates of a contact's points that are independent where it stands flat: heights first."""
+    assert robot.support is not None
+    machine, normal = robot.robot, np.array(contact.ground.normal)
+    jacobian = machine.compile("jacobian", frame=contact.frame, reference="world")
+    motions = np.hstack([np.asarray(jacobian(q)) for q in random_positions(machine, 3)])
+    U, size, _ = np.linalg.svd(motions, full_matrices=False)
+    reach = U[:, size > 1e-9 * size[0]]  # velocities that the frame can have, (6, d)
+    points = contact.points @ _flat(contact, normal).T
+    tangents = robot.support.root.tangents(normal)
+    every = [(k, normal, True) for k in range(len(points))]
+    every += [(k, way, False) for way in tangents for k in range(len(points))]
+    found: list[HeldRow] = []
+    rows = np.zeros((0, reach.shape[1]))
+    for k, way, upright in every:
+        row = np.concatenate([way, np.cross(points[k], way)]) @ reach
+        more = np.vstack([rows, row])
+        if np.linalg.matrix_rank(more, tol=1e-8) > len(rows):
+            rows = more
+            found.append(HeldRow(k, _plain(way), upright))
+    if not found or not found[0].normal:
+        raise InputError(
+            f"contact {contact.name!r}: frame {contact.frame!r} cannot move along the ground's normal; it cannot be put "
+            "down on it"
+        )
+    return found
+
+
+def _flat(contact: Contact, normal: Array) -> Array:
+    """A rotation that lays the points of a contact on the ground."""
+    spread = contact.points - contact.points.mean(axis=0)
+    _, size, axes = np.linalg.svd(np.vstack([spread, np.zeros((3, 3))]))
+    rank = int((size > 1e-9).sum())
+    if rank == 0:
+        return np.eye(3)
+    up = axes[2] if rank == 2 else normal - (normal @ axes[0]) * axes[0]
+    if np.linalg.norm(up) < 1e-9:
+        up = axes[2]
+    up = up / np.linalg.norm(up) * (1.0 if up @ normal >= 0.0 else -1.0)
+    axis, cosine = np.cross(up, normal), float(up @ normal)
+    K = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+    return np.eye(3) + K + K @ K / (1.0 + cosine)
+
+
+def held(robot: MovingRobot) -> list[Collocated]:
+    """Accelerations of the points of contacts, and moments of such that are a point, zero along the phase."""
+    support = robot.support
+    if support is None:
+        return []
+    found = []
+    families: list[Family] = []
+    every = {contact.name: held_rows(robot, contact) for contact in support.contacts}
+    _check_independent(robot, every)
+    for contact in support.contacts:
+        families.append(_held_family(contact, every[contact.name]))
+    found.append(Collocated(trace_rows(robot, families, "held"), 2))
+    moments = [contact for contact in support.contacts if carries_no_moment(support, contact)]
+    if moments:
+        rows = [_moment_family(support, contact) for contact in moments]
+        found.append(Collocated(trace_rows(robot, rows, "contact_moments"), 2))
+    return found
+
+
+def carries_no_moment(support: Support, contact: Contact) -> bool:
+    """Whether a contact is a point whose moment is not zero by itself: the only one, of a base that turns."""
+    if not support.root.turns or edges_of(support, contact):
+        return False
+    return len(support.contacts) == 1 or (support.split == FREE and contact is support.carrier)
+
+
+def _held_family(contact: Contact, rows: Sequence[HeldRow]) -> Family:
+    def accelerations(moment: Moment) -> Any:
+        speeds = contact.velocities(moment)
+        return moment.rate([row.of(speeds) for row in rows])
+
+    return held_family(f"acceleration of {contact.name}", accelerations, labels_of(contact, rows))
+
+
+def _moment_family(support: Support, contact: Contact) -> Family:
+    _, _, axes = np.linalg.svd(support.root.rotations)
+    used = axes[: int(np.linalg.matrix_rank(support.root.rotations))]
+
+    def rows(moment: Moment) -> Any:
+        return [moment.contact_wrenches[contact.name].moment @ axis / support.weight for axis in used]
+
+    labels = [f"{contact.name}.moment{k + 1}" for k in range(len(used))]
+    return collocated_family(f"moment of {contact.name}, which is a point", rows, labels)
+
+
+def labels_of(contact: Contact, rows: Sequence[HeldRow]) -> list[str]:
+    """Names of held coordinates."""
+    return [f"{contact.name}.point{row.point + 1}.{'height' if row.normal else 'along'}" for row in rows]
+
+
+def _check_independent(robot: MovingRobot, every: dict[str, list[HeldRow]]) -> None:
+    """Refuse contacts of one phase that the robot cannot have at the same time."""
+    assert robot.support is not None
+    q = random_positions(robot.robot, 1)[0]
+    rows, names = [], []
+    for contact in robot.support.contacts:
+        if not contact.whole_phase:
+            continue
+        pose = np.asarray(robot.robot.compile("link_poses", frame=contact.frame)(q))
+        J = np.asarray(robot.robot.compile("jacobian", frame=contact.frame, reference="world")(q))
+        for row in every[contact.name]:
+            way, arm = np.array(row.direction), pose[:3, :3] @ contact.points[row.point]
+            rows.append(np.concatenate([way, np.cross(arm, way)]) @ J)
+        names.append(contact.name)
+    if not rows:
+        return
+    rank = int(np.linalg.matrix_rank(np.array(rows), tol=1e-8))
+    if rank < len(rows):
+        raise InputError(
+            f"contacts {', '.join(map(repr, names))} contradict each other: together they hold {len(rows)} coordinates, "
+            f"of which the robot moves {rank} independently; hold fewer points, or fewer contacts at once"
+        )
+
+
+# ---- where contacts begin -------------------------------------------------------------------------------------------
+
+
+def landing(
+    robot: MovingRobot, contacts: Sequence[Contact], q: Array | None, qd: Array | None, what: str, *, impact: bool
+) -> list[Condition]:
+    """Points of contacts that begin: on the ground, and at rest unless an ``impact`` sees to it.
+
+    ``q`` and ``qd`` are profiles and their rates where all of them are given: then numbers are checked instead.
+    """
+    found = []
+    for contact in contacts:
+        rows = held_rows(robot, contact)
+        point, normal = np.array(contact.ground.point), np.array(contact.ground.normal)
+        upright = [row for row in rows if row.normal]
+
+        def heights(moment: Moment, contact: Contact = contact, upright: list[HeldRow] = upright, point: Any = point) -> Any:
+            places = contact.places(moment) - point
+            return [row.of(places) for row in upright]
+
+        def speeds(moment: Moment, contact: Contact = contact, rows: list[HeldRow] = rows) -> Any:
+            values = contact.velocities(moment)
+            return [row.of(values) for row in rows]
+
+        title = f"{what}contact of {contact.name}"
+        if q is not None and not np.isnan(q).any():
+            high = point_heights(robot, contact, q)
+            if np.abs(high).max() > ON_GROUND:
+                raise InputError(
+                    f"{title}: its points are {', '.join(f'{x:.3g}' for x in high)} m above the ground at the position "
+                    "that is given; a contact begins on the ground"
+                )
+        else:
+            found.append(_zero(robot, title, "height", heights, labels_of(contact, upright)))
+        if impact or (qd is not None and not np.isnan(qd).any() and not qd.any()):
+            continue
+        found.append(_zero(robot, title, "velocity", speeds, labels_of(contact, rows)))
+    return found
+
+
+def _zero(robot: MovingRobot, title: str, name: str, rows: Any, labels: Sequence[str]) -> Condition:
+    found = Condition(0.0, title)
+    found.rows = trace_rows(robot, [Family(LIMIT, name, rows, lambda n: labels)], name)
+    found.lower = found.upper = np.zeros(len(labels))
+    return found
+
+
+def point_heights(robot: MovingRobot, contact: Contact, profiles: Array) -> Array:
+    """Heights of a contact's points above its ground (m) at one position, (k,)."""
+    pose = np.asarray(robot.robot.compile("link_poses", frame=contact.frame)(robot.positions(profiles)))
+    places = contact.points @ pose[:3, :3].T + pose[:3, 3] - np.array(contact.ground.point)
+    return np.asarray(places @ np.array(contact.ground.normal))
+
+
+def begins(
+    models: Sequence[MovingRobot], relations: Sequence[Relation], degree: int
+) -> list[list[Contact]]:
+    """Of every phase the contacts that begin there: those that the phase before, or a cycle's end, does not have."""
+    found = []
+    for k, model in enumerate(models):
+        mine = () if model.support is None else model.support.contacts
+        if k == 0:
+            found.append([contact for contact in mine if not _repeated(models, relations, degree, contact)])
+            continue
+        before = models[k - 1].support
+        going = {each.key for each in before.contacts if each.when[1] == 1.0} if before is not None else set()
+        found.append([contact for contact in mine if contact.key not in going and contact.when[0] == 0.0])
+    return found
+
+
+def _repeated(models: Sequence[MovingRobot], relations: Sequence[Relation], degree: int, contact: Contact) -> bool:
+    """Whether relations make a contact at the start the image of one that is held at the end.
+
+    Then its points have the same heights at any two positions that the relations relate.
+    """
+    first, last = models[0], models[-1]
+    plain = [each for each in relations if type(each) is Relation and each.orders(degree) >= 1]
+    if last.support is None or {each.start for each in plain} != set(first.names):
+        return False
+    random = np.random.default_rng(3)
+    images = list(last.support.contacts)
+    for _ in range(2):
+        end, start = random.normal(size=first.profile_count) * 0.3, np.zeros(first.profile_count)
+        for each in plain:
+            value = end[last.names.index(each.end)]
+            start[first.names.index(each.start)] = (value - each.shift) / each.sign
+        mine = point_heights(first, contact, start)
+        images = [
+            other for other in images
+            if other.when[1] == 1.0 and len(other.points) == len(mine)
+            and np.abs(point_heights(last, other, end) - mine).max() < 1e-9
+        ]  # fmt: skip
+    return bool(images)
+
+
+# ---- checked between the points ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SlipCheck:
+    """How far the points of contacts are from where they were when the phase began, between collocation points."""
+
+    function: Function
+    """Of a moment: held coordinates of all contacts (m), heights above the ground."""
+    family: Family
+    upright: Array
+    """Which of them are heights, which have no beginning but the ground."""
+    windows: list[tuple[float, float]]
+    """When each of them counts, in shares of the phase."""
+
+
+def slip_check(robot: MovingRobot) -> SlipCheck | None:
+    """Rows that a dense check compares with the slip of each contact; None without contacts."""
+    support = robot.support
+    if support is None:
+        return None
+    every = [(contact, held_rows(robot, contact)) for contact in support.contacts]
+
+    def rows(moment: Moment) -> Any:
+        found: list[Any] = []
+        for contact, mine in every:
+            places = contact.places(moment) - np.array(contact.ground.point)
+            found += [row.of(places) for row in mine]
+        return found
+
+    labels = [label for contact, mine in every for label in labels_of(contact, mine)]
+    most = np.array([contact.slip for contact, mine in every for _ in mine])
+    family = Family(COLLOCATED, "slip", rows, lambda n: labels)
+    family.rows, family.names = slice(0, len(labels)), labels
+    family.lower, family.upper = -most, most
+    upright = np.array([row.normal for _, mine in every for row in mine])
+    windows = [contact.when for contact, mine in every for _ in mine]
+    return SlipCheck(function_of(robot, "slip", rows), family, upright, windows)

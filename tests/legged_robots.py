@@ -1,0 +1,64 @@
+"""Robots with legs, for plans with contact: a planar biped of seven links and a planar hopping leg."""
+
+import numpy as np
+
+from neuler import Joint, Limits, Link, Robot, Transform, plan
+
+HEEL, TOE = (-0.06, 0.0, -0.05), (0.14, 0.0, -0.05)
+THIGH, SHANK = 0.45, 0.45
+ANKLE = 0.05
+"""Height of the ankle above the sole (m)."""
+SIDES = ("right", "left")
+
+
+def _rod(name, mass, length, radius=0.05):
+    inertia = mass * (length**2 / 12.0 + radius**2 / 4.0)
+    return Link.from_com(name, mass=mass, com=(0.0, 0.0, -0.5 * length), inertia=(inertia, inertia, 1e-2))
+
+
+def base_joints(trunk, turns=True):
+    """A base in the plane y = 0 that no motor drives: x, z and, where it turns, pitch."""
+    joints = [
+        Joint("x", "prismatic", "ground", "slider_x", axis=(1, 0, 0), role="passive"),
+        Joint("z", "prismatic", "slider_x", "slider_z" if turns else trunk, axis=(0, 0, 1), role="passive"),
+    ]
+    if turns:
+        joints.append(Joint("pitch", "revolute", "slider_z", trunk, axis=(0, 1, 0), role="passive"))
+    return joints
+
+
+def massless(*names):
+    return [Link.from_com(name, mass=0.0) for name in names]
+
+
+def biped(effort=np.inf, wide=0.0):
+    """Trunk, thighs, shanks and feet; hips, knees and ankles have motors. ``wide``: half the distance of the hips."""
+    links = massless("ground", "slider_x", "slider_z")
+    links.append(Link.from_com("trunk", mass=40.0, com=(0.0, 0.0, 0.3), inertia=(2.0, 2.0, 0.5)))
+    joints = base_joints("trunk")
+    for side, y in zip(SIDES, (-wide, wide), strict=True):
+        links += [_rod(f"{side}_thigh", 8.0, THIGH), _rod(f"{side}_shank", 4.0, SHANK)]
+        links.append(Link.from_com(f"{side}_foot", mass=1.2, com=(0.04, 0.0, -0.03), inertia=(2e-3, 5e-3, 5e-3)))
+        hip = Transform(translation=(0.0, y, 0.0))
+        joints += [
+            Joint(f"{side}_hip", "revolute", "trunk", f"{side}_thigh", hip, (0, 1, 0),
+                  limits=Limits(-1.5, 1.5, np.inf, effort)),
+            Joint(f"{side}_knee", "revolute", f"{side}_thigh", f"{side}_shank",
+                  Transform(translation=(0, 0, -THIGH)), (0, 1, 0), limits=Limits(0.0, 2.4, np.inf, effort)),
+            Joint(f"{side}_ankle", "revolute", f"{side}_shank", f"{side}_foot",
+                  Transform(translation=(0, 0, -SHANK)), (0, 1, 0), limits=Limits(-1.0, 1.0, np.inf, effort)),
+        ]  # fmt: skip
+    return Robot("biped", links, joints).with_gravity((0.0, 0.0, -9.81))
+
+
+def sole(side, **more):
+    return plan.Contact(f"{side}_foot", [HEEL, TOE], name=side, **more)
+
+
+def standing(robot, hip=-0.3, knee=0.6):
+    """Both feet flat below the hips."""
+    q = dict.fromkeys(robot.joint_names, 0.0)
+    for side in SIDES:
+        q |= {f"{side}_hip": hip, f"{side}_knee": knee, f"{side}_ankle": -hip - knee}
+    q["z"] = ANKLE + THIGH * np.cos(hip) + SHANK * np.cos(hip + knee)
+    return np.array([q[name] for name in robot.joint_names])
