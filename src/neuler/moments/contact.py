@@ -34,6 +34,10 @@ SLIP = 1e-4
 """Metres that held points may move, by default."""
 LINE, FREE = "line", "free"
 """How contacts share the resultant: by the zero-moment point on the line between two centres; by profiles."""
+TOGETHER = 0.05
+"""Metres between two centres below which they share the force more nearly by halves than by the line between them."""
+LIGHT = 0.02
+"""Share of the weight below which the force of the ground decides no zero-moment point; forces balance all the same."""
 STANDARD_GRAVITY = 9.80665
 """m/s^2; the weight by which forces are scaled where there is no gravity."""
 
@@ -236,7 +240,7 @@ class Support:
         if not root.turns:
             return GroundReaction(force, np.zeros(3), point, point)
         turning = self._turning(wrench[3:] + np.cross(moment.pose(root.link)[:3, 3] - point, force))
-        zmp = point + np.cross(normal, turning) / (normal @ force)
+        zmp = point + np.cross(normal, turning) / nm.maximum(normal @ force, LIGHT * self.weight)
         return GroundReaction(force, turning, point, zmp)
 
     def _turning(self, moment: Any) -> Any:
@@ -255,20 +259,30 @@ class Support:
 
     def wrenches(self, moment: Moment) -> dict[str, ContactWrench]:
         """What the ground exerts on every contact, by its name."""
-        ground, centres = moment.ground, self.centres(moment)
-        shares = self._shares(moment, centres)
-        if not self.root.turns:
-            about: Any = np.zeros(3)
-        else:
-            middle = sum(share * centre for share, centre in zip(shares, centres, strict=True))
-            about = self._turning(ground.moment - np.cross(middle - ground.point, ground.force))
-        return {
-            contact.name: ContactWrench(share * ground.force, share * about, centre)
-            for contact, share, centre in zip(self.contacts, shares, centres, strict=True)
-        }
+        found = {}
+        for contact, share, centre in zip(self.contacts, self.shares(moment), self.centres(moment), strict=True):
+            found[contact.name] = ContactWrench(share * moment.ground.force, share * self.moved(moment), centre)
+        return found
 
-    def _shares(self, moment: Moment, centres: Sequence[Any]) -> list[Any]:
-        """Shares of the contacts, whose sum is 1."""
+    def shares(self, moment: Moment) -> list[Any]:
+        """Shares of the contacts in the ground's force, whose sum is 1."""
+        held = moment.__dict__.setdefault("_contact_shares", [])
+        if not held:
+            held += self._shares(moment)
+        return list(held)
+
+    def moved(self, moment: Moment) -> Any:
+        """The moment of the ground about p* = sum of shares times centres: of which each contact has its share."""
+        if not self.root.turns:
+            return np.zeros(3)
+        held = moment.__dict__.setdefault("_contact_moment", [])
+        if not held:
+            pairs = zip(self.shares(moment), self.centres(moment), strict=True)
+            middle = sum(share * centre for share, centre in pairs)
+            held.append(self._turning(moment.ground.moment - np.cross(middle - moment.ground.point, moment.ground.force)))
+        return held[0]
+
+    def _shares(self, moment: Moment) -> list[Any]:
         active = [contact.active(moment.share) for contact in self.contacts]
         if callable(self.split):
             raw = np.asarray(self.split(moment), dtype=object).ravel()
@@ -280,6 +294,7 @@ class Support:
             parts = [share * on for share, on in zip(raw, active, strict=True)]
             total = sum(parts)
             return [share / total for share in parts]
+        centres = self.centres(moment)
         if len(centres) == 1:
             return [1.0]
         found: list[Any] = [0.0] * len(centres)
@@ -295,11 +310,10 @@ class Support:
 
     def _on_line(self, moment: Moment, one: Any, other: Any) -> Any:
         """The share of ``one``: where the zero-moment point is on the line from ``other`` to it."""
-        across = one - other
-        way, from_other = across, moment.ground.zero_moment_point - other
+        way, off = one - other, moment.ground.zero_moment_point - 0.5 * (one + other)
         if not self.root.spatial:
-            way, from_other = self.root.translations @ way, self.root.translations @ from_other
-        return (from_other @ way) / (way @ way)
+            way, off = self.root.translations @ way, self.root.translations @ off
+        return 0.5 + (off @ way) / nm.maximum(way @ way, TOGETHER**2)
 
     def loads(self, moment: Moment) -> list[Any]:
         """Wrenches at the origins of ``frames``, in the axes of the base frame, (6) each."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.functions.function import Function
-from neuler.moments.contact import FREE, Contact, Support
+from neuler.moments.contact import FREE, Contact, ContactWrench, Support
 from neuler.moments.measures import ConstantLabels, Measure
 from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import MovingRobot
@@ -27,6 +27,8 @@ from neuler.plan.limits import Limit
 from neuler.plan.relations import Relation
 from neuler.plan.rows import COLLOCATED, LIMIT, Collocated, Family, collocated_family, held_family, trace_rows
 
+STAY = 1e-3
+"""Weight of staying where a first guess was beside metres above the ground."""
 SIDES = 8
 """Of the pyramid inside a cone of friction."""
 ON_GROUND = 1e-6
@@ -38,7 +40,7 @@ ON_GROUND = 1e-6
 
 @dataclass(frozen=True)
 class Pressing:
-    """Forces of a contact along the ground's normal, as a share of the robot's weight: it pushes and does not pull."""
+    """The force of a contact along the ground's normal, as a share of the robot's weight: it pushes, and never pulls."""
 
     contact: str
 
@@ -50,26 +52,31 @@ class Pressing:
 
 @dataclass(frozen=True)
 class Gripping:
-    """What is left of a contact's friction in several directions, as a share of the robot's weight."""
+    """What is left of friction in several directions, as a share of the robot's weight.
+
+    Where contacts share one resultant their forces are parallel, and what holds of it holds of each.
+    """
 
     contact: str
+    """Of which contact; empty: of the resultant."""
     directions: tuple[tuple[float, float, float], ...]
     friction: float
 
     def __call__(self, moment: Moment) -> Any:
         """friction F.n - F.t for every direction t."""
         support = _support(moment)
-        force = moment.contact_wrenches[self.contact].force
+        force = moment.contact_wrenches[self.contact].force if self.contact else moment.ground.force
         press = self.friction * (force @ np.array(support.ground.normal))
         return [(press - force @ np.array(t)) / support.weight for t in self.directions]
 
 
 @dataclass(frozen=True)
 class Rolling:
-    """How far the centre of pressure is inside the edges of a contact, times its share of the weight (m).
+    """How far the centre of pressure is inside the edges of a contact, times the force as a share of the weight (m).
 
     The moment M_v about a vertex v puts the centre of pressure at v + n x M_v / F.n: rows (n x M_v) . e, e being the
-    direction from the edge inwards, are linear in the forces and need no division.
+    direction from the edge inwards, are linear in the forces and need no division. Where contacts share a resultant
+    the rows are those of all of it: shares are not below zero.
     """
 
     contact: str
@@ -81,6 +88,8 @@ class Rolling:
         support = _support(moment)
         contact = next(each for each in support.contacts if each.name == self.contact)
         wrench, places = moment.contact_wrenches[self.contact], contact.places(moment)
+        if support.split != FREE:
+            wrench = ContactWrench(moment.ground.force, support.moved(moment), wrench.centre)
         turn, normal = moment.pose(contact.frame)[:3, :3], np.array(support.ground.normal)
         rows = []
         for point, inwards in self.edges:
@@ -98,32 +107,35 @@ def contact_limits(robot: MovingRobot) -> list[Limit]:
     support = robot.support
     if support is None:
         return []
-    found = []
+    found, gripped = [], set()
     for contact in support.contacts:
-        parts: list[tuple[str, Any, list[str]]] = [("pressure", Pressing(contact.name), [contact.name])]
-        normal = np.array(contact.ground.normal)
-        tangents = support.root.tangents(normal)
-        if len(tangents) == 1:
-            ways = np.array([tangents[0], -tangents[0]])
-            parts.append(_friction(contact, ways, contact.friction))
-        elif len(tangents) == 2:
-            angles = 2.0 * np.pi * np.arange(SIDES) / SIDES
-            ways = np.cos(angles)[:, None] * tangents[0] + np.sin(angles)[:, None] * tangents[1]
-            parts.append(_friction(contact, ways, contact.friction * np.cos(np.pi / SIDES)))
+        parts: list[tuple[str, Any, list[str]]] = [(f"pressure of {contact.name}", Pressing(contact.name), [""])]
+        mine = contact.name if support.split == FREE else ""
+        if (mine, contact.friction, contact.when) not in gripped:
+            parts += _friction(support, contact, mine)
+            gripped.add((mine, contact.friction, contact.when))
         edges = edges_of(support, contact)
         if edges:
-            labels = [f"{contact.name}.edge{k + 1}" for k in range(len(edges))]
-            parts.append(("centre of pressure", Rolling(contact.name, edges), labels))
+            labels = [f"edge{k + 1}" for k in range(len(edges))]
+            parts.append((f"centre of pressure of {contact.name}", Rolling(contact.name, edges), labels))
         for name, rows, labels in parts:
-            what = Measure(f"{name} of {contact.name}", rows, ConstantLabels(tuple(labels)), None, "of weight")
+            what = Measure(name, rows, ConstantLabels(tuple(labels)), None, "of weight")
             found.append(Limit(what, 0.0, None, when=contact.when))
     return found
 
 
-def _friction(contact: Contact, ways: Array, size: float) -> tuple[str, Any, list[str]]:
-    directions = tuple(tuple(map(float, way)) for way in ways)
-    labels = [f"{contact.name}.side{k + 1}" for k in range(len(ways))]
-    return "friction", Gripping(contact.name, directions, size), labels  # type: ignore[arg-type]
+def _friction(support: Support, contact: Contact, mine: str) -> list[tuple[str, Any, list[str]]]:
+    tangents, size = support.root.tangents(np.array(contact.ground.normal)), contact.friction
+    if not len(tangents):
+        return []
+    if len(tangents) == 1:
+        ways = np.array([tangents[0], -tangents[0]])
+    else:
+        angles = 2.0 * np.pi * np.arange(SIDES) / SIDES
+        ways = np.cos(angles)[:, None] * tangents[0] + np.sin(angles)[:, None] * tangents[1]
+        size *= float(np.cos(np.pi / SIDES))
+    rows = Gripping(mine, tuple(_plain(way) for way in ways), size)
+    return [(f"friction of {mine or 'the ground'}", rows, [f"side{k + 1}" for k in range(len(ways))])]
 
 
 def edges_of(support: Support, contact: Contact) -> tuple[tuple[int, tuple[float, float, float]], ...]:
@@ -349,9 +361,47 @@ def _zero(robot: MovingRobot, title: str, name: str, rows: Any, labels: Sequence
 
 def point_heights(robot: MovingRobot, contact: Contact, profiles: Array) -> Array:
     """Heights of a contact's points above its ground (m) at one position, (k,)."""
-    pose = np.asarray(robot.robot.compile("link_poses", frame=contact.frame)(robot.positions(profiles)))
-    places = contact.points @ pose[:3, :3].T + pose[:3, 3] - np.array(contact.ground.point)
+    places = _points(robot, contact, profiles) - np.array(contact.ground.point)
     return np.asarray(places @ np.array(contact.ground.normal))
+
+
+def stood(
+    robot: MovingRobot, profiles: Array, free: Any, low: Array, high: Array, before: Array | None = None
+) -> Array:
+    """A position near one, within bounds, at which contacts are on the ground: some profiles are ``free`` to move.
+
+    ``before``: where the phase began, and contacts were put down.
+    """
+    support, places = robot.support, np.flatnonzero(free)
+    if support is None or not len(places):
+        return profiles
+    from scipy.optimize import least_squares
+
+    low, high = low[places], np.maximum(high[places], low[places] + 1e-9)
+    near = np.clip(profiles[places], low, high)
+    put = None if before is None else [_points(robot, contact, before) for contact in support.contacts]
+
+    def there(x: Array) -> Array:
+        found = profiles.copy()
+        found[places] = x
+        return found
+
+    def rows(x: Array) -> Array:
+        parts = []
+        for k, contact in enumerate(support.contacts):
+            at, normal = _points(robot, contact, there(x)), np.array(contact.ground.normal)
+            parts.append((at - np.array(contact.ground.point)) @ normal)
+            if put is not None:
+                parts.append((at - put[k]).ravel())
+        return np.concatenate([*parts, STAY * (x - near)])
+
+    return there(least_squares(rows, near, bounds=(low, high), max_nfev=50).x)
+
+
+def _points(robot: MovingRobot, contact: Contact, profiles: Array) -> Array:
+    """Points of a contact in the base frame at one position, (k, 3)."""
+    pose = np.asarray(robot.robot.compile("link_poses", frame=contact.frame)(robot.positions(profiles)))
+    return np.asarray(contact.points @ pose[:3, :3].T + pose[:3, 3])
 
 
 def begins(
