@@ -1,8 +1,9 @@
 """Contacts of a phase as rows: points that are held, where they are put down, and what the ground can exert.
 
-Held points are rows of accelerations: zero at as many points as the profiles have accelerations, as forces without
-motors are. Where a contact begins, its points are on the ground and at rest; where it goes on from the phase before, or
-from the end of a cycle that repeats, they are already, and asking again would ask twice.
+Where a contact begins, its points are on the ground and at rest; where it goes on from the phase before, or from the
+end of a cycle that repeats, they are already, and asking again would ask twice. From there on its points stay at as
+many shares of the phase as the profiles have control points, less these two conditions: more would leave the profiles
+nothing to decide. How far they slip in between is checked.
 """
 
 from __future__ import annotations
@@ -14,18 +15,22 @@ from typing import Any
 import numpy as np
 
 from neuler.errors import InputError
+from neuler.functions.derivatives import Derivatives, derivatives
 from neuler.functions.function import Function
 from neuler.moments.contact import FREE, Contact, ContactWrench, Support
 from neuler.moments.measures import ConstantLabels, Measure
 from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import MovingRobot
 from neuler.moments.support import random_positions
-from neuler.moments.tracing import function_of
+from neuler.moments.tracing import function_of, traced
+from neuler.motions import splines
+from neuler.motions.profiles import Profiles
+from neuler.optimize.blocks import Block
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Condition
 from neuler.plan.limits import Limit
 from neuler.plan.relations import Relation
-from neuler.plan.rows import COLLOCATED, LIMIT, Collocated, Family, collocated_family, held_family, trace_rows
+from neuler.plan.rows import COLLOCATED, LIMIT, Collocated, Family, collocated_family, trace_rows
 
 STAY = 1e-3
 """Weight of staying where a first guess was beside metres above the ground."""
@@ -238,23 +243,82 @@ def _flat(contact: Contact, normal: Array) -> Array:
     return np.eye(3) + K + K @ K / (1.0 + cosine)
 
 
-def held(robot: MovingRobot) -> list[Collocated]:
-    """Accelerations of the points of contacts, and moments of such that are a point, zero along the phase."""
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Points of a contact that stay where they were when it began: heights at the ground's, others as they were.
+
+    ``known``: how many derivatives from 0 on are decided where it begins, and where the phase ends.
+    """
+
+    contact: Contact
+    rows: Derivatives
+    """Of the profiles (c0) and of those where it begins (began)."""
+    labels: list[str]
+    known: tuple[int, int]
+
+    def points(self, knots: Array, degree: int) -> Array:
+        """Shares of a phase: Greville points within its window, without those that are decided."""
+        begin, end = self.contact.when
+        every = splines.greville(knots, degree)
+        inside = every[(every >= begin) & (every <= end)] if begin == 0.0 else every[(every > begin) & (every <= end)]
+        first = self.known[0] if begin == 0.0 else 0
+        return inside[first : len(inside) - (self.known[1] if end == 1.0 else 0)]
+
+    def block(self, profiles: Profiles, n: int) -> Block:
+        """Rows at its points."""
+        shares = self.points(profiles.knots, profiles.degree)
+        maps = {"c0": profiles.input_matrix(["c0"], shares, n)}
+        if "began" in self.rows.wrt:
+            maps["began"] = profiles.input_matrix(["c0"], np.full(len(shares), self.contact.when[0]), n)
+        name = f"{self.contact.name} held"
+        return Block.of(self.rows.function, maps, points=len(shares), lower=0.0, upper=0.0, name=name)
+
+
+def held(
+    robot: MovingRobot, begins: Sequence[Contact], repeated: int, ends: tuple[Array | None, Array | None]
+) -> list[Held]:
+    """What keeps the points of each contact where they are.
+
+    ``begins``: contacts that are put down here; others go on from before: of the first phase, with ``repeated``
+    derivatives. ``ends``: profiles and their rates where the phase ends, NaN where they are free.
+    """
     support = robot.support
     if support is None:
         return []
-    found = []
-    families: list[Family] = []
     every = {contact.name: held_rows(robot, contact) for contact in support.contacts}
     _check_independent(robot, every)
+    last = 0
+    for values in ends:
+        if values is None or np.isnan(values).any():
+            break
+        last += 1
+    found = []
     for contact in support.contacts:
-        families.append(_held_family(contact, every[contact.name]))
-    found.append(Collocated(trace_rows(robot, families, "held"), 2))
-    moments = [contact for contact in support.contacts if carries_no_moment(support, contact)]
-    if moments:
-        rows = [_moment_family(support, contact) for contact in moments]
-        found.append(Collocated(trace_rows(robot, rows, "contact_moments"), 2))
+        first = 2 if contact in begins else max(2, repeated + 1)
+        rows = every[contact.name]
+        found.append(Held(contact, _staying(robot, contact, rows), labels_of(contact, rows), (first, last)))
     return found
+
+
+def _staying(robot: MovingRobot, contact: Contact, rows: Sequence[HeldRow]) -> Derivatives:
+    point = np.array(contact.ground.point)
+
+    def stays(c0: Any, began: Any) -> Any:
+        here, there = (contact.places(Moment(robot, [profiles], 0.0, 1.0)) - point for profiles in (c0, began))
+        return [row.of(here) - (0.0 if row.normal else row.of(there)) for row in rows]
+
+    size = robot.profile_count
+    function = traced("held", stays, {"c0": size, "began": size}, [f"contact {contact.name}"], marked=True)
+    return derivatives(function, [operand.name for operand in function.inputs])
+
+
+def moment_free(robot: MovingRobot) -> list[Collocated]:
+    """Moments of contacts that are a point, zero along the phase."""
+    support = robot.support
+    if support is None:
+        return []
+    rows = [_moment_family(support, each) for each in support.contacts if carries_no_moment(support, each)]
+    return [Collocated(trace_rows(robot, rows, "contact_moments"), 2)] if rows else []
 
 
 def carries_no_moment(support: Support, contact: Contact) -> bool:
@@ -262,14 +326,6 @@ def carries_no_moment(support: Support, contact: Contact) -> bool:
     if not support.root.turns or edges_of(support, contact):
         return False
     return len(support.contacts) == 1 or (support.split == FREE and contact is support.carrier)
-
-
-def _held_family(contact: Contact, rows: Sequence[HeldRow]) -> Family:
-    def accelerations(moment: Moment) -> Any:
-        speeds = contact.velocities(moment)
-        return moment.rate([row.of(speeds) for row in rows])
-
-    return held_family(f"acceleration of {contact.name}", accelerations, labels_of(contact, rows))
 
 
 def _moment_family(support: Support, contact: Contact) -> Family:
@@ -337,7 +393,7 @@ def landing(
             return [row.of(values) for row in rows]
 
         title = f"{what}contact of {contact.name}"
-        if q is not None and not np.isnan(q).any():
+        if contact.when[0] == 0.0 and q is not None and not np.isnan(q).any():
             high = point_heights(robot, contact, q)
             if np.abs(high).max() > ON_GROUND:
                 raise InputError(
@@ -345,15 +401,17 @@ def landing(
                     "that is given; a contact begins on the ground"
                 )
         else:
-            found.append(_zero(robot, title, "height", heights, labels_of(contact, upright)))
-        if impact or (qd is not None and not np.isnan(qd).any() and not qd.any()):
+            found.append(_zero(robot, contact.when[0], title, "height", heights, labels_of(contact, upright)))
+        if impact or (contact.when[0] == 0.0 and qd is not None and not np.isnan(qd).any() and not qd.any()):
             continue
-        found.append(_zero(robot, title, "velocity", speeds, labels_of(contact, rows)))
+        found.append(_zero(robot, contact.when[0], title, "velocity", speeds, labels_of(contact, rows)))
     return found
 
 
-def _zero(robot: MovingRobot, title: str, name: str, rows: Any, labels: Sequence[str]) -> Condition:
-    found = Condition(0.0, title)
+def _zero(
+    robot: MovingRobot, share: float, title: str, name: str, rows: Any, labels: Sequence[str]
+) -> Condition:
+    found = Condition(share, title)
     found.rows = trace_rows(robot, [Family(LIMIT, name, rows, lambda n: labels)], name)
     found.lower = found.upper = np.zeros(len(labels))
     return found
@@ -404,20 +462,24 @@ def _points(robot: MovingRobot, contact: Contact, profiles: Array) -> Array:
     return np.asarray(contact.points @ pose[:3, :3].T + pose[:3, 3])
 
 
-def begins(
-    models: Sequence[MovingRobot], relations: Sequence[Relation], degree: int
-) -> list[list[Contact]]:
-    """Of every phase the contacts that begin there: those that the phase before, or a cycle's end, does not have."""
+def begins(models: Sequence[MovingRobot], relations: Sequence[Relation], degree: int) -> list[list[Contact]]:
+    """Of every phase the contacts that begin in it: those that the phase before, or a cycle's end, does not have."""
     found = []
     for k, model in enumerate(models):
         mine = () if model.support is None else model.support.contacts
         if k == 0:
-            found.append([contact for contact in mine if not _repeated(models, relations, degree, contact)])
+            again = [_repeated(models, relations, degree, each) and each.when[0] == 0.0 for each in mine]
+            found.append([contact for contact, so in zip(mine, again, strict=True) if not so])
             continue
         before = models[k - 1].support
         going = {each.key for each in before.contacts if each.when[1] == 1.0} if before is not None else set()
-        found.append([contact for contact in mine if contact.key not in going and contact.when[0] == 0.0])
+        found.append([contact for contact in mine if contact.key not in going or contact.when[0] > 0.0])
     return found
+
+
+def repeated_order(relations: Sequence[Relation], degree: int) -> int:
+    """The highest derivative that all relations of a cycle make the same at its ends."""
+    return min((each.orders(degree) for each in relations if type(each) is Relation), default=0)
 
 
 def _repeated(models: Sequence[MovingRobot], relations: Sequence[Relation], degree: int, contact: Contact) -> bool:

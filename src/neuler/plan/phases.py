@@ -17,7 +17,7 @@ from neuler.moments.moving_robot import MovingRobot, Payload
 from neuler.moments.rotations import turn_rows
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Boundary, Condition, Via, condition_of, end_condition
-from neuler.plan.contact import SlipCheck, contact_limits, held, landing, slip_check
+from neuler.plan.contact import Held, SlipCheck, contact_limits, held, landing, moment_free, slip_check
 from neuler.plan.limits import Limit, below_half_a_turn
 from neuler.plan.objectives import END, INTEGRAL, OVERALL, PEAK, Objective, Term, TotalLimit
 from neuler.plan.rows import (
@@ -78,7 +78,9 @@ class Phase:
     path: Rows | None = field(init=False, repr=False)
     """Limits and integrands, at every grid point."""
     collocated: list[Collocated] = field(init=False, repr=False)
-    """What profiles alone make zero: forces that no motor gives, accelerations of points that contacts hold."""
+    """What profiles alone make zero: forces that no motor gives."""
+    held: list[Held] = field(init=False, repr=False)
+    """What keeps points of contacts where they are."""
     slip: SlipCheck | None = field(init=False, repr=False)
     """What contacts are checked for between the points at which they are held."""
 
@@ -107,12 +109,14 @@ class Phase:
         points: int,
         begins: Sequence[Contact] = (),
         before: Phase | None = None,
+        repeated: int = 0,
     ) -> Phase:
         """The same phase for a robot: ``limits`` of the plan added, conditions and rows traced.
 
         ``start``: where the plan begins, of the first phase; ``last``: whether it ends here. ``slacks``: of the peaks
         of ``objective``. ``points``: how many its grid has, or nearly so. ``begins``: contacts that begin with it;
-        ``before``: the phase that it follows.
+        ``before``: the phase that it follows, and ``repeated``, where there is none, how many derivatives relations
+        take over from the end of the plan.
         """
         found = copy.copy(self)
         every = [limit.of(model) for limit in (*limits, *limits_of(self.limits))]
@@ -144,7 +148,9 @@ class Phase:
             object.__setattr__(found, name, value)
         found._check_speeds()
         object.__setattr__(found, "path", found._path(totals, points))
-        object.__setattr__(found, "collocated", [*found._collocated(), *held(model)])
+        object.__setattr__(found, "collocated", [*found._collocated(), *moment_free(model)])
+        ends = found.given_at(1.0, 0), found.given_at(1.0, 1)
+        object.__setattr__(found, "held", held(model, begins, 0 if before else repeated, ends))
         object.__setattr__(found, "slip", slip_check(model))
         return found
 

@@ -35,7 +35,7 @@ from neuler.plan.arguments import (
     robot_of,
 )
 from neuler.plan.conditions import Boundary, Via
-from neuler.plan.contact import begins
+from neuler.plan.contact import begins, repeated_order
 from neuler.plan.limits import Limit
 from neuler.plan.objectives import DURATION, Objective, Term, TotalLimit
 from neuler.plan.objectives import duration as least_time
@@ -127,7 +127,7 @@ class Plan:
         related = relations_of(relations, models[0], order, len(said))
         landings = begins(models, related, order)
         self.transcription = Transcription(
-            self._phases(said, models, begin, moments, totals, bool(robot_limits), order, count * spans, landings),
+            self._phases(said, models, begin, moments, totals, bool(robot_limits), order, count * spans, landings, repeated_order(related, order)),
             order,
             breaks,
             count,
@@ -169,7 +169,7 @@ class Plan:
     def _phases(
         self, phases: Sequence[Phase], models: Sequence[MovingRobot], begin: Boundary, limits: Sequence[Limit],
         totals: Sequence[TotalLimit], robot_limits: bool, degree: int, points: int,
-        landings: Sequence[Sequence[Contact]],
+        landings: Sequence[Sequence[Contact]], repeated: int,
     ) -> list[Phase]:  # fmt: skip
         """All phases, prepared for their robots."""
         found: list[Phase] = []
@@ -187,7 +187,7 @@ class Plan:
             found.append(
                 phase.prepared(
                     title, model, limits, robot_limits, first, last, objective, peaks, totals, points, landings[k],
-                    found[-1] if found else None,
+                    found[-1] if found else None, repeated,
                 )
             )  # fmt: skip
         return found

@@ -24,10 +24,9 @@ from neuler.plan.objectives import INTEGRAL, OVERALL, PEAK, Term
 LIMIT, OBJECTIVE, SLACK, TOTAL = "limit", "objective", "slack", "total"
 """Kinds of families: bounded, integrated in the objective, below a peak's slack, integrated to be limited; and OVERALL,
 integrated row by row for a function of the whole motion."""
-CLOSURE, COLLOCATED, HELD = "closure", "collocated", "held"
+CLOSURE, COLLOCATED = "closure", "collocated"
 """Kinds of families that are zero: loops, whose dependent positions are variables at every grid point, and rows that
-profiles alone can make zero, at as many points as they have control points. Held points are such rows; between these
-points how far they slip is checked, not these rows."""
+profiles alone can make zero, at as many points as they have control points."""
 
 
 @dataclass(eq=False)
@@ -62,7 +61,7 @@ class Family:
             raise InputError(f"measure {self.name!r}: it has {count} rows and {len(self.names)} labels")
         if self.limit is not None:
             self.lower, self.upper = self.limit.bounds(self.names)
-        elif self.kind in (CLOSURE, COLLOCATED, HELD):
+        elif self.kind in (CLOSURE, COLLOCATED):
             self.lower = self.upper = np.zeros(count)
         elif self.kind == SLACK:
             self.lower, self.upper = np.full(count, -np.inf), np.zeros(count)
@@ -188,11 +187,6 @@ def closure_family() -> Family:
 def collocated_family(name: str, rows: Callable[[Moment], Any], labels: Sequence[str]) -> Family:
     """Rows of the profiles that are zero at collocation points, and between them as far as the splines can follow."""
     return Family(COLLOCATED, name, rows, lambda n: labels)
-
-
-def held_family(name: str, rows: Callable[[Moment], Any], labels: Sequence[str]) -> Family:
-    """Accelerations of points that contacts hold, zero at collocation points."""
-    return Family(HELD, name, rows, lambda n: labels)
 
 
 def trace_rows(

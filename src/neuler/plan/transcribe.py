@@ -150,6 +150,8 @@ class Transcription:
         for phase in self.phases:
             for rows in phase.functions:
                 rows.derivatives.compile()
+            for held in phase.held:
+                held.rows.compile()
         for _, found in self.related:
             found.compile()
         if self.joints:
@@ -313,6 +315,8 @@ class Transcription:
                 points = zero.points(mine.knots, self.degree)
                 block = rows_block(zero.rows, mine, points, n, slacks, *zero.rows.bounds())
                 blocks.append((FromCollocation(k), block))
+            for held in phase.held:
+                blocks.append((FromCollocation(k), held.block(mine, n)))
             for each in phase.conditions:
                 if each.rows is not None:
                     at = np.array([each.share])
