@@ -134,6 +134,11 @@ class Moment:
         return {} if self.model.support is None else self.model.support.wrenches(self)
 
     @cached_property
+    def contact_loads(self) -> list[Any]:
+        """The same at the origins of the frames that they act on, (6) each, in the axes of the base frame."""
+        return [] if self.model.support is None else self.model.support.loads(self)
+
+    @cached_property
     def tau(self) -> Any:
         """Forces of the motors."""
         return self.all_tau[self.model.driven]
@@ -186,7 +191,7 @@ class Moment:
         support = self.model.support
         if support is None:
             return self.model.verb(verb)(*values, *more)
-        return self.model.verb(verb, loads=support.frames)(*values, *support.loads(self), *more)
+        return self.model.verb(verb, loads=support.frames)(*values, *self.contact_loads, *more)
 
     def pose(self, frame: str) -> Any:
         """Homogeneous matrix of a link or frame in the base frame."""

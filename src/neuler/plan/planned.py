@@ -133,6 +133,14 @@ class Planned(Motion):
     def _torque_rates(self, t: Array) -> Array:
         return self.motion.torque_rates(t)
 
+    @property
+    def contact_frames(self) -> tuple[str, ...]:
+        """Links and frames on which the ground acts in some phase."""
+        return self.motion.contact_frames
+
+    def _contact_loads(self, t: Array) -> Array:
+        return self.motion._contact_loads(t)
+
     def _forces(self, t: Array) -> Array:
         return self.motion.forces(t)
 

@@ -286,7 +286,7 @@ def friction_left(motion: SplineMotion) -> list[str]:
     states = motion.evaluate(t, 2)
     for k, model in enumerate(motion.models):
         mine = phase == k
-        if not model.friction_width or model.elastic or model.robot.loops or not mine.any():
+        if not model.friction_width or model.elastic or model.robot.loops or model.support or not mine.any():
             continue
         tau = np.asarray(model.loaded.inverse_dynamics(*(x[mine] for x in states)))[:, model.driven]
         more = np.abs(tau - counted[mine][:, model.driven])
