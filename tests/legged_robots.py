@@ -68,3 +68,28 @@ def standing(robot, hip=-0.3, knee=0.6):
         q |= {f"{side}_hip": hip, f"{side}_knee": knee, f"{side}_ankle": -hip - knee}
     q["z"] = ANKLE + THIGH * np.cos(hip) + SHANK * np.cos(hip + knee)
     return np.array([q[name] for name in robot.joint_names])
+
+
+def hopper(turns=False, rotor=0.1):
+    """A body that stays upright, or pitches where it ``turns``, on one leg with a hip, a knee and a foot that is a point."""
+    links = massless("ground", "slider_x", *(["slider_z"] if turns else []))
+    links.append(Link.from_com("body", mass=12.0, com=(0.0, 0.0, 0.05), inertia=(0.4, 0.4, 0.2)))
+    links += [_rod("thigh", 1.5, 0.3), _rod("shank", 0.8, 0.3)]
+    joints = [
+        *base_joints("body", turns),
+        Joint("hip", "revolute", "body", "thigh", axis=(0, 1, 0), limits=Limits(-1.6, 1.6), rotor_inertia=rotor),
+        Joint("knee", "revolute", "thigh", "shank", Transform(translation=(0, 0, -0.3)), (0, 1, 0),
+              limits=Limits(0.05, 2.6), rotor_inertia=rotor),
+    ]  # fmt: skip
+    return Robot("hopper", links, joints).with_gravity((0.0, 0.0, -9.81))
+
+
+def tip(**more):
+    return plan.Contact("shank", [(0.0, 0.0, -0.3)], name="foot", **more)
+
+
+def crouched(robot, x=0.0, hip=-0.6, knee=1.2):
+    """The foot below the hip, the knee bent."""
+    q = dict.fromkeys(robot.joint_names, 0.0) | {"x": x, "hip": hip, "knee": knee}
+    q["z"] = 0.3 * np.cos(hip) + 0.3 * np.cos(hip + knee)
+    return np.array([q[name] for name in robot.joint_names])

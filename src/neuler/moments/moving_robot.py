@@ -62,6 +62,8 @@ class MovingRobot:
     """What it carries besides: inputs of its kernels, so that other payloads need no new ones."""
     support: Support | None = None
     """Its contacts with the ground; None where it has none."""
+    force_unit: float = 1.0
+    """What forces without motors are divided by (N): the weight, where some phase of a plan has contacts."""
 
     @cached_property
     def coordinates(self) -> Selection:

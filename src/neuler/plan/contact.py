@@ -245,42 +245,54 @@ def _flat(contact: Contact, normal: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Points of a contact that stay where they were when it began: heights at the ground's, others as they were.
-
-    ``known``: how many derivatives from 0 on are decided where it begins, and where the phase ends.
-    """
+    """Points of a contact that stay where they were when it began: heights at the ground's, others as they were."""
 
     contact: Contact
-    rows: Derivatives
+    derivatives: Derivatives
     """Of the profiles (c0) and of those where it begins (began)."""
-    labels: list[str]
+    rows: list[HeldRow]
     known: tuple[int, int]
+    """How many derivatives from 0 on are decided where it begins, and where the phase ends."""
+    anchored: bool
+    """Whether the place where it was put down is given."""
 
     def points(self, knots: Array, degree: int) -> Array:
-        """Shares of a phase: Greville points within its window, without those that are decided."""
+        """Shares of a phase: Greville points within its window, without those that its beginning decides."""
         begin, end = self.contact.when
         every = splines.greville(knots, degree)
-        inside = every[(every >= begin) & (every <= end)] if begin == 0.0 else every[(every > begin) & (every <= end)]
-        first = self.known[0] if begin == 0.0 else 0
-        return inside[first : len(inside) - (self.known[1] if end == 1.0 else 0)]
+        if begin > 0.0:
+            return every[(every > begin) & (every <= end)]
+        return every[every <= end][self.known[0] :]
+
+    def used(self, count: int) -> Any:
+        """Which rows hold at ``count`` points, (count, rows): those that the end of the phase decides do not."""
+        found = np.ones((count, len(self.rows)), dtype=bool)
+        last = self.known[1] if self.contact.when[1] == 1.0 else 0
+        for k, row in enumerate(self.rows):
+            found[count - last :, k] = False
+            if last and not (row.normal or self.anchored):  # where it was put down follows from the end
+                found[-1, k] = True
+        return found
 
     def block(self, profiles: Profiles, n: int) -> Block:
         """Rows at its points."""
         shares = self.points(profiles.knots, profiles.degree)
         maps = {"c0": profiles.input_matrix(["c0"], shares, n)}
-        if "began" in self.rows.wrt:
+        if "began" in self.derivatives.wrt:
             maps["began"] = profiles.input_matrix(["c0"], np.full(len(shares), self.contact.when[0]), n)
+        free = np.where(self.used(len(shares)), 0.0, np.inf)
         name = f"{self.contact.name} held"
-        return Block.of(self.rows.function, maps, points=len(shares), lower=0.0, upper=0.0, name=name)
+        return Block.of(self.derivatives.function, maps, points=len(shares), lower=-free, upper=free, name=name)
 
 
 def held(
-    robot: MovingRobot, begins: Sequence[Contact], repeated: int, ends: tuple[Array | None, Array | None]
-) -> list[Held]:
+    robot: MovingRobot, begins: Sequence[Contact], repeated: int, q: Array | None,
+    ends: tuple[Array | None, Array | None], before: Sequence[Held],
+) -> list[Held]:  # fmt: skip
     """What keeps the points of each contact where they are.
 
-    ``begins``: contacts that are put down here; others go on from before: of the first phase, with ``repeated``
-    derivatives. ``ends``: profiles and their rates where the phase ends, NaN where they are free.
+    ``begins``: contacts that are put down here, at profiles ``q`` where these are given; others go on from ``before``,
+    of the first phase with ``repeated`` derivatives. ``ends``: profiles and their rates where the phase ends.
     """
     support = robot.support
     if support is None:
@@ -289,15 +301,24 @@ def held(
     _check_independent(robot, every)
     last = 0
     for values in ends:
-        if values is None or np.isnan(values).any():
+        if not _whole(values):
             break
         last += 1
     found = []
     for contact in support.contacts:
-        first = 2 if contact in begins else max(2, repeated + 1)
+        new = contact in begins
+        first = 2 if new or before else max(2, repeated + 1)
+        anchored = _whole(q) if new and contact.when[0] == 0.0 else any(
+            each.anchored for each in before if each.contact.key == contact.key
+        )  # fmt: skip
         rows = every[contact.name]
-        found.append(Held(contact, _staying(robot, contact, rows), labels_of(contact, rows), (first, last)))
+        found.append(Held(contact, _staying(robot, contact, rows), rows, (first, last), anchored))
     return found
+
+
+def _whole(values: Array | None) -> bool:
+    """Whether all profiles are given."""
+    return values is not None and not bool(np.isnan(values).any())
 
 
 def _staying(robot: MovingRobot, contact: Contact, rows: Sequence[HeldRow]) -> Derivatives:
@@ -393,7 +414,7 @@ def landing(
             return [row.of(values) for row in rows]
 
         title = f"{what}contact of {contact.name}"
-        if contact.when[0] == 0.0 and q is not None and not np.isnan(q).any():
+        if contact.when[0] == 0.0 and q is not None and _whole(q):
             high = point_heights(robot, contact, q)
             if np.abs(high).max() > ON_GROUND:
                 raise InputError(
@@ -402,7 +423,7 @@ def landing(
                 )
         else:
             found.append(_zero(robot, contact.when[0], title, "height", heights, labels_of(contact, upright)))
-        if impact or (contact.when[0] == 0.0 and qd is not None and not np.isnan(qd).any() and not qd.any()):
+        if impact or (contact.when[0] == 0.0 and qd is not None and _whole(qd) and not qd.any()):
             continue
         found.append(_zero(robot, contact.when[0], title, "velocity", speeds, labels_of(contact, rows)))
     return found

@@ -150,7 +150,8 @@ class Phase:
         object.__setattr__(found, "path", found._path(totals, points))
         object.__setattr__(found, "collocated", [*found._collocated(), *moment_free(model)])
         ends = found.given_at(1.0, 0), found.given_at(1.0, 1)
-        object.__setattr__(found, "held", held(model, begins, 0 if before else repeated, ends))
+        going = before.held if before is not None else []
+        object.__setattr__(found, "held", held(model, begins, repeated, q, ends, going))
         object.__setattr__(found, "slip", slip_check(model))
         return found
 
@@ -176,7 +177,8 @@ class Phase:
         if not model.unsupported or model.robot.loops:
             return []
         names = [model.tau_names[k] for k in model.unsupported]
-        rows = collocated_family("force without a motor", lambda moment: moment.all_tau[model.unsupported], names)
+        places, unit = model.unsupported, model.force_unit
+        rows = collocated_family("force without a motor", lambda moment: moment.all_tau[places] / unit, names)
         return [Collocated(trace_rows(model, [rows], "undriven"), 2)]
 
     def _check_speeds(self) -> None:

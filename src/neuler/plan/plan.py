@@ -164,7 +164,11 @@ class Plan:
                 support = support_of(model.robot, touching, shared, what if len(phases) > 1 else "plan: ")
                 cached[key] = model if support is None else dataclasses.replace(model, support=support)
             found.append(cached[key])
-        return found
+        unit = next((model.support.weight for model in found if model.support is not None), None)
+        if unit is None:
+            return found
+        scaled = {id(model): dataclasses.replace(model, force_unit=unit) for model in cached.values()}
+        return [scaled[id(model)] for model in found]
 
     def _phases(
         self, phases: Sequence[Phase], models: Sequence[MovingRobot], begin: Boundary, limits: Sequence[Limit],

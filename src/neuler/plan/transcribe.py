@@ -151,7 +151,7 @@ class Transcription:
             for rows in phase.functions:
                 rows.derivatives.compile()
             for held in phase.held:
-                held.rows.compile()
+                held.derivatives.compile()
         for _, found in self.related:
             found.compile()
         if self.joints:
