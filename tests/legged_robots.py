@@ -71,7 +71,7 @@ def standing(robot, hip=-0.3, knee=0.6):
 
 
 def hopper(turns=False, rotor=0.1):
-    """A body that stays upright, or pitches where it ``turns``, on one leg with a hip, a knee and a foot that is a point."""
+    """A body that stays upright, or pitches where it ``turns``, on a leg with hip and knee; its foot is a point."""
     links = massless("ground", "slider_x", *(["slider_z"] if turns else []))
     links.append(Link.from_com("body", mass=12.0, com=(0.0, 0.0, 0.05), inertia=(0.4, 0.4, 0.2)))
     links += [_rod("thigh", 1.5, 0.3), _rod("shank", 0.8, 0.3)]

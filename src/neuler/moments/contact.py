@@ -9,7 +9,7 @@ the base's forces are zero by construction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -49,7 +49,7 @@ class Contact:
     The points neither move nor leave the ground while it lasts: ``when``, a window of shares of a phase, by default all
     of it. It pushes and does not pull; its force is inside the cone of ``friction`` (a pyramid inside the cone: exact
     in a plane, of eight sides in space), and its centre of pressure inside the polygon of the points. ``ground`` is a
-    plane, by default z = 0. ``centre`` is where its share of the ground's force acts, by default the mean of the points.
+    plane, by default z = 0. ``centre`` is where its share of the ground's force acts, by default the points' mean.
     ``slip`` (m): how far points may move between the points at which they are held.
 
     >>> sole = Contact("foot", [(-0.05, 0.0, 0.0), (0.15, 0.0, 0.0)], friction=0.6)
@@ -124,9 +124,7 @@ class Contact:
     def velocities(self, moment: Moment) -> Any:
         """Velocities of its points in the axes of the base frame, (k, 3)."""
         pose, twist = moment.pose(self.frame), moment.frame_velocity(self.frame)
-        return np.array(
-            [twist[:3] + np.cross(twist[3:], pose[:3, :3] @ point) for point in self.points], dtype=object
-        )
+        return np.array([twist[:3] + np.cross(twist[3:], pose[:3, :3] @ point) for point in self.points], dtype=object)
 
     def __reduce__(self) -> Any:
         return Contact, (
@@ -196,6 +194,10 @@ class Root:
         return np.array(found).reshape(-1, 3)[:2]
 
 
+Components = tuple[Array, Array]
+"""Directions (k, 3) of a contact's force and of its moment."""
+
+
 @dataclass(frozen=True, eq=False)
 class Support:
     """The contacts of a phase, the base's coordinates that they carry, and how they share the ground's force."""
@@ -204,6 +206,8 @@ class Support:
     contacts: tuple[Contact, ...]
     root: Root
     split: str | Callable[[Moment], Any] = LINE
+    components: tuple[Components, ...] = ()
+    """Of each contact the directions of force and moment that profiles give, where the split is free."""
     weight: float = field(init=False)
     """Of the robot (N): forces are compared with it."""
 
@@ -259,9 +263,47 @@ class Support:
 
     def wrenches(self, moment: Moment) -> dict[str, ContactWrench]:
         """What the ground exerts on every contact, by its name."""
+        if self.split == FREE:
+            return self._free_wrenches(moment)
         found = {}
         for contact, share, centre in zip(self.contacts, self.shares(moment), self.centres(moment), strict=True):
             found[contact.name] = ContactWrench(share * moment.ground.force, share * self.moved(moment), centre)
+        return found
+
+    @cached_property
+    def carrier(self) -> Contact:
+        """The contact that carries what the others do not, where the split is free."""
+        return next(contact for contact in self.contacts if contact.whole_phase)
+
+    @cached_property
+    def force_count(self) -> int:
+        """How many profiles give forces of contacts."""
+        return sum(len(part) for pair in self.components for part in pair)
+
+    @cached_property
+    def force_guess(self) -> Array:
+        """Forces to begin with, as shares of the weight: equal ones, upright."""
+        normal = np.array(self.ground.normal) / len(self.contacts)
+        return np.concatenate([np.concatenate([ways @ normal, np.zeros(len(axes))]) for ways, axes in self.components])
+
+    def _free_wrenches(self, moment: Moment) -> dict[str, ContactWrench]:
+        """Those that profiles give, and the rest on the carrier: with it the base's forces are zero at all times."""
+        ground, found, at = moment.ground, {}, 0
+        force, turning = ground.force, ground.moment
+        for contact, (ways, axes), centre in zip(self.contacts, self.components, self.centres(moment), strict=True):
+            if contact is self.carrier:
+                middle = centre
+                continue
+            values = moment.contact_forces[at : at + len(ways) + len(axes)] * self.weight
+            values = values * contact.active(moment.share)
+            at += len(values)
+            mine = ContactWrench(values[: len(ways)] @ ways, values[len(ways) :] @ axes, centre)
+            found[contact.name] = mine
+            force, turning = force - mine.force, turning - mine.about(ground.point)
+        rest: Any = np.zeros(3)
+        if self.root.turns:
+            rest = self._turning(turning - np.cross(middle - ground.point, force))
+        found[self.carrier.name] = ContactWrench(force, rest, middle)
         return found
 
     def shares(self, moment: Moment) -> list[Any]:
@@ -279,7 +321,9 @@ class Support:
         if not held:
             pairs = zip(self.shares(moment), self.centres(moment), strict=True)
             middle = sum(share * centre for share, centre in pairs)
-            held.append(self._turning(moment.ground.moment - np.cross(middle - moment.ground.point, moment.ground.force)))
+            held.append(
+                self._turning(moment.ground.moment - np.cross(middle - moment.ground.point, moment.ground.force))
+            )
         return held[0]
 
     def _shares(self, moment: Moment) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -35,17 +36,19 @@ class Moment:
         given: Any = None,
         payload: Any = None,
         smoothing: Any = 0.0,
+        forces: Sequence[Any] = (),
     ) -> None:
         """From profiles and their derivatives by the share of the phase.
 
         ``dependent`` positions of joints in loops; ``slacks`` of peaks by name; ``given`` numbers of conditions;
-        ``payload`` numbers; ``smoothing``: the size below which corners are rounded off.
+        ``payload`` numbers; ``smoothing``: the size below which corners are rounded off; ``forces`` of contacts that
+        profiles give, as shares of the weight, and their derivatives by the share of the phase.
         """
         self.model, self.robot = robot, robot.robot
         self.profiles = profiles
         self.t, self.share, self.duration = share * duration, share, duration
         self.dependent, self.slacks, self.given = dependent, slacks, given
-        self.payload, self.smoothing = payload, smoothing
+        self.payload, self.smoothing, self.forces = payload, smoothing, forces
 
     def rates(self, order: int) -> list[Any]:
         """Profiles and their rates per second, up to an order."""
@@ -127,6 +130,11 @@ class Moment:
         if self.model.support is None:
             return GroundReaction(np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
         return self.model.support.resultant(self)
+
+    @property
+    def contact_forces(self) -> Any:
+        """Forces of contacts that profiles give, as shares of the weight."""
+        return self.forces[0]
 
     @cached_property
     def contact_wrenches(self) -> dict[str, ContactWrench]:
@@ -230,7 +238,8 @@ class Moment:
                 f"moment.rate: the value depends on derivative {HIGHEST} of the profiles, the highest at hand"
             )
         seeds: dict[Node, Any] = {}
-        for now, then in zip(self.profiles, self.profiles[1:], strict=False):
+        pairs = [*zip(self.profiles, self.profiles[1:], strict=False), *zip(self.forces, self.forces[1:], strict=False)]
+        for now, then in pairs:
             for x, rate in zip(now, then, strict=True):
                 if isinstance(x, Node):
                     seeds[x] = rate / self.duration

@@ -184,6 +184,11 @@ class MovingRobot:
         return [k for k in self.undriven if k not in carried]
 
     @property
+    def force_count(self) -> int:
+        """How many profiles give forces of contacts."""
+        return 0 if self.support is None else self.support.force_count
+
+    @property
     def contact_keys(self) -> tuple[Any, ...]:
         """What says whether contacts are the same in another phase."""
         return () if self.support is None else self.support.keys

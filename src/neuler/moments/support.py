@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.moments.contact import FREE, LINE, Contact, Root, Support
+from neuler.moments.contact import FREE, LINE, Components, Contact, Root, Support
 from neuler.robot import Robot
 from neuler.robot.coordinates import undriven
 
@@ -32,7 +32,31 @@ def support_of(robot: Robot, contacts: Sequence[Contact], split: Any, what: str 
     _check_together(contacts, split, what)
     root = root_of(robot, [contact.frame for contact in contacts], what)
     _check_shapes(root, contacts, split, what)
-    return Support(robot, tuple(contacts), root, split)
+    return Support(robot, tuple(contacts), root, split, _components(robot, root, contacts, split))
+
+
+def _components(robot: Robot, root: Root, contacts: Sequence[Contact], split: Any) -> tuple[Components, ...]:
+    """Of each contact the directions of its force and of its moment that profiles give; none of the carrier's."""
+    if split != FREE:
+        return tuple((np.zeros((0, 3)), np.zeros((0, 3))) for _ in contacts)
+    carrier = next(k for k, contact in enumerate(contacts) if contact.whole_phase)
+    forces, axes = _basis(root.translations), _basis(root.rotations)
+    found = []
+    for k, contact in enumerate(contacts):
+        firm = bool(edges_of(robot, root, contact))
+        mine = (forces, axes if firm else axes[:0]) if k != carrier else (forces[:0], axes[:0])
+        found.append(mine)
+    return tuple(found)
+
+
+def _basis(projector: Array) -> Array:
+    """Orthonormal directions of a projector, those of the base frame's axes where they are."""
+    found: list[Array] = []
+    for axis in projector:
+        rest = axis - sum((axis @ each) * each for each in found)
+        if np.linalg.norm(rest) > 1e-6:
+            found.append(rest / np.linalg.norm(rest))
+    return np.array(found).reshape(-1, 3)
 
 
 def _check_together(contacts: Sequence[Contact], split: Any, what: str) -> None:
@@ -65,7 +89,9 @@ def _check_together(contacts: Sequence[Contact], split: Any, what: str) -> None:
                 f"shares the ground's force between two; give split=a function of a moment, or split={FREE!r}"
             )
     if split == FREE and not any(contact.whole_phase for contact in contacts):
-        raise InputError(f"{what}split={FREE!r}: one contact must last the whole phase, to carry what the others do not")
+        raise InputError(
+            f"{what}split={FREE!r}: one contact must last the whole phase, to carry what the others do not"
+        )
 
 
 def _check_shapes(root: Root, contacts: Sequence[Contact], split: Any, what: str) -> None:
@@ -74,8 +100,8 @@ def _check_shapes(root: Root, contacts: Sequence[Contact], split: Any, what: str
         normal = np.array(contact.ground.normal)
         if np.linalg.norm(root.translations @ normal - normal) > 1e-9:
             raise InputError(
-                f"{what}contact {contact.name!r}: the base's coordinates ({', '.join(root.names)}) do not move along the "
-                "ground's normal, so that nothing stands on it"
+                f"{what}contact {contact.name!r}: the base's coordinates ({', '.join(root.names)}) do not move along "
+                "the ground's normal, so that nothing stands on it"
             )
         if not root.turns and len(contacts) > 1 and split == LINE:
             raise InputError(
@@ -89,6 +115,52 @@ def _check_shapes(root: Root, contacts: Sequence[Contact], split: Any, what: str
                 f"{what}contact {contact.name!r}: a centre of pressure in space needs a polygon, three points that are "
                 f"not on one line; it has {shape}"
             )
+
+
+def edges_of(robot: Robot, root: Root, contact: Contact) -> tuple[tuple[int, tuple[float, float, float]], ...]:
+    """Edges of a contact's points, each by a point on it and the direction inwards, in the frame's axes.
+
+    In a plane the ends of a line; none of a point, which carries no moment, and where the base does not turn.
+    """
+    points = contact.points
+    if not root.turns:
+        return ()
+    if not root.spatial:  # in the plane, with the base's axes at the neutral position
+        pose = np.asarray(robot.compile("link_poses", frame=contact.frame)(robot.neutral()))
+        flat = (points - points.mean(axis=0)) @ pose[:3, :3].T
+        size, way = _longest(flat - flat @ root.rotations)
+        if size < 1e-9:
+            return ()
+        order, inwards = flat @ way, pose[:3, :3].T @ way
+        return ((int(np.argmin(order)), _plain(inwards)), (int(np.argmax(order)), _plain(-inwards)))
+    if len(points) < 3:
+        return ()
+    from scipy.spatial import ConvexHull
+
+    middle = points.mean(axis=0)
+    axes = np.linalg.svd(points - middle)[2]
+    hull = ConvexHull((points - middle) @ axes[:2].T)
+    return tuple(
+        (int(simplex[0]), _plain(-(equation[:2] @ axes[:2])))
+        for simplex, equation in zip(hull.simplices, hull.equations, strict=True)
+    )
+
+
+def _longest(points: Array) -> tuple[float, Array]:
+    """How far points about zero reach along the direction in which they reach furthest, and that direction."""
+    _, size, axes = np.linalg.svd(points)
+    return float(size[0]), axes[0]
+
+
+def _plain(way: Array) -> tuple[float, float, float]:
+    return float(way[0]), float(way[1]), float(way[2])
+
+
+def carries_no_moment(support: Support, contact: Contact) -> bool:
+    """Whether a contact is a point whose moment is not zero by itself: the only one, of a base that turns."""
+    if not support.root.turns or edges_of(support.robot, support.root, contact):
+        return False
+    return len(support.contacts) == 1 or (support.split == FREE and contact is support.carrier)
 
 
 def root_of(robot: Robot, frames: Sequence[str], what: str = "") -> Root:
@@ -143,8 +215,8 @@ def _columns(
     rank = int(np.linalg.matrix_rank(turns, tol=1e-9) + np.linalg.matrix_rank(moves, tol=1e-9))
     if rank != len(speeds):
         raise InputError(
-            f"{what}contacts: the base's coordinates ({', '.join(names)}) must move it freely in space or in a plane, or "
-            "along straight lines alone"
+            f"{what}contacts: the base's coordinates ({', '.join(names)}) must move it freely in space or in a plane, "
+            "or along straight lines alone"
         )
     return orthonormal, moves, turns
 
@@ -163,6 +235,3 @@ def random_positions(robot: Robot, count: int, seed: int = 5) -> Array:
     neutral = np.asarray(robot.neutral(), dtype=float)
     steps = random.normal(size=(count, robot.nv)) * 0.4
     return np.array([np.asarray(robot.integrate(neutral, step, 1.0)) for step in steps])
-
-
-Split = str | Callable[[Any], Any]

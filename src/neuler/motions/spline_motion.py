@@ -163,7 +163,7 @@ class SplineMotion(Motion):
         return self._over(t, norms)
 
     @cached_property
-    def contact_frames(self) -> tuple[str, ...]:  # type: ignore[override]
+    def contact_frames(self) -> tuple[str, ...]:
         """Links and frames on which the ground acts in some phase."""
         every = [frame for model in self.models if model.support is not None for frame in model.support.frames]
         return tuple(dict.fromkeys(every))

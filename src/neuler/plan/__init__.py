@@ -55,8 +55,8 @@ from neuler.plan.relations import Relation, exchanges, mirrors, relate, repeats
 from neuler.timing import Path, TimedPath, scale_time, time_path
 
 __all__ = [
-    "Ball", "Boundary", "Box", "Capsule", "Contact", "HalfSpace", "Limit", "Measure", "Objective", "Path", "Payload", "Phase",
-    "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation", "acceleration", "acceleration_effort",
+    "Ball", "Boundary", "Box", "Capsule", "Contact", "HalfSpace", "Limit", "Measure", "Objective", "Path", "Payload",
+    "Phase", "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation", "acceleration", "acceleration_effort",
     "at_end", "clear_of", "duration", "effort", "energy", "exchanges", "force_effort", "frame_position",
     "frame_velocity", "integral", "jerk", "jerk_effort", "joint_force", "joint_moment", "limit", "loop_position",
     "loop_velocity", "measure", "mirrors", "overall", "peak", "peak_joint_force", "position", "power", "relate",

@@ -14,13 +14,13 @@ from neuler.errors import InputError, NeulerError
 from neuler.moments.moving_robot import MovingRobot
 from neuler.motions import splines
 from neuler.motions.motion import Motion
-from neuler.motions.profiles import Profiles
+from neuler.motions.profiles import FORCE_DEGREE, Profiles
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Condition
-from neuler.plan.contact import stood
 from neuler.plan.phases import Phase
 from neuler.plan.relations import Relation
 from neuler.plan.rows import LIMIT, SLACK, TOTAL
+from neuler.plan.standing import stood
 from neuler.plan.transcribe import Transcription
 
 DURATIONS = np.geomspace(1e-3, 1e4, 141)
@@ -92,6 +92,11 @@ def filled(transcription: Transcription, profiles: Sequence[Profiles], x: Array)
     """The variables with slacks at the largest values along the profiles, and integrals at theirs."""
     slacks = transcription.slack_places(profiles)
     totals = transcription.total_places(profiles)
+    for phase, mine in zip(transcription.phases, profiles, strict=True):
+        if phase.model.support is not None and mine.force_count and not x[mine.first_force : mine.last].any():
+            x[mine.first_force : mine.last] = np.tile(
+                phase.model.support.force_guess, (mine.last - mine.first_force) // mine.force_count
+            )
     for phase, mine, sums in zip(transcription.phases, profiles, totals, strict=True):
         if phase.path is None or not (slacks or sums):
             continue
@@ -102,6 +107,14 @@ def filled(transcription: Transcription, profiles: Sequence[Profiles], x: Array)
         for family in phase.path.of_kind(TOTAL):
             x[list(sums[family])] = mine.weights @ values[:, family.rows]
     return x
+
+
+def carried_forces(old: Profiles, new: Profiles, x: Array) -> Array:
+    """Control points of the forces of contacts on other knots, nearest to those of some variables."""
+    P = old.force_points(x)
+    if len(old.force_knots) != len(new.force_knots) or not np.allclose(old.force_knots, new.force_knots):
+        P = splines.fitted(old.force_knots, FORCE_DEGREE, new.force_knots, ends=0) @ P
+    return np.asarray(P).ravel()
 
 
 def path_values(phase: Phase, profiles: Profiles, x: Array, slacks: Mapping[str, int]) -> Array:

@@ -35,7 +35,7 @@ from neuler.plan.arguments import (
     robot_of,
 )
 from neuler.plan.conditions import Boundary, Via
-from neuler.plan.contact import begins, repeated_order
+from neuler.plan.held import begins, repeated_order
 from neuler.plan.limits import Limit
 from neuler.plan.objectives import DURATION, Objective, Term, TotalLimit
 from neuler.plan.objectives import duration as least_time
@@ -108,7 +108,8 @@ class Plan:
             "robot": robot, "objective": objective, "start": start, "goal": goal, "limits": limits,
             "robot_limits": robot_limits, "via": via, "duration": duration, "control_points": control_points,
             "degree": degree, "knots": knots, "grid": grid, "phases": phases, "payload": payload,
-            "contacts": contacts, "split": split, "relations": relations, "blocks": blocks, "friction_width": friction_width,
+            "contacts": contacts, "split": split, "relations": relations, "blocks": blocks,
+            "friction_width": friction_width,
         }  # fmt: skip
         given = robot_of(robot)
         self.objective = _objective(objective)
@@ -127,7 +128,18 @@ class Plan:
         related = relations_of(relations, models[0], order, len(said))
         landings = begins(models, related, order)
         self.transcription = Transcription(
-            self._phases(said, models, begin, moments, totals, bool(robot_limits), order, count * spans, landings, repeated_order(related, order)),
+            self._phases(
+                said,
+                models,
+                begin,
+                moments,
+                totals,
+                bool(robot_limits),
+                order,
+                count * spans,
+                landings,
+                repeated_order(related, order),
+            ),
             order,
             breaks,
             count,
@@ -156,7 +168,9 @@ class Plan:
             if mine is not robot:
                 check_same_coordinates(robot, mine, what)
             loads = payloads_of(payload if phase.payload is None else phase.payload, mine)
-            touching = several("plan: contacts", contacts if phase.contacts is None else phase.contacts, Contact, "plan.Contact(...)")
+            touching = several(
+                "plan: contacts", contacts if phase.contacts is None else phase.contacts, Contact, "plan.Contact(...)"
+            )
             shared = split if phase.split is None else phase.split
             key = id(mine), tuple(repr(load) for load in loads), tuple(map(id, touching)), id(shared)
             if key not in cached:

@@ -208,6 +208,8 @@ class Attempt:
             found[new.duration] = x[old.duration]
             if new.dependent:
                 found[new.first_dependent : new.last] = guesses.dependent_positions(model, new, found).ravel()
+            if new.force_count:
+                found[new.first_force : new.last] = guesses.carried_forces(old, new, x)
         found[profiles[-1].last :] = x[state.profiles[-1].last :]
         return found
 
@@ -219,6 +221,8 @@ class Attempt:
             found[new.first : new.first_dependent] = x[old.first : old.first_dependent]
             if new.dependent:
                 found[new.first_dependent : new.last] = motion.dependent(k, new.grid).ravel()
+            if new.force_count:
+                found[new.first_force : new.last] = guesses.carried_forces(old, new, x)
         found[profiles[-1].last :] = x[state.profiles[-1].last :]
         return found
 

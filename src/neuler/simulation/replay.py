@@ -128,7 +128,7 @@ def contact_loads(motion: Motion, span: tuple[float, float]) -> dict[str, Any]:
     loads = {}
     for frame, values in found.items():
         if np.any(values):
-            rows = np.linalg.solve(powers, values.reshape(len(middle), len(nodes), 6))
+            rows: Any = np.linalg.solve(powers, values.reshape(len(middle), len(nodes), 6))
             loads[frame] = _Load(Pieces(times - begin, rows))
     return loads
 
