@@ -93,3 +93,64 @@ def crouched(robot, x=0.0, hip=-0.6, knee=1.2):
     q = dict.fromkeys(robot.joint_names, 0.0) | {"x": x, "hip": hip, "knee": knee}
     q["z"] = 0.3 * np.cos(hip) + 0.3 * np.cos(hip + knee)
     return np.array([q[name] for name in robot.joint_names])
+
+
+def step(robot, objective, *, length=0.35, single=0.45, double=0.15, points=(12, 8), order=1, **more):
+    """A plan of one step in two phases: on the right foot, then on both; mirrored in the next step."""
+    floor = plan.HalfSpace((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    tips = [plan.Ball("left_foot", 1e-6, HEEL), plan.Ball("left_foot", 1e-6, TOE)]
+    swing = plan.clear_of(tips, [floor])
+    relations = [*plan.repeats("x", shift=length, order=order), *plan.repeats("z", "pitch", order=order)]
+    for joint in ("hip", "knee", "ankle"):
+        relations += plan.exchanges(f"right_{joint}", f"left_{joint}", order=order)
+    above = plan.limit(swing.measure, -1e-3), plan.limit(swing.measure, 0.02, when=(0.4, 0.6))
+    return plan.Plan(
+        robot, objective, start=plan.Boundary(q={"x": 0.0}, qd=None), relations=relations,
+        phases=[
+            plan.Phase(single, points[0], above, contacts=[sole("right")], name="single"),
+            plan.Phase(double, points[1], contacts=[sole("right"), sole("left")], name="double"),
+        ],
+        **({"grid": 3} | more),
+    )  # fmt: skip
+
+
+def hop(robot, objective, far=0.3, **more):
+    """A plan of one hop: push, flight, landing, at rest at both ends."""
+    return plan.Plan(
+        robot, objective, start=crouched(robot),
+        phases=[
+            plan.Phase(0.3, 12, contacts=tip(), name="push"),
+            plan.Phase((0.15, 0.3), 14, contacts=(), name="flight"),
+            plan.Phase(0.3, 12, contacts=tip(), end=crouched(robot, far), name="land"),
+        ],
+        **({"grid": 3, "degree": 7} | more),
+    )  # fmt: skip
+
+
+SOLE = [(-0.06, -0.04, -0.05), (0.14, -0.04, -0.05), (0.14, 0.04, -0.05), (-0.06, 0.04, -0.05)]
+
+
+def spatial_biped():
+    """A trunk on a free base and two legs, each with a hip that rolls and pitches, a knee, and an ankle likewise."""
+    links = [Link.from_com("trunk", mass=30.0, com=(0.02, 0.0, 0.3), inertia=(2.0, 1.8, 0.5))]
+    joints = []
+    for side, y in zip(SIDES, (-0.1, 0.1), strict=True):
+        links += [
+            Link.from_com(f"{side}_hip_link", mass=1.0, inertia=(0.01, 0.01, 0.01)),
+            _rod(f"{side}_thigh", 6.0, 0.4),
+        ]
+        links += [_rod(f"{side}_shank", 3.0, 0.4), Link.from_com(f"{side}_ankle_link", mass=0.3, inertia=(1e-3,) * 3)]
+        links.append(Link.from_com(f"{side}_foot", mass=1.0, com=(0.03, 0, -0.03), inertia=(2e-3, 4e-3, 4e-3)))
+        down = Transform(translation=(0.0, 0.0, -0.4))
+        chain = [
+            ("roll", "trunk", "hip_link", Transform(translation=(0.0, y, 0.0)), (1, 0, 0)),
+            ("pitch", f"{side}_hip_link", "thigh", Transform(), (0, 1, 0)),
+            ("knee", f"{side}_thigh", "shank", down, (0, 1, 0)),
+            ("ankle_pitch", f"{side}_shank", "ankle_link", down, (0, 1, 0)),
+            ("ankle_roll", f"{side}_ankle_link", "foot", Transform(), (1, 0, 0)),
+        ]
+        joints += [
+            Joint(f"{side}_{name}", "revolute", parent, f"{side}_{child}", seat, axis, rotor_inertia=0.3)
+            for name, parent, child, seat, axis in chain
+        ]
+    return Robot("spatial biped", links, joints).with_gravity((0.0, 0.0, -9.81)).with_free_base("base")

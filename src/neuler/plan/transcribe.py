@@ -288,7 +288,8 @@ class Transcription:
         for name, term in self.slacks.items():
             cost[slacks[name]] += term.weight
         blocks = self._blocks(mine, n, slacks, margins, left_out)
-        _check_count([block for _, block in blocks], len(found.free))
+        if any(phase.held for phase in self.phases):
+            _check_count([block for _, block in blocks], len(found.free))
         programme = BlockProgramme(
             np.asarray(found.Z.T @ cost),
             [block.eliminated(found) for _, block in blocks],
@@ -414,7 +415,9 @@ class Transcription:
 
 def _check_count(blocks: Sequence[Block], free: int) -> None:
     """Refuse programmes that leave the objective nothing to decide, before they are solved."""
-    equal = {block.name: int((block.lower == block.upper).sum()) for block in blocks}
+    equal: dict[str, int] = {}
+    for block in blocks:
+        equal[block.name] = equal.get(block.name, 0) + int((block.lower == block.upper).sum())
     if sum(equal.values()) > free:
         many = ", ".join(f"{count} of {name}" for name, count in equal.items() if count)
         raise InputError(
