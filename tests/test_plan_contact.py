@@ -1,5 +1,6 @@
 """Plans with contact: a step of a biped, a hop with flight, held points, forces, replays without feedback."""
 
+import dataclasses
 import functools
 import pickle
 import time
@@ -315,9 +316,11 @@ def test_robots_that_cannot_stand():
     )
     side = plan.Contact("right_foot", [HEEL, TOE], ground=plan.HalfSpace((0, 0, 0), (0, 1, 0)))
     refused(lambda: make(contacts=side), "do not move along the ground's normal")
-    low = biped().replace(joints=[
-        j if j.name != "z" else j.replace(limits=type(j.limits)(lower=1.5, upper=3.0)) for j in biped().joints
-    ])  # fmt: skip
+    high = [
+        dataclasses.replace(each, limits=neuler.Limits(1.5, 3.0)) if each.name == "z" else each
+        for each in biped().joints
+    ]
+    low = biped().replace(joints=high)
     refused(lambda: make(low, sole("right")), "right", "cannot reach the ground")
     free = neuler.robots.two_link().with_free_base()
     refused(lambda: make(free, plan.Contact("link2", [(0, 0, 0), (0.1, 0, 0)])), "polygon", "three points", "one line")

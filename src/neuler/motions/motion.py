@@ -163,6 +163,10 @@ class Motion:
     def _contact_loads(self, t: Array) -> Array:
         return np.zeros((len(t), 6 * len(self.contact_frames)))
 
+    def velocity_jump(self, phase: int) -> Array:
+        """By how much velocities jump where a phase begins, (nv): after an impact; zero of most motions."""
+        return np.zeros(self.robot.nv)
+
     def _of_phases(self, t: Array, make: Callable[[Robot, Array], Any]) -> Array:
         """A quantity at times t, computed with the robot of each phase."""
         robots, times = self.robots, np.asarray(t, dtype=float)

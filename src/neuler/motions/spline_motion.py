@@ -168,6 +168,13 @@ class SplineMotion(Motion):
         every = [frame for model in self.models if model.support is not None for frame in model.support.frames]
         return tuple(dict.fromkeys(every))
 
+    def velocity_jump(self, phase: int) -> Array:
+        """By how much velocities jump where a phase begins, (nv)."""
+        if not phase or self.models[phase].elastic:
+            return np.zeros(self.robot.nv)
+        before, after = self._lifted(phase - 1, np.ones(1), 1)[1], self._lifted(phase, np.zeros(1), 1)[1]
+        return np.asarray(after[0] - before[0])
+
     def _contact_loads(self, t: Array) -> Array:
         def loads(k: int, shares: Array) -> Array:
             support, found = self.models[k].support, np.zeros((len(shares), len(self.contact_frames), 6))

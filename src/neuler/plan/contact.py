@@ -14,6 +14,8 @@ from neuler.moments.moving_robot import MovingRobot
 from neuler.moments.support import edges_of
 from neuler.plan.limits import Limit
 
+FAMILY = "contact"
+"""Of the limits of contacts."""
 SIDES = 8
 """Of the pyramid inside a cone of friction."""
 
@@ -100,7 +102,7 @@ def contact_limits(robot: MovingRobot) -> list[Limit]:
             parts.append((f"centre of pressure of {contact.name}", Rolling(contact.name, edges), labels))
         for name, rows, labels in parts:
             what = Measure(name, rows, ConstantLabels(tuple(labels)), None, "of weight")
-            found.append(Limit(what, 0.0, None, when=contact.when))
+            found.append(Limit(what, 0.0, None, when=contact.when, family=FAMILY))
     return found
 
 

@@ -35,6 +35,7 @@ from neuler.plan.rows import (
     total_family,
     trace_rows,
 )
+from neuler.plan.standing import check_reach
 from neuler.robot import Robot
 
 ALWAYS = (0.0, 1.0)
@@ -49,7 +50,7 @@ class Phase:
     derivative that goes on into the next phase (default: degree - 1). ``payload``, ``objective`` and ``robot`` stand in
     the place of the plan's in this phase: what it carries (() for nothing), what it minimises, and a robot with the
     same coordinates, as one with another tool. So do ``contacts`` with the ground (() for flight) and ``split``, how
-    they share its force.
+    they share its force. With an ``impact`` contacts that begin with it hit the ground: velocities jump there.
     """
 
     duration: Any = None
@@ -64,6 +65,7 @@ class Phase:
     robot: Robot | None = None
     contacts: Contact | Sequence[Contact] | None = None
     split: Any = None
+    impact: bool = False
 
     # what follows from it, once :meth:`prepared` has been called
     title: str = field(init=False, repr=False)
@@ -91,6 +93,8 @@ class Phase:
             whole("phase: continuity", self.continuity, 0, 8)
         if not isinstance(self.name, str):
             raise InputError(f"phase: its name must be text, got {self.name!r:.60}")
+        if not isinstance(self.impact, bool):
+            raise InputError(f"phase: impact must be True or False, got {self.impact!r:.60}")
         if self.objective is not None and not isinstance(self.objective, Objective):
             raise InputError(f"phase: objective must be one of neuler.plan's, got {self.objective!r:.60}")
 
@@ -140,7 +144,9 @@ class Phase:
             conditions.append(end_condition(model, at_end))
         object.__setattr__(found, "conditions", conditions)
         q, qd = ((before or found).given_at(1.0 if before else 0.0, order) for order in (0, 1))
-        conditions += landing(model, begins, q, qd, title, impact=False)
+        if self.impact and (before is None or model.support is None or not begins):
+            raise InputError(f"plan: {title}an impact needs a phase before it, and a contact that begins with it")
+        conditions += landing(model, begins, q, qd, title, impact=self.impact)
         prepared = {
             "title": title, "model": model, "limits": tuple(every), "conditions": conditions, "slacks": slacks,
             "span": duration_bounds(self.duration, f"plan {title}".strip()), "terms": objective.terms,
@@ -148,6 +154,7 @@ class Phase:
         for name, value in prepared.items():
             object.__setattr__(found, name, value)
         found._check_speeds()
+        check_reach(model, *found.boxes(), title)
         object.__setattr__(found, "path", found._path(totals, points))
         object.__setattr__(found, "collocated", [*found._collocated(), *moment_free(model)])
         ends = found.given_at(1.0, 0), found.given_at(1.0, 1)

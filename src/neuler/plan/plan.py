@@ -291,6 +291,7 @@ class Plan:
         starts: int = 1,
         workers: int | None = None,
         executor: Any = None,
+        proximal: float | None = None,
         progress: Any = None,
         options: dict[str, Any] | None = None,
     ) -> Planned:
@@ -301,12 +302,16 @@ class Plan:
         violated in a valid plan, as a share of 1 + |bound|. ``mesh``: numbers of control points to go through, coarse
         to fine, as (8, 20, 80). ``seed`` perturbs the straight first guess, the same way for the same seed; ``starts``
         solves from so many of them, the straight one first, in ``workers`` processes (all cores) or on the machines of
-        an ``executor`` (``concurrent.futures``, docs/studies.md), and returns the best.
+        an ``executor`` (``concurrent.futures``, docs/studies.md), and returns the best. ``proximal``: first a motion
+        within limits is looked for that is near the guess, by the squared distance of the variables with this weight
+        alone; the objective counts from there on.
         ``progress``: True shows a bar; or a function of iteration, objective, infeasibility and seconds, which stops
         the solve by returning False. Interrupted, it returns the best so far. ``options`` are the solver's own.
         """
         sizes = None if mesh is None else meshes_of(mesh, self.transcription.degree)
-        settings = SolveOptions(solver, tolerance, iterations, seconds, refine, rounds, sizes, options, valid_to, guess)
+        settings = SolveOptions(
+            solver, tolerance, iterations, seconds, refine, rounds, sizes, options, valid_to, guess, proximal
+        )
         if seed is not None:
             seed = whole("solve: seed", seed, 0)
         if workers is not None:

@@ -39,6 +39,8 @@ QUADRATURE_STEPS, QUADRATURE = 2, 1e-5
 """Refinements of integrals, and what they may be off by beside 1 + |objective|."""
 GROWTHS = 3
 """How often splines may get more control points by themselves."""
+FEASIBLE = 1e-4
+"""Tolerance of the solve that looks for a motion within limits."""
 SOLVED = ("optimal", "acceptable")
 
 
@@ -61,6 +63,8 @@ class SolveOptions:
     """How much a limit may be violated in a valid plan, as a share of 1 + |bound|."""
     guess: Motion | None = None
     """A motion to begin with."""
+    proximal: float | None = None
+    """Weight of the distance from the guess, where a motion within limits is looked for first."""
 
     def __post_init__(self) -> None:
         whole("solve: iterations", self.iterations, 1, 2**31 - 1)
@@ -69,6 +73,8 @@ class SolveOptions:
             value = getattr(self, name)
             if (name != "seconds" or value is not None) and number(f"solve: {name}", value) <= 0.0:
                 raise InputError(f"solve: {name} must be above zero, got {value!r}")
+        if self.proximal is not None and number("solve: proximal", self.proximal) <= 0.0:
+            raise InputError(f"solve: proximal must be above zero, got {self.proximal!r}")
         if not isinstance(self.refine, bool):
             raise InputError(f"solve: refine must be True or False, got {self.refine!r}")
         if self.options is not None and not isinstance(self.options, dict):
@@ -125,6 +131,8 @@ class Attempt:
             guess = (
                 self._guess(profiles) if state is None or solution is None else self._carried(state, solution, profiles)
             )
+            if k == 0 and self.settings.proximal is not None:
+                guess = self._feasible(profiles, guess, self.settings.proximal)
             self.smoothing = self.smoothing or self._initial_smoothing(profiles, guess)
             state = self._transcribed(profiles, guess)
             tolerance = max(self.tolerance, 1e-4) if k < len(meshes) - 1 else self.tolerance
@@ -136,6 +144,13 @@ class Attempt:
         state, solution = self._reduce_smoothing(state, solution)
         state, solution = self._refine_quadrature(state, solution)
         return self._refined(state, solution)
+
+    def _feasible(self, profiles: Sequence[Profiles], guess: Array, weight: float) -> Array:
+        """Variables within limits, near a guess; the guess itself where none are found."""
+        near = self.transcription.transcribe(profiles, guess, left_out=self.left_out, proximal=weight)
+        found = self._solved(near, None, max(self.tolerance, FEASIBLE))
+        x = near.x(found.x)
+        return guesses.filled(self.transcription, profiles, x) if np.isfinite(x).all() else guess
 
     def _reduce_smoothing(self, state: Transcribed, solution: Solution) -> tuple[Transcribed, Solution]:
         """Corners that were rounded off, step by step less so."""

@@ -23,6 +23,7 @@ from neuler.optimize.blocks import Block
 from neuler.optimize.elimination import Elimination, Equality, eliminated
 from neuler.optimize.overall import Overall
 from neuler.optimize.programme import Array, Solution
+from neuler.plan.impacts import impact
 from neuler.plan.objectives import DURATION, INTEGRAL, OVERALL, Term, TotalLimit
 from neuler.plan.phase_blocks import (
     LEFT,
@@ -123,6 +124,7 @@ class Transcription:
         for k, (each, after) in enumerate(itertools.pairwise(self.phases)):
             same = each.model.contact_keys == after.model.contact_keys
             continuity = 1 if each.continuity is None and not same else each.continuity
+            continuity = 0 if after.impact else continuity
             found.append(joined(each.model, k, self.degree, continuity))
         return found
 
@@ -134,6 +136,7 @@ class Transcription:
     def related(self) -> list[tuple[TwoMoments, Derivatives]]:
         """Relations that are functions of two moments."""
         rows = [each.rows(self.phases[0].model, self.degree, len(self.phases)) for each in self.relations]
+        rows += [impact(phase.model, k, phase.title) for k, phase in enumerate(self.phases) if phase.impact]
         models = [phase.model for phase in self.phases]
         return [(two, trace_two(two, (models[two.at[0][0]], models[two.at[1][0]]))) for two in rows if two is not None]
 
@@ -260,11 +263,13 @@ class Transcription:
         left_out: Sequence[Array] | None = None,
         smoothing: float = 0.0,
         total_margins: Array | float = 0.0,
+        proximal: float = 0.0,
     ) -> Transcribed:
         """The programme on profiles; ``guess`` are all variables.
 
         ``margins`` (a phase's rows) and ``total_margins`` tighten bounds of limits; ``left_out`` (a phase's rows) are
-        not posed; ``smoothing`` rounds corners off.
+        not posed; ``smoothing`` rounds corners off. With a ``proximal`` weight the objective is the distance from the
+        guess alone: half the sum of squares over all variables of the phases.
         """
         mine = [replace(each, smoothing=smoothing) for each in profiles]
         n = self.size(mine)
@@ -288,6 +293,10 @@ class Transcription:
         for name, term in self.slacks.items():
             cost[slacks[name]] += term.weight
         blocks = self._blocks(mine, n, slacks, margins, left_out)
+        if proximal:
+            cost[:] = 0.0
+            blocks = [(origin, replace(block, weights=np.zeros_like(block.weights))) for origin, block in blocks]
+            blocks.append((FromUser(), _distance_block(guess, mine[-1].last, proximal)))
         if any(phase.held for phase in self.phases):
             _check_count([block for _, block in blocks], len(found.free))
         programme = BlockProgramme(
@@ -297,7 +306,7 @@ class Transcription:
             linear,
             guess[found.free],
             float(cost @ found.c),
-            self._overall(mine, blocks),
+            [] if proximal else self._overall(mine, blocks),
         )
         return Transcribed(mine, slacks, found, programme, [origin for origin, _ in blocks])
 
@@ -411,6 +420,13 @@ class Transcription:
                     "robot_limits=False takes them all away)"
                 )
         return f"a duration of {value:g} s is outside {low:g} to {high:g} s"
+
+
+def _distance_block(guess: Array, count: int, weight: float) -> Block:
+    """Half the squared distance of the first ``count`` variables from a guess, times a weight."""
+    half = function(lambda away: [0.5 * away[0] * away[0]], {"away": 1}, "rows", "distance")
+    select = sparse.eye(count, len(guess), format="csr")
+    return Block.of(half, {"away": select}, count, weights=weight, offsets={"away": -guess[:count, None]})
 
 
 def _check_count(blocks: Sequence[Block], free: int) -> None:

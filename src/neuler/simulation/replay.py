@@ -86,7 +86,7 @@ def replay(
     for plant, (begin, end) in zip(robots, itertools.pairwise(map(float, motion.breaks)), strict=True):
         last = end == motion.breaks[-1]
         runs.append(_part(motion, plant, (begin, end), step, method, after if last else 0.0, state, options))
-        state = runs[-1].q[-1], runs[-1].qd[-1]
+        state = runs[-1].q[-1], runs[-1].qd[-1] + (0.0 if last else motion.velocity_jump(len(runs)))
         if runs[-1].status:
             break
     return _compared(motion, _joined(motion, runs))
