@@ -114,14 +114,29 @@ def step(robot, objective, *, length=0.35, single=0.45, double=0.15, points=(12,
     )  # fmt: skip
 
 
-def hop(robot, objective, far=0.3, **more):
+def one_phase(robot, objective, *, length=0.35, duration=0.6, points=17, **more):
+    """The same step in one phase: the left foot stands from 0.75 of it on; all derivatives are mirrored in the next."""
+    floor = plan.HalfSpace((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    swing = plan.clear_of([plan.Ball("left_foot", 1e-6, HEEL), plan.Ball("left_foot", 1e-6, TOE)], [floor])
+    relations = [*plan.repeats("x", shift=length), *plan.repeats("z", "pitch")]
+    for joint in ("hip", "knee", "ankle"):
+        relations += plan.exchanges(f"right_{joint}", f"left_{joint}")
+    return plan.Plan(
+        robot, objective, start=plan.Boundary(q={"x": 0.0}, qd=None), relations=relations, duration=duration,
+        contacts=[sole("right", slip=1e-3), sole("left", slip=1e-3, when=(0.75, 1.0))],
+        limits=[plan.limit(swing.measure, -1e-3), plan.limit(swing.measure, 0.02, when=(0.3, 0.45))],
+        control_points=points, **more,
+    )  # fmt: skip
+
+
+def hop(robot, objective, far=0.3, impact=False, **more):
     """A plan of one hop: push, flight, landing, at rest at both ends."""
     return plan.Plan(
         robot, objective, start=crouched(robot),
         phases=[
             plan.Phase(0.3, 12, contacts=tip(), name="push"),
             plan.Phase((0.15, 0.3), 14, contacts=(), name="flight"),
-            plan.Phase(0.3, 12, contacts=tip(), end=crouched(robot, far), name="land"),
+            plan.Phase(0.3, 12, contacts=tip(), end=crouched(robot, far), name="land", impact=impact),
         ],
         **({"grid": 3, "degree": 7} | more),
     )  # fmt: skip

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+import neuler
 from legged_robots import (
     HEEL,
     SIDES,
@@ -16,6 +17,7 @@ from legged_robots import (
     crouched,
     hop,
     hopper,
+    one_phase,
     sole,
     standing,
     step,
@@ -200,22 +202,114 @@ def test_a_hop_flies():
 
 
 def test_a_hop_is_replayed_without_feedback():
-    run = hopped().replay(method="dop853", rtol=1e-9, atol=1e-11)
-    assert np.abs(run.error[-1]).max() < 1e-4
+    assert np.abs(hopped().replay(step=2e-5).error[-1]).max() < 1e-4
 
 
 def test_a_foot_that_is_a_point_has_no_moment():
     """The base pitches: that nothing turns it about the point is one row of the profiles, as forces without motors."""
     robot = hopper(turns=True)
     task = plan.Plan(
-        robot, plan.effort() + 1e-3 * plan.jerk_effort(), start=crouched(robot), goal=plan.Boundary(q={"z": 0.52}, qd=None),
-        duration=0.25, contacts=tip(), control_points=14, degree=7,
+        robot, plan.effort() + 1e-3 * plan.jerk_effort(), start=crouched(robot),
+        goal=plan.Boundary(q={"z": 0.52}, qd=None), duration=0.25, contacts=tip(), control_points=14, degree=7,
     )  # fmt: skip
     found = task.solve()
     assert found.valid, str(found)
     t = np.linspace(0.0, 0.25, 301)
     assert np.abs(found.measure(plan.contact_force("foot"), t)[:, 3:]).max() < 1e-6 * 16.0 * 9.81 * 1.1
     assert np.abs(found.torques(t)[:, :3]).max() < 1e-9
+
+
+# ---- impacts, windows, first solves ----------------------------------------------------------------------------------
+
+
+@functools.cache
+def hit():
+    return hop(hopper(), plan.effort() + 2e-5 * plan.jerk_effort(), impact=True).solve()
+
+
+def test_a_landing_with_an_impact_obeys_the_balance_of_momentum():
+    """M (v+ - v-) has no part that impulses at the foot could not give, and the foot is at rest after it."""
+    found, robot = hit(), hopper()
+    assert found.valid, str(found)
+    jump, after = found.velocity_jump(2), found.at(found.breaks[2])
+    assert np.abs(jump).max() > 0.1
+    frame = robot.with_frame("sole", "shank", neuler.Transform(translation=(0.0, 0.0, -0.3)))
+    J = np.asarray(frame.compile("jacobian", frame="sole", reference="world")(after.q))[[0, 2]]
+    np.testing.assert_allclose(J @ after.qd, 0.0, atol=1e-6)
+    given = np.asarray(robot.mass_matrix(after.q)) @ jump
+    impulse, *_ = np.linalg.lstsq(J.T, given, rcond=None)
+    np.testing.assert_allclose(J.T @ impulse, given, atol=1e-6)
+    assert impulse[1] > 0.0  # the ground pushes
+    before = after.qd - jump
+    energy = [float(robot.energy(after.q, v).kinetic) for v in (before, after.qd)]
+    assert energy[1] < energy[0]
+
+
+def test_an_impact_is_replayed_and_saves_effort():
+    assert np.abs(hit().replay(step=2e-5).error[-1]).max() < 1e-4
+    assert hit().objective < hopped().objective  # a foot need not be slowed down before it lands
+    assert not hopped().velocity_jump(1).any() or np.abs(hopped().velocity_jump(1)).max() < 1e-6
+
+
+def test_a_step_in_one_phase_with_windows_has_no_jump_and_no_row_of_symmetry():
+    task = one_phase(biped(), EFFORT, split=FREE)
+    found = task.solve(proximal=1e-2)
+    assert found.valid, str(found)
+    first, last = found.at(0.0), found.at(found.duration)
+    names = biped().joint_names
+    for name in names[3:]:
+        side = name.partition("_")[0]
+        other = names.index(name.replace(side, "left" if side == "right" else "right"))
+        for a, b in zip(last[:3], first[:3], strict=True):  # q, qd, qdd: all by the parametrisation
+            assert abs(a[names.index(name)] - b[other]) < 1e-7 * (1.0 + abs(b[other]))
+    assert not task.transcription.related
+    t = np.linspace(0.0, 0.6, 1201)
+    assert np.abs(found.torques(t)[:, :3]).max() < 1e-9
+    left = found.contact_loads(t)["left_foot"]
+    assert not left[t < 0.45 - 1e-9].any()
+    assert left[t > 0.46, 2].max() > 100.0
+    put = points_of(biped(), "left_foot", [HEEL, TOE], found.at(t[t >= 0.45]).q)
+    assert np.abs(put[:, :, 2]).max() < 1e-3
+    assert np.abs(put - put[0]).max() < 2e-3
+    assert np.abs(found.replay(step=2e-5).error[-1]).max() < 1e-4
+
+
+def test_a_first_solve_finds_a_motion_near_the_guess():
+    """The distance from the guess alone: what comes out is the nearest motion within limits, whatever the objective."""
+    robot = hopper()
+    task = hop(robot, plan.effort() + 2e-5 * plan.jerk_effort())
+    found = task.solve(proximal=1.0)
+    assert found.valid
+    assert abs(found.objective / hopped().objective - 1.0) < 1e-4
+    arm = neuler.robots.two_link()
+    free = plan.Plan(arm, plan.effort(), start=[0, 0], goal=[1, 0.5], duration=1.0, control_points=10)
+    transcription = free.transcription
+    from neuler.optimize import solvers
+    from neuler.plan.guess import guessed
+
+    profiles = transcription.profiles()
+    guess = guessed(transcription, profiles)
+    near = transcription.transcribe(profiles, guess, proximal=2.0)
+    solution = solvers.solve(near.programme, "auto", tolerance=1e-9)
+    np.testing.assert_allclose(near.x(solution.x), near.x(near.programme.start), atol=1e-7)  # nothing hinders: it stays
+    start = near.programme.start + 0.1
+    assert abs(near.programme.objective(start) - 0.5 * 2.0 * ((near.x(start) - guess) ** 2).sum()) < 1e-9
+    refused(lambda: task.solve(proximal=-1.0), "proximal")
+
+
+def test_violations_are_summed_by_family():
+    robot = biped()
+    task = plan.Plan(
+        robot, EFFORT, start=standing(robot), goal=standing(robot, -0.6, 1.2), duration=0.15, control_points=8,
+        contacts=sole("right", friction=0.01), limits=[plan.limit(plan.velocity, -1.0, 1.0, family="haste")],
+    )  # fmt: skip
+    found = task.solve(iterations=5, refine=False)
+    assert not found.valid
+    assert {"contact", "haste"} <= set(found.families)
+    mine = [each for each in found.violations if each.family == "haste"]
+    assert {each.name for each in mine} == {"velocity"}
+    assert abs(found.families["haste"] - sum(each.relative for each in mine)) < 1e-12
+    refused(lambda: plan.limit(plan.velocity, 1.0, family=3), "family")
 
 
 # ---- other supports --------------------------------------------------------------------------------------------------
@@ -308,8 +402,6 @@ def test_contacts_that_contradict_each_other():
 
 
 def test_robots_that_cannot_stand():
-    import neuler
-
     arm = neuler.robots.two_link()
     refused(
         lambda: make(arm, plan.Contact("link2", [(0, 0, 0)])), "no base that moves without motors", "with_free_base"
@@ -343,6 +435,10 @@ def test_gaps_and_durations():
     refused(lambda: make(contacts=[sole("right"), sole("left")], split="evenly"), "split", "evenly")
     refused(lambda: make(contacts=[sole("right")], split=lambda moment: [0.5, 0.5]), "share for each of 1 contacts")
     refused(lambda: make(contacts="right_foot"), "plan.Contact")
+    late = [plan.Phase(0.3, contacts=[sole("right")], impact=True), plan.Phase(0.3, contacts=[sole("right")])]
+    refused(lambda: plan.Plan(biped(), EFFORT, phases=late), "impact", "phase before")
+    refused(lambda: plan.Plan(biped(), EFFORT, phases=late[1:] + late[:1]), "impact", "begins with it")
+    refused(lambda: plan.Phase(0.3, impact=1), "impact must be True or False")
 
 
 def test_more_equality_rows_than_free_variables():

@@ -52,9 +52,9 @@ class Contact:
     plane, by default z = 0. ``centre`` is where its share of the ground's force acts, by default the points' mean.
     ``slip`` (m): how far points may move between the points at which they are held.
 
-    >>> sole = Contact("foot", [(-0.05, 0.0, 0.0), (0.15, 0.0, 0.0)], friction=0.6)
+    >>> sole = Contact("foot", [(-0.0625, 0.0, 0.0), (0.1875, 0.0, 0.0)], friction=0.6)
     >>> sole.name, sole.centre.tolist()
-    ('foot', [0.05, 0.0, 0.0])
+    ('foot', [0.0625, 0.0, 0.0])
     """
 
     frame: str

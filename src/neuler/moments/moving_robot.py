@@ -189,6 +189,12 @@ class MovingRobot:
         return 0 if self.support is None else self.support.force_count
 
     @property
+    def contact_edges(self) -> tuple[float, ...]:
+        """Shares of a phase, inside it, at which contacts begin or end: forces jump there."""
+        contacts = () if self.support is None else self.support.contacts
+        return tuple(sorted({edge for each in contacts for edge in each.when if 0.0 < edge < 1.0}))
+
+    @property
     def contact_keys(self) -> tuple[Any, ...]:
         """What says whether contacts are the same in another phase."""
         return () if self.support is None else self.support.keys

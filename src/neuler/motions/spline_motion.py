@@ -60,8 +60,8 @@ class SplineMotion(Motion):
     def knots(self) -> Array:
         """Times between which the motion is smooth (s)."""
         parts = [
-            begin + T * np.unique(mine.knots)[:-1]
-            for begin, T, mine in zip(self.breaks, self.durations, self.profiles, strict=False)
+            begin + T * np.unique([*mine.knots, *model.contact_edges])[:-1]
+            for begin, T, mine, model in zip(self.breaks, self.durations, self.profiles, self.models, strict=False)
         ]
         return np.concatenate([*parts, self.breaks[-1:]])
 

@@ -24,6 +24,7 @@ from neuler.moments.support import carries_no_moment, random_positions
 from neuler.moments.tracing import function_of, traced
 from neuler.motions import splines
 from neuler.motions.profiles import Profiles
+from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.blocks import Block
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Condition
@@ -351,6 +352,12 @@ class SlipCheck:
     """Which of them are heights, which have no beginning but the ground."""
     windows: list[tuple[float, float]]
     """When each of them counts, in shares of the phase."""
+
+    def began(self, motion: SplineMotion, phase: int) -> Array:
+        """Where the points were put down: on the ground, and as they were when each contact began."""
+        shares = np.array([begin for begin, _ in self.windows])
+        then = np.diag(motion.values(self.function, phase, shares))
+        return np.where(self.upright, 0.0, then)
 
 
 def slip_check(robot: MovingRobot) -> SlipCheck | None:

@@ -87,7 +87,7 @@ def check_phase(motion: SplineMotion, k: int, phase: Phase, slacks: dict[str, fl
 
     slip = phase.slip
     if slip is not None:
-        began = np.where(slip.upright, 0.0, motion.values(slip.function, k, np.zeros(1))[0])
+        began = slip.began(motion, k)
         columns += [CheckedRow(slip.family.name, label, slip.family, -1) for label in slip.family.names]
         lows.append(slip.family.lower)
         highs.append(slip.family.upper)

@@ -62,7 +62,9 @@ class Plan:
     hold too, except where a limit gives another bound for a joint and a side, or with ``robot_limits=False``.
     ``via``: conditions on the way (``plan.Via``). ``duration``: seconds, (least, most), or None for any. ``phases``
     (``plan.Phase``) have limits and durations of their own, and may have payloads, objectives and robots of their own.
-    ``payload``: what the robot carries (``plan.Payload``; another one needs no new kernels). ``relations`` make
+    ``payload``: what the robot carries (``plan.Payload``; another one needs no new kernels). ``contacts``: what stands
+    on the ground (``plan.Contact``), and ``split``, how contacts share its force: "line", "free" or a function of a
+    moment, docs/contact.md. ``relations`` make
     profiles periodic or mirror each other (``plan.repeats``, ``plan.exchanges``, ``plan.mirrors``), or relate two
     moments (``plan.relate``). ``blocks``: functions (profiles, n) that return blocks of :mod:`neuler.optimize`, for
     constraints and objectives of your own. Coulomb friction is rounded off below ``friction_width`` (rad/s, m/s).

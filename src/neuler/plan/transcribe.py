@@ -194,6 +194,7 @@ class Transcription:
             points, weights = _merged([points, left], [weights, np.zeros(len(left))])
         shares = [each.share for each in phase.conditions if each.rows is not None and 0.0 < each.share < 1.0]
         shares += [edge for limit in phase.limits for edge in limit.when]
+        shares += [edge - LEFT * share for edge in phase.model.contact_edges for share in (0.0, 1.0)]
         for share in shares:
             if np.abs(points - share).min() > 1e-12:
                 place = int(np.searchsorted(points, share))
