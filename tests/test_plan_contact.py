@@ -61,7 +61,7 @@ def test_a_step_of_least_effort_is_found(split):
     assert found.valid, str(found)
     assert found.optimal
     assert found.iterations < 300
-    assert seconds < 20.0  # on a machine that others use; some 2 s alone
+    assert seconds < 10.0  # of the CPU; some 2 s on a machine that nobody else uses
 
 
 @pytest.mark.parametrize("split", ["line", FREE])
@@ -253,7 +253,7 @@ def test_an_impact_is_replayed_and_saves_effort():
 
 def test_a_step_in_one_phase_with_windows_has_no_jump_and_no_row_of_symmetry():
     task = one_phase(biped(), EFFORT, split=FREE)
-    found = task.solve(proximal=1e-2)
+    found = task.solve()
     assert found.valid, str(found)
     first, last = found.at(0.0), found.at(found.duration)
     names = biped().joint_names
@@ -278,7 +278,7 @@ def test_a_first_solve_finds_a_motion_near_the_guess():
     """The distance from the guess alone: what comes out is the nearest motion within limits, whatever the objective."""
     robot = hopper()
     task = hop(robot, plan.effort() + 2e-5 * plan.jerk_effort())
-    found = task.solve(proximal=1.0)
+    found = task.solve(proximal=0.0)
     assert found.valid
     assert abs(found.objective / hopped().objective - 1.0) < 1e-4
     arm = neuler.robots.two_link()
@@ -303,7 +303,7 @@ def test_violations_are_summed_by_family():
         robot, EFFORT, start=standing(robot), goal=standing(robot, -0.6, 1.2), duration=0.15, control_points=8,
         contacts=sole("right", friction=0.01), limits=[plan.limit(plan.velocity, -1.0, 1.0, family="haste")],
     )  # fmt: skip
-    found = task.solve(iterations=5, refine=False)
+    found = task.solve(iterations=3, refine=False, proximal=0.0)
     assert not found.valid
     assert {"contact", "haste"} <= set(found.families)
     mine = [each for each in found.violations if each.family == "haste"]

@@ -338,26 +338,49 @@ class Support:
             parts = [share * on for share, on in zip(raw, active, strict=True)]
             total = sum(parts)
             return [share / total for share in parts]
+        return self._by_line(moment, 1.0, self._share_on_line)
+
+    def pressures(self, moment: Moment) -> list[Any]:
+        """Forces of the contacts along the ground's normal (N); by the line, without a division by their sum."""
+        normal = np.array(self.ground.normal)
+        if self.split != LINE:
+            return [moment.contact_wrenches[contact.name].force @ normal for contact in self.contacts]
+        return self._by_line(moment, normal @ moment.ground.force, self._pressure_on_line)
+
+    def _by_line(self, moment: Moment, whole: Any, part: Callable[[Moment, Any, Any], Any]) -> list[Any]:
+        """The whole for the contact that is alone, parts of it for each of two; whichever last at that moment."""
+        active = [contact.active(moment.share) for contact in self.contacts]
         centres = self.centres(moment)
         if len(centres) == 1:
-            return [1.0]
+            return [whole]
         found: list[Any] = [0.0] * len(centres)
         for i, on in enumerate(active):  # alone
-            found[i] = found[i] + on * _product(1.0 - other for j, other in enumerate(active) if j != i)
+            found[i] = found[i] + whole * on * _product(1.0 - other for j, other in enumerate(active) if j != i)
         for i, j in combinations(range(len(centres)), 2):  # two of them, and no other
             both = active[i] * active[j] * _product(1.0 - x for k, x in enumerate(active) if k not in (i, j))
             if isinstance(both, float) and both == 0.0:
                 continue
-            share = self._on_line(moment, centres[i], centres[j])
-            found[i], found[j] = found[i] + both * share, found[j] + both * (1.0 - share)
+            mine = part(moment, centres[i], centres[j])
+            found[i], found[j] = found[i] + both * mine, found[j] + both * (whole - mine)
         return found
 
-    def _on_line(self, moment: Moment, one: Any, other: Any) -> Any:
+    def _share_on_line(self, moment: Moment, one: Any, other: Any) -> Any:
         """The share of ``one``: where the zero-moment point is on the line from ``other`` to it."""
-        way, off = one - other, moment.ground.zero_moment_point - 0.5 * (one + other)
+        off = moment.ground.zero_moment_point - 0.5 * (one + other)
+        return 0.5 + self._along(off, one - other)
+
+    def _pressure_on_line(self, moment: Moment, one: Any, other: Any) -> Any:
+        """The same share of the normal force, by the moment about the middle."""
+        ground, normal = moment.ground, np.array(self.ground.normal)
+        press = normal @ ground.force
+        off = np.cross(normal, ground.moment) + press * (ground.point - 0.5 * (one + other))
+        return 0.5 * press + self._along(off, one - other)
+
+    def _along(self, off: Any, way: Any) -> Any:
+        """How far something is along a way, as a share of it; in the plane in which the base moves."""
         if not self.root.spatial:
             way, off = self.root.translations @ way, self.root.translations @ off
-        return 0.5 + (off @ way) / nm.maximum(way @ way, TOGETHER**2)
+        return (off @ way) / nm.maximum(way @ way, TOGETHER**2)
 
     def loads(self, moment: Moment) -> list[Any]:
         """Wrenches at the origins of ``frames``, in the axes of the base frame, (6) each."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from neuler.moments.contact import FREE, Contact, ContactWrench, Support
+from neuler.moments.contact import FREE, LINE, Contact, ContactWrench, Support
 from neuler.moments.measures import ConstantLabels, Measure
 from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import MovingRobot
@@ -29,7 +29,8 @@ class Pressing:
     def __call__(self, moment: Moment) -> Any:
         """One row."""
         support = _support(moment)
-        return [moment.contact_wrenches[self.contact].force @ np.array(support.ground.normal) / support.weight]
+        number = [each.name for each in support.contacts].index(self.contact)
+        return [support.pressures(moment)[number] / support.weight]
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,23 @@ def contact_limits(robot: MovingRobot) -> list[Limit]:
             parts += _friction(support, contact, mine)
             gripped.add((mine, contact.friction, contact.when))
         edges = edges_of(support.robot, support.root, contact)
-        if edges:
+        if edges and not _at_centre(support):
             labels = [f"edge{k + 1}" for k in range(len(edges))]
             parts.append((f"centre of pressure of {contact.name}", Rolling(contact.name, edges), labels))
         for name, rows, labels in parts:
             what = Measure(name, rows, ConstantLabels(tuple(labels)), None, "of weight")
             found.append(Limit(what, 0.0, None, when=contact.when, family=FAMILY))
     return found
+
+
+def _at_centre(support: Support) -> bool:
+    """Whether centres of pressure are the contacts' centres by themselves: two of them in a plane, on one line."""
+    return (
+        support.split == LINE
+        and not support.root.spatial
+        and len(support.contacts) == 2
+        and all(contact.whole_phase for contact in support.contacts)
+    )
 
 
 def _friction(support: Support, contact: Contact, mine: str) -> list[tuple[str, Any, list[str]]]:

@@ -49,27 +49,32 @@ class HeldRow:
         return values[self.point] @ np.array(self.direction)
 
 
-def held_rows(robot: MovingRobot, contact: Contact) -> list[HeldRow]:
-    """Coordinates of a contact's points that are independent where it stands flat: heights first."""
+def held_rows(robot: MovingRobot, contact: Contact, share: float | None = None) -> list[HeldRow]:
+    """Coordinates of a contact's points that are independent where it stands flat: heights first.
+
+    At a ``share`` of the phase, those that other contacts of the same frame do not hold already.
+    """
     assert robot.support is not None
     machine, normal = robot.robot, np.array(contact.ground.normal)
     jacobian = machine.compile("jacobian", frame=contact.frame, reference="world")
     motions = np.hstack([np.asarray(jacobian(q)) for q in random_positions(machine, 3)])
     U, size, _ = np.linalg.svd(motions, full_matrices=False)
     reach = U[:, size > 1e-9 * size[0]]  # velocities that the frame can have, (6, d)
-    points = contact.points @ _flat(contact, normal).T
+    near = [each for each in robot.support.contacts if each.frame == contact.frame]
+    turn = _flat(np.vstack([each.points for each in near]), normal)
     tangents = robot.support.root.tangents(normal)
-    every = [(k, normal, True) for k in range(len(points))]
-    every += [(k, way, False) for way in tangents for k in range(len(points))]
     found: list[HeldRow] = []
     rows = np.zeros((0, reach.shape[1]))
-    for k, way, upright in every:
-        row = np.concatenate([way, np.cross(points[k], way)]) @ reach
-        more = np.vstack([rows, row])
-        if np.linalg.matrix_rank(more, tol=1e-8) > len(rows):
-            rows = more
-            found.append(HeldRow(k, _plain(way), upright))
-    if not found or not found[0].normal:
+    for each in (*_before(near, contact, share), contact):
+        points = each.points @ turn.T
+        every = [(k, normal, True) for k in range(len(points))]
+        every += [(k, way, False) for way in tangents for k in range(len(points))]
+        for k, way, upright in every:
+            more = np.vstack([rows, np.concatenate([way, np.cross(points[k], way)]) @ reach])
+            if np.linalg.matrix_rank(more, tol=1e-8) > len(rows):
+                rows = more
+                found += [HeldRow(k, _plain(way), upright)] if each is contact else []
+    if share is None and not (found and found[0].normal):
         raise InputError(
             f"contact {contact.name!r}: frame {contact.frame!r} cannot move along the ground's normal; it cannot be "
             "put down on it"
@@ -77,9 +82,20 @@ def held_rows(robot: MovingRobot, contact: Contact) -> list[HeldRow]:
     return found
 
 
-def _flat(contact: Contact, normal: Array) -> Array:
-    """A rotation that lays the points of a contact on the ground."""
-    spread = contact.points - contact.points.mean(axis=0)
+def _before(contacts: Sequence[Contact], contact: Contact, share: float | None) -> list[Contact]:
+    """Other contacts that hold the frame at a share already: those that began before, or stand before in the list."""
+    if share is None:
+        return []
+    mine = contact.when[0], contacts.index(contact)
+    return [
+        each for k, each in enumerate(contacts)
+        if (each.when[0], k) < mine and each.when[0] <= share <= each.when[1]
+    ]  # fmt: skip
+
+
+def _flat(points: Array, normal: Array) -> Array:
+    """A rotation that lays points on the ground."""
+    spread = points - points.mean(axis=0)
     _, size, axes = np.linalg.svd(np.vstack([spread, np.zeros((3, 3))]))
     rank = int((size > 1e-9).sum())
     if rank == 0:
@@ -105,6 +121,7 @@ class Held:
     """How many derivatives from 0 on are decided where it begins, and where the phase ends."""
     anchored: bool
     """Whether the place where it was put down is given."""
+    robot: MovingRobot
 
     def points(self, knots: Array, degree: int) -> Array:
         """Shares of a phase: Greville points within its window, without those that its beginning decides."""
@@ -114,14 +131,20 @@ class Held:
             return every[(every > begin) & (every <= end)]
         return every[every <= end][self.known[0] :]
 
-    def used(self, count: int) -> Any:
-        """Which rows hold at ``count`` points, (count, rows): those that the end of the phase decides do not."""
+    def used(self, shares: Array) -> Any:
+        """Which rows hold at points, (points, rows): not those that the end of the phase or other contacts decide."""
+        count = len(shares)
         found = np.ones((count, len(self.rows)), dtype=bool)
         last = self.known[1] if self.contact.when[1] == 1.0 else 0
         for k, row in enumerate(self.rows):
             found[count - last :, k] = False
             if last and not (row.normal or self.anchored):  # where it was put down follows from the end
                 found[-1, k] = True
+        assert self.robot.support is not None
+        if sum(each.frame == self.contact.frame for each in self.robot.support.contacts) > 1:
+            for point, share in enumerate(shares):
+                free = held_rows(self.robot, self.contact, float(share))
+                found[point] &= [row in free for row in self.rows]
         return found
 
     def block(self, profiles: Profiles, n: int) -> Block:
@@ -130,7 +153,7 @@ class Held:
         maps = {"c0": profiles.input_matrix(["c0"], shares, n)}
         if "began" in self.derivatives.wrt:
             maps["began"] = profiles.input_matrix(["c0"], np.full(len(shares), self.contact.when[0]), n)
-        free = np.where(self.used(len(shares)), 0.0, np.inf)
+        free = np.where(self.used(shares), 0.0, np.inf)
         name = f"{self.contact.name} held"
         return Block.of(self.derivatives.function, maps, points=len(shares), lower=-free, upper=free, name=name)
 
@@ -148,7 +171,7 @@ def held(
     if support is None:
         return []
     every = {contact.name: held_rows(robot, contact) for contact in support.contacts}
-    _check_independent(robot, every)
+    _check_independent(robot)
     last = 0
     for values in ends:
         if not _whole(values):
@@ -162,7 +185,7 @@ def held(
             each.anchored for each in before if each.contact.key == contact.key
         )  # fmt: skip
         rows = every[contact.name]
-        found.append(Held(contact, _staying(robot, contact, rows), rows, (first, last), anchored))
+        found.append(Held(contact, _staying(robot, contact, rows), rows, (first, last), anchored, robot))
     return found
 
 
@@ -208,7 +231,7 @@ def labels_of(contact: Contact, rows: Sequence[HeldRow]) -> list[str]:
     return [f"{contact.name}.point{row.point + 1}.{'height' if row.normal else 'along'}" for row in rows]
 
 
-def _check_independent(robot: MovingRobot, every: dict[str, list[HeldRow]]) -> None:
+def _check_independent(robot: MovingRobot) -> None:
     """Refuse contacts of one phase that the robot cannot have at the same time."""
     assert robot.support is not None
     q = random_positions(robot.robot, 1)[0]
@@ -218,7 +241,7 @@ def _check_independent(robot: MovingRobot, every: dict[str, list[HeldRow]]) -> N
             continue
         pose = np.asarray(robot.robot.compile("link_poses", frame=contact.frame)(q))
         J = np.asarray(robot.robot.compile("jacobian", frame=contact.frame, reference="world")(q))
-        for row in every[contact.name]:
+        for row in held_rows(robot, contact, 0.0):
             way, arm = np.array(row.direction), pose[:3, :3] @ contact.points[row.point]
             rows.append(np.concatenate([way, np.cross(arm, way)]) @ J)
         names.append(contact.name)
@@ -244,7 +267,9 @@ def landing(
     """
     found = []
     for contact in contacts:
-        rows = held_rows(robot, contact)
+        rows = held_rows(robot, contact, contact.when[0])
+        if not rows:  # others of its frame hold it already
+            continue
         point = np.array(contact.ground.point)
         upright = [row for row in rows if row.normal]
 
@@ -266,7 +291,7 @@ def landing(
                     f"{title}: its points are {', '.join(f'{x:.3g}' for x in high)} m above the ground at the position "
                     "that is given; a contact begins on the ground"
                 )
-        else:
+        elif upright:
             found.append(_zero(robot, contact.when[0], title, "height", heights, labels_of(contact, upright)))
         if impact or (contact.when[0] == 0.0 and qd is not None and _whole(qd) and not qd.any()):
             continue

@@ -39,6 +39,8 @@ QUADRATURE_STEPS, QUADRATURE = 2, 1e-5
 """Refinements of integrals, and what they may be off by beside 1 + |objective|."""
 GROWTHS = 3
 """How often splines may get more control points by themselves."""
+PROXIMAL = 1e-2
+"""Weight of the distance from the guess of plans with contacts."""
 FEASIBLE = 1e-4
 """Tolerance of the solve that looks for a motion within limits."""
 SOLVED = ("optimal", "acceptable")
@@ -64,7 +66,7 @@ class SolveOptions:
     guess: Motion | None = None
     """A motion to begin with."""
     proximal: float | None = None
-    """Weight of the distance from the guess, where a motion within limits is looked for first."""
+    """Weight of the distance from the guess, where a motion within limits is looked for first; 0: not at all."""
 
     def __post_init__(self) -> None:
         whole("solve: iterations", self.iterations, 1, 2**31 - 1)
@@ -73,8 +75,8 @@ class SolveOptions:
             value = getattr(self, name)
             if (name != "seconds" or value is not None) and number(f"solve: {name}", value) <= 0.0:
                 raise InputError(f"solve: {name} must be above zero, got {value!r}")
-        if self.proximal is not None and number("solve: proximal", self.proximal) <= 0.0:
-            raise InputError(f"solve: proximal must be above zero, got {self.proximal!r}")
+        if self.proximal is not None and number("solve: proximal", self.proximal) < 0.0:
+            raise InputError(f"solve: proximal must not be below zero, got {self.proximal!r}")
         if not isinstance(self.refine, bool):
             raise InputError(f"solve: refine must be True or False, got {self.refine!r}")
         if self.options is not None and not isinstance(self.options, dict):
@@ -131,8 +133,8 @@ class Attempt:
             guess = (
                 self._guess(profiles) if state is None or solution is None else self._carried(state, solution, profiles)
             )
-            if k == 0 and self.settings.proximal is not None:
-                guess = self._feasible(profiles, guess, self.settings.proximal)
+            if k == 0 and self._proximal:
+                guess = self._feasible(profiles, guess, self._proximal)
             self.smoothing = self.smoothing or self._initial_smoothing(profiles, guess)
             state = self._transcribed(profiles, guess)
             tolerance = max(self.tolerance, 1e-4) if k < len(meshes) - 1 else self.tolerance
@@ -144,6 +146,14 @@ class Attempt:
         state, solution = self._reduce_smoothing(state, solution)
         state, solution = self._refine_quadrature(state, solution)
         return self._refined(state, solution)
+
+    @property
+    def _proximal(self) -> float:
+        """The weight that is asked for; by default one where contacts make the way from a guess hard."""
+        if self.settings.proximal is not None:
+            return self.settings.proximal
+        standing = any(model.support is not None for model in self.models)
+        return PROXIMAL if standing and self.settings.guess is None else 0.0
 
     def _feasible(self, profiles: Sequence[Profiles], guess: Array, weight: float) -> Array:
         """Variables within limits, near a guess; the guess itself where none are found."""
