@@ -95,20 +95,25 @@ def crouched(robot, x=0.0, hip=-0.6, knee=1.2):
     return np.array([q[name] for name in robot.joint_names])
 
 
-def step(robot, objective, *, length=0.35, single=0.45, double=0.15, points=(12, 8), order=1, **more):
-    """A plan of one step in two phases: on the right foot, then on both; mirrored in the next step."""
+def step(robot, objective, *, length=0.35, single=0.45, double=0.15, points=(12, 8), order=1, heel_off=False, **more):
+    """A plan of one step in two phases: on the right foot, then on both; mirrored in the next step.
+
+    ``heel_off``: in double support the rear foot stands on its toe.
+    """
     floor = plan.HalfSpace((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     tips = [plan.Ball("left_foot", 1e-6, HEEL), plan.Ball("left_foot", 1e-6, TOE)]
     swing = plan.clear_of(tips, [floor])
     relations = [*plan.repeats("x", shift=length, order=order), *plan.repeats("z", "pitch", order=order)]
     for joint in ("hip", "knee", "ankle"):
         relations += plan.exchanges(f"right_{joint}", f"left_{joint}", order=order)
+    toe = plan.Contact("right_foot", [TOE], name="right")
+    double_support = [sole("left"), toe] if heel_off else [sole("right"), sole("left")]
     above = plan.limit(swing.measure, -1e-3), plan.limit(swing.measure, 0.02, when=(0.4, 0.6))
     return plan.Plan(
         robot, objective, start=plan.Boundary(q={"x": 0.0}, qd=None), relations=relations,
         phases=[
             plan.Phase(single, points[0], above, contacts=[sole("right")], name="single"),
-            plan.Phase(double, points[1], contacts=[sole("right"), sole("left")], name="double"),
+            plan.Phase(double, points[1], contacts=double_support, name="double"),
         ],
         **({"grid": 3} | more),
     )  # fmt: skip

@@ -12,6 +12,7 @@ import neuler
 from legged_robots import (
     HEEL,
     SIDES,
+    SOLE,
     TOE,
     biped,
     crouched,
@@ -19,6 +20,7 @@ from legged_robots import (
     hopper,
     one_phase,
     sole,
+    spatial_biped,
     standing,
     step,
     tip,
@@ -165,6 +167,36 @@ def test_efforts_and_joint_forces_see_the_ground():
     t = np.linspace(0.0, found.duration, 20001)
     tau = found.torques(t)[:, 3:]
     assert abs(np.trapezoid((tau**2).sum(axis=1), t) * 1e-3 / found.objective - 1.0) < 1e-3
+
+
+def test_a_heel_lifts_while_its_toe_stands():
+    """In double support the rear foot stands on its toe, a point that goes on from the sole before."""
+    task = step(biped(), EFFORT, split=FREE, heel_off=True, points=(12, 9))
+    asked = [[each.rows.count for each in phase.conditions if each.rows] for phase in task.transcription.phases]
+    assert asked == [[], [2, 3]]  # where the left foot lands, and nothing else
+    found = task.solve()
+    assert found.valid, str(found)
+    assert found.objective < stepped(FREE)[0].objective
+    t = np.linspace(0.45, found.duration, 200)
+    heel, toe = points_of(biped(), "right_foot", [HEEL, TOE], found.at(t).q).transpose(1, 0, 2)
+    assert np.abs(toe - toe[0]).max() < 1e-4
+    assert heel[-1, 2] > 0.03
+    assert np.abs(found.measure(plan.contact_force("right"), t)[:, 3:]).max() < 1e-9  # a point: no moment
+    assert np.abs(found.replay(step=2e-5).error[-1]).max() < 1e-4
+
+
+def test_of_a_foot_that_rolls_down_its_toe_alone_lands():
+    """A heel that stands already is not asked to land again."""
+    robot = biped()
+    heel = plan.Contact("right_foot", [HEEL], name="right")
+    phases = [plan.Phase(0.2, contacts=[sole("left"), heel]), plan.Phase(0.2, contacts=[sole("left"), sole("right")])]
+    task = plan.Plan(robot, EFFORT, start=plan.Boundary(qd=None), phases=phases, split=FREE, control_points=10)
+    first, second = (
+        [(each.rows.families[0].name, each.rows.families[0].names) for each in phase.conditions if each.rows]
+        for phase in task.transcription.phases
+    )
+    assert [len(names) for _, names in first] == [2, 3, 1, 2]
+    assert second == [("height", ["right.point2.height"]), ("velocity", ["right.point2.height"])]
 
 
 def test_contacts_that_a_cycle_brings_back_are_not_asked_for_twice():
@@ -343,6 +375,32 @@ def test_shares_of_your_own():
     force = found.measure(plan.ground_force, t)
     np.testing.assert_allclose(found.contact_loads(t)["left_foot"][:, :3], force * t[:, None] / 0.5, atol=1e-8)
     assert np.abs(found.torques(t)[:, :3]).max() < 1e-9
+
+
+@pytest.mark.slow
+def test_a_robot_leans_in_space():
+    """A free base, soles with four points: held in all six directions, forces found for both feet."""
+    robot = spatial_biped()
+    q = np.asarray(robot.neutral(), dtype=float)
+    at = {name: k for k, name in enumerate(robot.coordinates.names("q"))}
+    for side in SIDES:
+        q[[at[f"{side}_{name}"] for name in ("pitch", "knee", "ankle_pitch")]] = -0.3, 0.6, -0.3
+    q[at["base_z"]] = 0.05 + 0.8 * np.cos(0.3)
+    feet = [plan.Contact(f"{side}_foot", SOLE, name=side, slip=1e-3) for side in SIDES]
+    there = q.copy()
+    found = plan.Plan(
+        robot, 1e-3 * plan.effort() + 1e-4 * plan.acceleration_effort(), start=there,
+        goal=plan.Boundary(q={"base_vy": 0.03}), duration=0.6, contacts=feet, split=FREE, control_points=9,
+    ).solve()  # fmt: skip
+    assert found.valid, str(found)
+    t = np.linspace(0.0, 0.6, 301)
+    assert np.abs(found.torques(t)[:, :6]).max() < 1e-9
+    motion = found.at(t)
+    for side in SIDES:
+        points = points_of(robot, f"{side}_foot", SOLE, motion.q)
+        assert np.abs(points - points[0]).max() < 2e-3
+    force = found.measure(plan.ground_force, t)
+    assert abs(np.trapezoid(force[:, 2], t) / (robot.mass * 9.81 * 0.6) - 1.0) < 1e-3
 
 
 def test_lighter_friction_makes_a_slower_push():

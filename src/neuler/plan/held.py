@@ -49,10 +49,13 @@ class HeldRow:
         return values[self.point] @ np.array(self.direction)
 
 
-def held_rows(robot: MovingRobot, contact: Contact, share: float | None = None) -> list[HeldRow]:
+def held_rows(
+    robot: MovingRobot, contact: Contact, share: float | None = None, going: Sequence[Contact] = ()
+) -> list[HeldRow]:
     """Coordinates of a contact's points that are independent where it stands flat: heights first.
 
-    At a ``share`` of the phase, those that other contacts of the same frame do not hold already.
+    At a ``share`` of the phase, those that other contacts of its frame do not hold already, nor ``going``, contacts
+    of the phase before.
     """
     assert robot.support is not None
     machine, normal = robot.robot, np.array(contact.ground.normal)
@@ -61,11 +64,12 @@ def held_rows(robot: MovingRobot, contact: Contact, share: float | None = None) 
     U, size, _ = np.linalg.svd(motions, full_matrices=False)
     reach = U[:, size > 1e-9 * size[0]]  # velocities that the frame can have, (6, d)
     near = [each for each in robot.support.contacts if each.frame == contact.frame]
-    turn = _flat(np.vstack([each.points for each in near]), normal)
+    earlier = [each for each in going if each.frame == contact.frame]
+    turn = _flat(np.vstack([each.points for each in (*near, *earlier)]), normal)
     tangents = robot.support.root.tangents(normal)
     found: list[HeldRow] = []
     rows = np.zeros((0, reach.shape[1]))
-    for each in (*_before(near, contact, share), contact):
+    for each in (*earlier, *_before(near, contact, share), contact):
         points = each.points @ turn.T
         every = [(k, normal, True) for k in range(len(points))]
         every += [(k, way, False) for way in tangents for k in range(len(points))]
@@ -182,7 +186,7 @@ def held(
         new = contact in begins
         first = 2 if new or before else max(2, repeated + 1)
         anchored = _whole(q) if new and contact.when[0] == 0.0 else any(
-            each.anchored for each in before if each.contact.key == contact.key
+            each.anchored for each in before if each.contact.frame == contact.frame
         )  # fmt: skip
         rows = every[contact.name]
         found.append(Held(contact, _staying(robot, contact, rows), rows, (first, last), anchored, robot))
@@ -259,15 +263,17 @@ def _check_independent(robot: MovingRobot) -> None:
 
 
 def landing(
-    robot: MovingRobot, contacts: Sequence[Contact], q: Array | None, qd: Array | None, what: str, *, impact: bool
-) -> list[Condition]:
+    robot: MovingRobot, contacts: Sequence[Contact], going: Sequence[Contact], q: Array | None, qd: Array | None,
+    what: str, *, impact: bool,
+) -> list[Condition]:  # fmt: skip
     """Points of contacts that begin: on the ground, and at rest unless an ``impact`` sees to it.
 
-    ``q`` and ``qd`` are profiles and their rates where all of them are given: then numbers are checked instead.
+    ``going`` are contacts of the phase before, whose points are there already. ``q`` and ``qd`` are profiles and their
+    rates where all of them are given: then numbers are checked instead.
     """
     found = []
     for contact in contacts:
-        rows = held_rows(robot, contact, contact.when[0])
+        rows = held_rows(robot, contact, contact.when[0], going if contact.when[0] == 0.0 else ())
         if not rows:  # others of its frame hold it already
             continue
         point = np.array(contact.ground.point)
@@ -327,10 +333,21 @@ def begins(models: Sequence[MovingRobot], relations: Sequence[Relation], degree:
             again = [_repeated(models, relations, degree, each) and each.when[0] == 0.0 for each in mine]
             found.append([contact for contact, so in zip(mine, again, strict=True) if not so])
             continue
-        before = models[k - 1].support
-        going = {each.key for each in before.contacts if each.when[1] == 1.0} if before is not None else set()
-        found.append([contact for contact in mine if contact.key not in going or contact.when[0] > 0.0])
+        going = lasting(models[k - 1])
+        found.append([contact for contact in mine if contact.when[0] > 0.0 or not _goes_on(contact, going)])
     return found
+
+
+def lasting(robot: MovingRobot) -> list[Contact]:
+    """Contacts that last until the phase ends."""
+    return [] if robot.support is None else [each for each in robot.support.contacts if each.when[1] == 1.0]
+
+
+def _goes_on(contact: Contact, going: Sequence[Contact]) -> bool:
+    """Whether all points of a contact are points of contacts before."""
+    same = [each for each in going if each.frame == contact.frame and each.key[2:] == contact.key[2:]]
+    known = np.vstack([np.zeros((0, 3)), *(each.points for each in same)])
+    return all(np.abs(known - point).max(axis=1).min(initial=1.0) < 1e-12 for point in contact.points)
 
 
 def repeated_order(relations: Sequence[Relation], degree: int) -> int:
@@ -348,19 +365,15 @@ def _repeated(models: Sequence[MovingRobot], relations: Sequence[Relation], degr
     if last.support is None or {each.start for each in plain} != set(first.names):
         return False
     random = np.random.default_rng(3)
-    images = list(last.support.contacts)
+    alike = np.ones((len(contact.points), sum(len(each.points) for each in lasting(last))), dtype=bool)
     for _ in range(2):
         end, start = random.normal(size=first.profile_count) * 0.3, np.zeros(first.profile_count)
         for each in plain:
             value = end[last.names.index(each.end)]
             start[first.names.index(each.start)] = (value - each.shift) / each.sign
-        mine = point_heights(first, contact, start)
-        images = [
-            other for other in images
-            if other.when[1] == 1.0 and len(other.points) == len(mine)
-            and np.abs(point_heights(last, other, end) - mine).max() < 1e-9
-        ]  # fmt: skip
-    return bool(images)
+        there = np.concatenate([np.zeros(0), *(point_heights(last, other, end) for other in lasting(last))])
+        alike &= np.abs(point_heights(first, contact, start)[:, None] - there) < 1e-9
+    return bool(alike.any(axis=1).all())
 
 
 # ---- checked between the points -------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from neuler.moments.rotations import turn_rows
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Boundary, Condition, Via, condition_of, end_condition
 from neuler.plan.contact import contact_limits
-from neuler.plan.held import Held, SlipCheck, held, landing, moment_free, slip_check
+from neuler.plan.held import Held, SlipCheck, held, landing, lasting, moment_free, slip_check
 from neuler.plan.limits import Limit, below_half_a_turn
 from neuler.plan.objectives import END, INTEGRAL, OVERALL, PEAK, Objective, Term, TotalLimit
 from neuler.plan.rows import (
@@ -146,7 +146,8 @@ class Phase:
         q, qd = ((before or found).given_at(1.0 if before else 0.0, order) for order in (0, 1))
         if self.impact and (before is None or model.support is None or not begins):
             raise InputError(f"plan: {title}an impact needs a phase before it, and a contact that begins with it")
-        conditions += landing(model, begins, q, qd, title, impact=self.impact)
+        going = lasting(before.model) if before is not None else []
+        conditions += landing(model, begins, going, q, qd, title, impact=self.impact)
         prepared = {
             "title": title, "model": model, "limits": tuple(every), "conditions": conditions, "slacks": slacks,
             "span": duration_bounds(self.duration, f"plan {title}".strip()), "terms": objective.terms,
@@ -158,8 +159,8 @@ class Phase:
         object.__setattr__(found, "path", found._path(totals, points))
         object.__setattr__(found, "collocated", [*found._collocated(), *moment_free(model)])
         ends = found.given_at(1.0, 0), found.given_at(1.0, 1)
-        going = before.held if before is not None else []
-        object.__setattr__(found, "held", held(model, begins, repeated, q, ends, going))
+        stood = before.held if before is not None else []
+        object.__setattr__(found, "held", held(model, begins, repeated, q, ends, stood))
         object.__setattr__(found, "slip", slip_check(model))
         return found
 
