@@ -113,3 +113,15 @@ def test_a_panda_keeps_torques_and_their_rates(example, capsys):
     assert np.abs(found.torque_rates(t)).max() < module.RATE * (1 + 1e-5)
     pose = np.asarray(robot.compile("link_poses", frame="panda_hand_tcp")(found.at(found.duration).q))
     np.testing.assert_allclose(pose, module.goal_pose(), atol=1e-6)
+
+
+def test_a_biped_makes_a_step(example, capsys):
+    """Its feet may push against each other, which costs less than parallel forces; replayed, the step comes out."""
+    module = example("plan_step")
+    module.main()
+    told = capsys.readouterr().out
+    assert "valid; optimal" in told
+    assert Path("plan_step.png").stat().st_size > 20_000
+    assert Path("plan_step.html").exists()
+    free, line = (module.task(module.robot(), split).solve().objective for split in ("free", "line"))
+    assert free < line

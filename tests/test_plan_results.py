@@ -20,6 +20,8 @@ from neuler.view.motion_figures import stroboscope
 class Splined:
     """A motion source over SciPy's splines of a robot's own plain coordinates, closed loops assembled in between."""
 
+    contact_frames = ()
+
     def __init__(self, robot, points, duration, degree=5):
         points = np.asarray(points, dtype=float)
         inner = len(points) - degree

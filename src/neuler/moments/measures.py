@@ -261,6 +261,52 @@ def frame_position(frame: str) -> Measure:
     return Measure(f"position of {frame}", Origin(frame), ConstantLabels(labels), None, "m")
 
 
+@dataclass(frozen=True)
+class OfGround:
+    """A part of what the ground exerts on the robot."""
+
+    part: str
+
+    def __call__(self, moment: Moment) -> Any:
+        """The force, or the zero-moment point, (3)."""
+        return getattr(moment.ground, self.part)
+
+
+@dataclass(frozen=True)
+class OfContact:
+    """What the ground exerts on a contact; zero while there is none of that name."""
+
+    contact: str
+
+    def __call__(self, moment: Moment) -> Any:
+        """Force, then moment about the contact's centre, (6)."""
+        found = moment.contact_wrenches.get(self.contact)
+        return np.zeros(6) if found is None else np.concatenate([found.force, found.moment])
+
+
+def _axes(name: str) -> ConstantLabels:
+    return ConstantLabels(tuple(f"{name}.{axis}" for axis in "xyz"))
+
+
+ground_force = Measure("ground_force", OfGround("force"), _axes("ground"), None, "N")
+"""Resultant force of the ground, (3), in the axes of the base frame; zero without contacts."""
+zero_moment_point = Measure("zero_moment_point", OfGround("zero_moment_point"), _axes("ground"), None, "m")
+"""Where the moment of the ground has no part along it, (3), in the base frame: the whole's centre of pressure."""
+
+
+def contact_force(contact: str) -> Measure:
+    """What the ground exerts on a contact, by its name, (6): force (N), then moment about its centre (N m).
+
+    In the axes of the base frame; zero in phases without that contact.
+
+    >>> contact_force("left").labels(None)[:2]
+    ('left.fx', 'left.fy')
+    """
+    (contact,) = names("contact_force: contact", [contact])
+    labels = tuple(f"{contact}.{kind}{axis}" for kind in "fm" for axis in "xyz")
+    return Measure(f"force on {contact}", OfContact(contact), ConstantLabels(labels), None, "N, N m")
+
+
 def measure_of(what: Any) -> Measure:
     """A measure, or the one that a name means.
 

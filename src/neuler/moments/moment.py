@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from neuler.errors import InputError
+from neuler.moments.contact import ContactWrench, GroundReaction
 from neuler.moments.moving_robot import HIGHEST, MovingRobot
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node
@@ -18,7 +20,8 @@ class Moment:
 
     ``q``, ``qd``, ``qdd``, ``qddd`` of the links (with loops q of all joints), ``tau`` of the joints that motors drive,
     ``tau_rate``, ``reactions`` (links, 6), ``pose(frame)`` (4, 4), ``frame_velocity(frame)`` (6), ``speeds`` of the
-    motors; ``t`` since the phase began (s), ``share`` of the phase from 0 to 1, its ``duration`` (s), ``robot``.
+    motors; ``t`` since the phase began (s), ``share`` of the phase from 0 to 1, its ``duration`` (s), ``robot``. On the
+    ground: ``ground``, its resultant force and moment, and ``contact_wrenches``, by contact; forces include them.
     """
 
     def __init__(
@@ -33,17 +36,19 @@ class Moment:
         given: Any = None,
         payload: Any = None,
         magnitudes: Any = None,
+        forces: Sequence[Any] = (),
     ) -> None:
         """From profiles and their derivatives by the share of the phase.
 
         ``dependent`` positions of joints in loops; ``slacks`` of peaks by name; ``given`` numbers of conditions;
-        ``payload`` numbers; ``magnitudes``: variables that are at least as large as magnitudes of rows.
+        ``payload`` numbers; ``magnitudes``: variables that are at least as large as magnitudes of rows; ``forces`` of
+        contacts that profiles give, as shares of the weight, and their derivatives by the share of the phase.
         """
         self.model, self.robot = robot, robot.robot
         self.profiles = profiles
         self.t, self.share, self.duration = share * duration, share, duration
         self.dependent, self.slacks, self.given = dependent, slacks, given
-        self.payload, self.magnitudes = payload, magnitudes
+        self.payload, self.magnitudes, self.forces = payload, magnitudes, forces
 
     def rates(self, order: int) -> list[Any]:
         """Profiles and their rates per second, up to an order."""
@@ -114,6 +119,34 @@ class Moment:
         return self._found("inverse_dynamics", self.q, self.qd, self.qdd)
 
     @cached_property
+    def bare_tau(self) -> Any:
+        """All of tau as it would be without contacts: that of the base is what the ground exerts."""
+        more = () if self.payload is None else (self.payload,)
+        return self.model.verb("inverse_dynamics")(self.q, self.qd, self.qdd, *more)
+
+    @cached_property
+    def ground(self) -> GroundReaction:
+        """Resultant force and moment of the ground, and the zero-moment point; zero without contacts."""
+        if self.model.support is None:
+            return GroundReaction(np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
+        return self.model.support.resultant(self)
+
+    @property
+    def contact_forces(self) -> Any:
+        """Forces of contacts that profiles give, as shares of the weight."""
+        return self.forces[0]
+
+    @cached_property
+    def contact_wrenches(self) -> dict[str, ContactWrench]:
+        """What the ground exerts on each contact, by its name."""
+        return {} if self.model.support is None else self.model.support.wrenches(self)
+
+    @cached_property
+    def contact_loads(self) -> list[Any]:
+        """The same at the origins of the frames that they act on, (6) each, in the axes of the base frame."""
+        return [] if self.model.support is None else self.model.support.loads(self)
+
+    @cached_property
     def tau(self) -> Any:
         """Forces of the motors."""
         return self.all_tau[self.model.driven]
@@ -121,7 +154,7 @@ class Moment:
     @cached_property
     def tau_rate(self) -> Any:
         """Their time derivative, Guarino (3)-(21); with springs along the graph."""
-        if self.model.elastic:
+        if self.model.elastic or self.model.support is not None:
             return self.rate(self.tau)
         found = self._found("inverse_dynamics_rate", self.q, self.qd, self.qdd, self.qddd)
         self.__dict__.setdefault("all_tau", found.tau)
@@ -161,9 +194,12 @@ class Moment:
         return np.array(rows, dtype=object)
 
     def _found(self, verb: str, *values: Any) -> Any:
-        """A quantity that payloads change."""
+        """A quantity that payloads and contacts change."""
         more = () if self.payload is None else (self.payload,)
-        return self.model.verb(verb)(*values, *more)
+        support = self.model.support
+        if support is None:
+            return self.model.verb(verb)(*values, *more)
+        return self.model.verb(verb, loads=support.frames)(*values, *self.contact_loads, *more)
 
     def pose(self, frame: str) -> Any:
         """Homogeneous matrix of a link or frame in the base frame."""
@@ -176,8 +212,14 @@ class Moment:
         """Velocity of a link or frame, (6): of its origin, then angular, in the axes of the base frame."""
         held = self.__dict__.setdefault("_velocities", {})
         if frame not in held:
-            jacobian = self.robot.compile("jacobian", frame=frame, reference="world")(self._whole_q)
-            held[frame] = jacobian @ (self.state[1] if self.model.elastic else self.qd)
+            held[frame] = self.jacobian(frame) @ (self.state[1] if self.model.elastic else self.qd)
+        return held[frame]
+
+    def jacobian(self, frame: str) -> Any:
+        """Jacobian of a link or frame, (6, nv), for :meth:`frame_velocity`."""
+        held = self.__dict__.setdefault("_jacobians", {})
+        if frame not in held:
+            held[frame] = self.robot.compile("jacobian", frame=frame, reference="world")(self._whole_q)
         return held[frame]
 
     @property
@@ -196,7 +238,8 @@ class Moment:
                 f"moment.rate: the value depends on derivative {HIGHEST} of the profiles, the highest at hand"
             )
         seeds: dict[Node, Any] = {}
-        for now, then in zip(self.profiles, self.profiles[1:], strict=False):
+        pairs = [*zip(self.profiles, self.profiles[1:], strict=False), *zip(self.forces, self.forces[1:], strict=False)]
+        for now, then in pairs:
             for x, rate in zip(now, then, strict=True):
                 if isinstance(x, Node):
                     seeds[x] = rate / self.duration

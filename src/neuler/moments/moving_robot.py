@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from neuler.errors import InputError, NeulerError
 from neuler.inputs import real
 from neuler.moments import rotations
+from neuler.moments.contact import Support
 from neuler.robot import Link, Robot
 from neuler.robot.columns import by_columns
 from neuler.robot.coordinates import Entry, Selection, springs, undriven
@@ -59,6 +60,10 @@ class MovingRobot:
     """Speeds below which Coulomb friction is rounded off; 0 where there is none."""
     payloads: tuple[Payload, ...] = ()
     """What it carries besides: inputs of its kernels, so that other payloads need no new ones."""
+    support: Support | None = None
+    """Its contacts with the ground; None where it has none."""
+    force_unit: float = 1.0
+    """What forces without motors are divided by (N): the weight, where some phase of a plan has contacts."""
 
     @cached_property
     def coordinates(self) -> Selection:
@@ -83,7 +88,7 @@ class MovingRobot:
         """
         if not self.friction_width or self.elastic or self.robot.loops:
             return None
-        return MovingRobot(self.given, self.given, self.reference, 0.0, self.payloads)
+        return replace(self, robot=self.given, friction_width=0.0)
 
     def _carrying(self, robot: Robot) -> Robot:
         for each in self.payloads:
@@ -183,6 +188,28 @@ class MovingRobot:
         return [k for k, entry in enumerate(owners) if k not in driven and entry.name not in behind]
 
     @cached_property
+    def unsupported(self) -> list[int]:
+        """Numbers of tau that no motor gives and no contact: profiles must make them zero."""
+        carried = () if self.support is None else self.support.root.forces
+        return [k for k in self.undriven if k not in carried]
+
+    @property
+    def force_count(self) -> int:
+        """How many profiles give forces of contacts."""
+        return 0 if self.support is None else self.support.force_count
+
+    @property
+    def contact_edges(self) -> tuple[float, ...]:
+        """Shares of a phase, inside it, at which contacts begin or end: forces jump there."""
+        contacts = () if self.support is None else self.support.contacts
+        return tuple(sorted({edge for each in contacts for edge in each.when if 0.0 < edge < 1.0}))
+
+    @property
+    def contact_keys(self) -> tuple[Any, ...]:
+        """What says whether contacts are the same in another phase."""
+        return () if self.support is None else self.support.keys
+
+    @cached_property
     def undriven_profiles(self) -> list[int]:
         """Profiles of joints that no motor drives: what they do follows from the others."""
         owners = self.robot.coordinates.owners("tau")
@@ -191,7 +218,12 @@ class MovingRobot:
 
     @cached_property
     def floating_profiles(self) -> list[int]:
-        """Profiles of a free base, for whose rest nobody can ask: it floats, at rest with the others, or it falls."""
+        """Profiles of a free base, for whose rest nobody can ask: it floats, at rest with the others, or it falls.
+
+        None where the robot stands on the ground.
+        """
+        if self.support is not None:
+            return []
         return [k for k in self.undriven_profiles if (entry := self.entries[k]) is not None and entry.nv == 6]
 
     @cached_property

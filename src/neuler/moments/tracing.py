@@ -24,9 +24,18 @@ CONSTANTS = ("share", "given", PAYLOAD)
 """Inputs that are not variables of a programme."""
 
 
+FORCE_RATES = 2
+"""Derivatives of the forces of contacts that measures may use."""
+
+
 def is_profile(name: str) -> bool:
     """Whether an input is c0, c1, ...: the profiles or one of their derivatives by the share of a phase."""
     return name.startswith("c") and name[1:].isdigit()
+
+
+def is_force(name: str) -> bool:
+    """Whether an input is f0, f1, ...: forces of contacts that profiles give, or a derivative of them by the share."""
+    return name.startswith("f") and name[1:].isdigit()
 
 
 def made(name: str, make: Callable[..., Any], *arguments: Any) -> Any:
@@ -62,6 +71,8 @@ def moment_inputs(
         inputs[MAGNITUDES] = magnitudes
     if robot.payloads:
         inputs[PAYLOAD] = len(robot.payload_numbers)
+    if robot.force_count:
+        inputs |= {f"f{k}": robot.force_count for k in range(FORCE_RATES + 1)}
     return inputs
 
 
@@ -77,6 +88,7 @@ def moment_of(robot: MovingRobot, values: dict[str, Any], slacks: Sequence[str] 
         given=values.get("given"),
         payload=values.get(PAYLOAD),
         magnitudes=values.get(MAGNITUDES),
+        forces=[values[f"f{k}"] for k in range(FORCE_RATES + 1)] if robot.force_count else (),
     )
 
 

@@ -145,6 +145,28 @@ class Motion:
 
         return self._of_phases(t, norms)
 
+    @property
+    def contact_frames(self) -> tuple[str, ...]:
+        """Links and frames on which the ground acts at some time; none of most motions."""
+        return ()
+
+    def contact_loads(self, t: ArrayLike) -> dict[str, Array]:
+        """What the ground exerts, by frame: force (N) and moment (N m) at its origin, (6,) at a time, (N, 6) at times.
+
+        In the axes of the base frame: ``loads`` of the robot's quantities.
+        """
+        if not self.contact_frames:
+            return {}
+        parts = np.split(self.asked(self._contact_loads, t), len(self.contact_frames), axis=-1)
+        return dict(zip(self.contact_frames, parts, strict=True))
+
+    def _contact_loads(self, t: Array) -> Array:
+        return np.zeros((len(t), 6 * len(self.contact_frames)))
+
+    def velocity_jump(self, phase: int) -> Array:
+        """By how much velocities jump where a phase begins, (nv): after an impact; zero of most motions."""
+        return np.zeros(self.robot.nv)
+
     def _of_phases(self, t: Array, make: Callable[[Robot, Array], Any]) -> Array:
         """A quantity at times t, computed with the robot of each phase."""
         robots, times = self.robots, np.asarray(t, dtype=float)

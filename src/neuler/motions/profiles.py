@@ -17,14 +17,19 @@ import numpy as np
 from scipy import sparse
 
 from neuler.moments.moving_robot import MovingRobot
-from neuler.moments.tracing import MAGNITUDES, PAYLOAD, is_profile
+from neuler.moments.tracing import MAGNITUDES, PAYLOAD, is_force, is_profile
 from neuler.motions import splines
 from neuler.optimize.programme import Array
+
+FORCE_DEGREE = 3
+"""Degree of the splines of forces of contacts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
-    """Splines of one phase, and the places of their variables: control points, T, dependent positions, magnitudes.
+    """Splines of one phase, and the places of their variables.
+
+    These are control points, T, dependent positions, bounds of magnitudes, and control points of forces.
 
     :meth:`inputs` gives what a function takes at shares of the phase as matrices of the variables, from which blocks
     are made: ``c0`` are the profiles, ``c1`` their derivatives by the share, and so on, ``T`` is the duration.
@@ -46,6 +51,8 @@ class Profiles:
     """Numbers of payloads."""
     magnitudes: int = 0
     """How many bounds of magnitudes are variables at every grid point that has a weight."""
+    force_count: int = 0
+    """How many profiles give forces of contacts: splines of their own, on the same breaks."""
 
     @classmethod
     def of(
@@ -53,7 +60,9 @@ class Profiles:
     ) -> Profiles:
         """Return the profiles of the robot of a phase, the first variable at 0."""
         dependent, payload = len(robot.dependent), robot.payload_numbers
-        return cls(robot.profile_count, degree, knots, grid, weights, 0, dependent, payload, magnitudes)
+        return cls(
+            robot.profile_count, degree, knots, grid, weights, 0, dependent, payload, magnitudes, robot.force_count
+        )
 
     @cached_property
     def control_point_count(self) -> int:
@@ -76,9 +85,25 @@ class Profiles:
         return self.first_dependent + self.dependent * len(self.grid)
 
     @property
+    def first_force(self) -> int:
+        """The place of the first control point of forces of contacts."""
+        return self.first_magnitude + self.magnitudes * int((self.weights != 0.0).sum())
+
+    @cached_property
+    def force_knots(self) -> Array:
+        """Knots of the forces of contacts: those of the profiles, each once."""
+        edges = np.unique(self.knots)
+        return splines.clamped(len(edges) - 1 + FORCE_DEGREE, FORCE_DEGREE, edges)
+
+    @property
     def last(self) -> int:
         """The place behind its variables."""
-        return self.first_magnitude + self.magnitudes * int((self.weights != 0.0).sum())
+        points = len(self.force_knots) - FORCE_DEGREE - 1 if self.force_count else 0
+        return self.first_force + points * self.force_count
+
+    def force_points(self, x: Array) -> Array:
+        """Control points of the forces of contacts among all variables, (m, forces)."""
+        return x[self.first_force : self.last].reshape(-1, max(self.force_count, 1))
 
     def control_points(self, x: Array) -> Array:
         """Control points among all variables, (m, profiles)."""
@@ -159,18 +184,31 @@ class Profiles:
 
     def _profile_entries(self, names: Sequence[str], shares: Array) -> dict[str, tuple[Any, Any, Any]]:
         """By input: the row within its part of z, the variable and the coefficient, points first."""
-        orders = [int(name[1:]) for name in names if is_profile(name)]
-        first, values = splines.basis(self.knots, self.degree, shares, max(orders, default=0))
-        profiles = np.arange(self.count)[:, None]
-        near = self.first + (first[:, None] + np.arange(self.degree + 1)) * self.count  # of profile 0
-        column = near[:, None, :] + profiles
-        return {f"c{k}": (profiles, column, values[k][:, None, :]) for k in orders}
+        found: dict[str, tuple[Any, Any, Any]] = {}
+        for letter, mine, knots, degree, begin, count in (
+            ("c", is_profile, self.knots, self.degree, self.first, self.count),
+            ("f", is_force, self.force_knots, FORCE_DEGREE, self.first_force, self.force_count),
+        ):
+            orders = [int(name[1:]) for name in names if mine(name)]
+            if not orders:
+                continue
+            first, values = splines.basis(knots, degree, shares, max(orders))
+            profiles = np.arange(count)[:, None]
+            near = begin + (first[:, None] + np.arange(degree + 1)) * count  # of the first one
+            column = near[:, None, :] + profiles
+            found |= {f"{letter}{k}": (profiles, column, values[k][:, None, :]) for k in orders}
+        return found
 
     def inputs_at(self, x: Array, names: Sequence[str], shares: Array) -> dict[str, Array]:
         """Inputs that are variables, in numbers: what :meth:`input_matrix` times x gives, by name."""
         orders = [int(name[1:]) for name in names if is_profile(name)]
         values = self.evaluate(x, shares, max(orders, default=0))
         found = {f"c{k}": values[k] for k in orders}
+        rates = [int(name[1:]) for name in names if is_force(name)]
+        if rates:
+            first, basis = splines.basis(self.force_knots, FORCE_DEGREE, shares, max(rates))
+            near = self.force_points(x)[first[:, None] + np.arange(FORCE_DEGREE + 1)]
+            found |= {f"f{k}": np.einsum("na,nak->nk", basis[k], near) for k in rates}
         if "T" in names:
             found["T"] = np.full(len(shares), x[self.duration])
         return found
@@ -186,6 +224,8 @@ class Profiles:
         """How many numbers an input has."""
         if is_profile(name):
             return self.count
+        if is_force(name):
+            return self.force_count
         return {"dependent": self.dependent, MAGNITUDES: self.magnitudes}.get(name, 1)
 
 

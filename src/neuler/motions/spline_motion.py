@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from neuler.functions.function import Function
 from neuler.moments.measures import Measure, OfMoment, torque_rate
 from neuler.moments.moment import Moment
-from neuler.moments.moving_robot import HIGHEST, MovingRobot
+from neuler.moments.moving_robot import HIGHEST, MovingRobot, moving_links
 from neuler.moments.tracing import MAGNITUDES, function_of
 from neuler.motions.motion import Motion
 from neuler.motions.profiles import Profiles
@@ -60,8 +60,8 @@ class SplineMotion(Motion):
     def knots(self) -> Array:
         """Times between which the motion is smooth (s)."""
         parts = [
-            begin + T * np.unique(mine.knots)[:-1]
-            for begin, T, mine in zip(self.breaks, self.durations, self.profiles, strict=False)
+            begin + T * np.unique([*mine.knots, *model.contact_edges])[:-1]
+            for begin, T, mine, model in zip(self.breaks, self.durations, self.profiles, self.models, strict=False)
         ]
         return np.concatenate([*parts, self.breaks[-1:]])
 
@@ -151,6 +151,43 @@ class SplineMotion(Motion):
         found = np.zeros((len(t), self.models[0].robot.nu))
         found[:, self.models[0].driven] = self.along(torque_rate, t)
         return found
+
+    def _forces(self, t: Array) -> Array:
+        """Norms of the forces inside the joints that move, (N, joints)."""
+        if not self.contact_frames:
+            return super()._forces(t)
+        links = [k for _, k in moving_links(self.models[0].robot)]
+
+        def norms(k: int, shares: Array) -> Array:
+            wrenches = self.values(self._function(k, "reactions", OfMoment("reactions")), k, shares)
+            return np.asarray(np.linalg.norm(wrenches.reshape(len(shares), -1, 6)[:, links, :3], axis=-1))
+
+        return self._over(t, norms)
+
+    @cached_property
+    def contact_frames(self) -> tuple[str, ...]:
+        """Links and frames on which the ground acts in some phase."""
+        every = [frame for model in self.models if model.support is not None for frame in model.support.frames]
+        return tuple(dict.fromkeys(every))
+
+    def velocity_jump(self, phase: int) -> Array:
+        """By how much velocities jump where a phase begins, (nv)."""
+        if not phase or self.models[phase].elastic:
+            return np.zeros(self.robot.nv)
+        before, after = self._lifted(phase - 1, np.ones(1), 1)[1], self._lifted(phase, np.zeros(1), 1)[1]
+        return np.asarray(after[0] - before[0])
+
+    def _contact_loads(self, t: Array) -> Array:
+        def loads(k: int, shares: Array) -> Array:
+            support, found = self.models[k].support, np.zeros((len(shares), len(self.contact_frames), 6))
+            if support is not None:
+                values = self.values(self._function(k, "loads", OfMoment("contact_loads")), k, shares)
+                found[:, [self.contact_frames.index(frame) for frame in support.frames]] = values.reshape(
+                    len(shares), -1, 6
+                )
+            return found.reshape(len(shares), -1)
+
+        return self._over(t, loads)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickles have no functions: these are found again."""

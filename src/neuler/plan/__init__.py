@@ -11,11 +11,14 @@ True
 
 from neuler import optimize as _optimize  # noqa: F401  (says what to install where SciPy is missing)
 from neuler.moments.clearance import Ball, Box, Capsule, HalfSpace, Sphere
+from neuler.moments.contact import Contact
 from neuler.moments.measures import (
     Measure,
     acceleration,
+    contact_force,
     frame_position,
     frame_velocity,
+    ground_force,
     jerk,
     joint_force,
     joint_moment,
@@ -27,6 +30,7 @@ from neuler.moments.measures import (
     torque,
     torque_rate,
     velocity,
+    zero_moment_point,
 )
 from neuler.moments.moving_robot import Payload
 from neuler.plan.conditions import Boundary, Via
@@ -54,10 +58,11 @@ from neuler.plan.relations import Relation, exchanges, mirrors, relate, repeats
 from neuler.timing import Path, TimedPath, scale_time, time_path
 
 __all__ = [
-    "Ball", "Boundary", "Box", "Capsule", "HalfSpace", "Limit", "Measure", "Objective", "Path", "Payload", "Phase",
-    "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation", "acceleration", "acceleration_effort",
-    "at_end", "clear_of", "duration", "effort", "energy", "exchanges", "force_effort", "frame_position",
-    "frame_velocity", "integral", "jerk", "jerk_effort", "joint_force", "joint_moment", "limit", "loop_position",
-    "loop_velocity", "measure", "mirrors", "overall", "peak", "peak_joint_force", "position", "power", "relate",
-    "repeats", "scale_time", "time_path", "torque", "torque_rate", "torque_rate_effort", "total", "velocity", "within",
+    "Ball", "Boundary", "Box", "Capsule", "Contact", "HalfSpace", "Limit", "Measure", "Objective", "Path", "Payload",
+    "Phase", "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation", "acceleration",
+    "acceleration_effort", "at_end", "clear_of", "contact_force", "duration", "effort", "energy", "exchanges",
+    "force_effort", "frame_position", "frame_velocity", "ground_force", "integral", "jerk", "jerk_effort",
+    "joint_force", "joint_moment", "limit", "loop_position", "loop_velocity", "measure", "mirrors", "overall", "peak",
+    "peak_joint_force", "position", "power", "relate", "repeats", "scale_time", "time_path", "torque", "torque_rate",
+    "torque_rate_effort", "total", "velocity", "within", "zero_moment_point",
 ]  # fmt: skip

@@ -25,6 +25,8 @@ from neuler.plan.report import bounds_of, costs, obstacles_of, totals_of, violat
 from neuler.plan.transcribe import BlockMaker, Transcribed, Transcription
 from neuler.robot import Robot
 
+PROXIMAL, FEASIBLE = 1e-2, 1e-4
+"""Weight of the distance from the guess of plans with contacts, and tolerance of the solve that minimises it."""
 ONE_SOLVE = 500
 """Iterations of one solve at most."""
 
@@ -89,6 +91,22 @@ class Attempt:
             more=self.more, ceiling=self.ceiling,
         )  # fmt: skip
 
+    def feasible(self, profiles: Sequence[Profiles], guess: Array) -> Array:
+        """Variables within limits near a guess, where such are looked for first; else, or if none are found, the guess.
+
+        By default they are where contacts make the way from a guess hard.
+        """
+        weight = self.settings.proximal
+        if weight is None:
+            standing = any(model.support is not None for model in self.models)
+            weight = PROXIMAL if standing and self.settings.guess is None else 0.0
+        if not weight:
+            return guess
+        left_out = [known.left_out(mine.grid) for known, mine in zip(self.refinements, profiles, strict=True)]
+        near = self.transcription.transcribe(profiles, guess, left_out=left_out, proximal=weight)
+        x = near.x(self.solved(near, None, max(self.tolerance, FEASIBLE)).x)
+        return guesses.filled(self.transcription, profiles, x) if np.isfinite(x).all() else guess
+
     def solved(self, state: Transcribed, warm: Solution | None, tolerance: float) -> Solution:
         """What the solver finds with the iterations and seconds that are left."""
         left = self.settings.seconds
@@ -136,8 +154,10 @@ class Attempt:
             found[new.duration] = x[old.duration]
             if new.dependent:
                 found[new.first_dependent : new.first_magnitude] = motion.dependent(k, new.grid).ravel()
-            if same and new.last - new.first_magnitude == old.last - old.first_magnitude:
-                found[new.first_magnitude : new.last] = x[old.first_magnitude : old.last]
+            if new.force_count:
+                found[new.first_force : new.last] = guesses.carried_forces(old, new, x)
+            if same and new.first_force - new.first_magnitude == old.first_force - old.first_magnitude:
+                found[new.first_magnitude : new.first_force] = x[old.first_magnitude : old.first_force]
             else:
                 guesses.fill_magnitudes(phase, new, found, slacks)
         return found

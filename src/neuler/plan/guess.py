@@ -16,12 +16,14 @@ from neuler.errors import InputError, NeulerError
 from neuler.moments.moving_robot import MovingRobot
 from neuler.motions import splines
 from neuler.motions.motion import Motion
-from neuler.motions.profiles import Profiles
+from neuler.motions.profiles import FORCE_DEGREE, Profiles
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Condition
 from neuler.plan.objectives import MAGNITUDE
 from neuler.plan.phases import Phase
+from neuler.plan.relations import Relation
 from neuler.plan.rows import LIMIT, SLACK, TOTAL
+from neuler.plan.standing import stood
 from neuler.plan.transcribe import Transcription
 
 DURATIONS = np.geomspace(1e-3, 1e4, 141)
@@ -96,8 +98,8 @@ def guessed(transcription: Transcription, profiles: Sequence[Profiles], first: F
     phases = transcription.phases
     x = np.zeros(transcription.size(profiles))
     random = None if first.seed is None else np.random.default_rng(first.seed)
-    here = phases[0].model.profiles_at(phases[0].model.reference)
-    for phase, mine, end in zip(phases, profiles, _ends(phases, here), strict=True):
+    here, ends = _ends(transcription, phases[0].model.profiles_at(phases[0].model.reference))
+    for phase, mine, end in zip(phases, profiles, ends, strict=True):
         model = phase.model
         keys = _keys(model, phase, here, end, first.number)
         P = _fitted(mine, keys)
@@ -158,6 +160,10 @@ def filled(transcription: Transcription, profiles: Sequence[Profiles], x: Array)
     slacks = transcription.slack_places(profiles)
     totals = transcription.total_places(profiles)
     for phase, mine in zip(transcription.phases, profiles, strict=True):
+        if phase.model.support is not None and mine.force_count and not x[mine.first_force : mine.last].any():
+            x[mine.first_force : mine.last] = np.tile(
+                phase.model.support.force_guess, (mine.last - mine.first_force) // mine.force_count
+            )
         fill_magnitudes(phase, mine, x, slacks)
     for phase, mine, sums in zip(transcription.phases, profiles, totals, strict=True):
         if phase.path is None or not (slacks or sums):
@@ -175,11 +181,20 @@ def fill_magnitudes(phase: Phase, profiles: Profiles, x: Array, slacks: Mapping[
     """Put bounds of magnitudes at what the profiles have, a little above it."""
     if not profiles.magnitudes or phase.path is None:
         return
-    x[profiles.first_magnitude : profiles.last] = 0.0
+    mine = slice(profiles.first_magnitude, profiles.first_force)
+    x[mine] = 0.0
     values = path_values(phase, profiles, x, slacks)[profiles.weights != 0.0]
     found = [np.abs(values[:, each.rows][:, : each.count // 2]) for each in phase.path.of_kind(MAGNITUDE)]
     every = np.concatenate(found, axis=1)
-    x[profiles.first_magnitude : profiles.last] = (1.01 * every + 1e-3 * every.max(initial=1e-3)).ravel()
+    x[mine] = (1.01 * every + 1e-3 * every.max(initial=1e-3)).ravel()
+
+
+def carried_forces(old: Profiles, new: Profiles, x: Array) -> Array:
+    """Control points of the forces of contacts on other knots, nearest to those of some variables."""
+    P = old.force_points(x)
+    if len(old.force_knots) != len(new.force_knots) or not np.allclose(old.force_knots, new.force_knots):
+        P = splines.fitted(old.force_knots, FORCE_DEGREE, new.force_knots, ends=0) @ P
+    return np.asarray(P).ravel()
 
 
 def path_values(phase: Phase, profiles: Profiles, x: Array, slacks: Mapping[str, int]) -> Array:
@@ -192,16 +207,40 @@ def path_values(phase: Phase, profiles: Profiles, x: Array, slacks: Mapping[str,
     return np.asarray(found.function(**found.inputs((L @ x).reshape(len(profiles.grid), -1), known)))
 
 
-def _ends(phases: Sequence[Phase], here: Array) -> list[Array]:
-    """Positions at which phases end: what is free lies on the way to the next phase that asks for it."""
+def _ends(transcription: Transcription, here: Array) -> tuple[Array, list[Array]]:
+    """Positions at which the first phase begins and all end: what is free lies on the way to what asks for it.
+
+    What relations shift lies so far from where it began; contacts stand where they were put down.
+    """
+    phases, names = transcription.phases, transcription.phases[0].model.names
+    relations = [each for each in transcription.relations if type(each) is Relation]
     asked = [phases[0].positions(0.0), *(phase.positions(1.0) for phase in phases)]
     table = np.array([np.full(len(here), np.nan) if each is None else each for each in asked])
-    table[0] = np.where(np.isnan(table[0]), here, table[0])
+    free = np.isnan(table)
+    table[0] = _standing(phases[0], np.where(free[0], here, table[0]), free[0])
+    for each in relations:
+        end = names.index(each.end)
+        if free[-1, end]:
+            table[-1, end] = each.sign * table[0, names.index(each.start)] + each.shift
+        if each.shift:
+            free[1:, end] = False  # it moves on
     number = np.arange(len(table))
     for column in table.T:
         known = ~np.isnan(column)
         column[:] = np.interp(number, number[known], column[known])
-    return list(table[1:])
+    for k, phase in enumerate(phases):
+        table[k + 1] = _standing(phase, table[k + 1], free[k + 1], table[k])
+    if any(phase.model.support is not None for phase in phases):
+        for each in relations:
+            start = names.index(each.start)
+            if free[0, start]:
+                table[0, start] = each.sign * (table[-1, names.index(each.end)] - each.shift)
+    return table[0], list(table[1:])
+
+
+def _standing(phase: Phase, place: Array, free: Array, before: Array | None = None) -> Array:
+    """A position with the contacts of a phase on the ground, where it has some."""
+    return place if phase.model.support is None else stood(phase.model, place, free, *phase.boxes(), before)
 
 
 def _keys(model: MovingRobot, phase: Phase, here: Array, end: Array, number: int) -> list[tuple[float, Array]]:

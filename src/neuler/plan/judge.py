@@ -102,6 +102,13 @@ def check_phase(
         windows += [each.limit.when] * each.count
         columns += [CheckedRow(family.name, label, family, first + row) for row, label in enumerate(family.names)]
         first += each.count
+    slip = phase.slip
+    if slip is not None:
+        began = slip.began(motion, k)
+        columns += [CheckedRow(slip.family.name, label, slip.family, -1) for label in slip.family.names]
+        lows.append(slip.family.lower)
+        highs.append(slip.family.upper)
+        windows += slip.windows
 
     def values(shares: Array) -> Array:
         none = {name: np.zeros(len(shares)) for name in slacks}
@@ -112,6 +119,8 @@ def check_phase(
             for row, values in rough.items():
                 found[1][:, row] = values
         found += [each.distances(motion, k, shares) for each in phase.clearances]
+        if slip is not None:
+            found.append(motion.values(slip.function, k, shares) - began)
         return np.concatenate(found, axis=1)
 
     low, high = np.concatenate(lows), np.concatenate(highs)

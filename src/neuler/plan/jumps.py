@@ -13,10 +13,9 @@ import numpy as np
 
 from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.programme import Array
-from neuler.plan.objectives import MAGNITUDE, OVERALL
 from neuler.plan.phases import Phase
 from neuler.plan.planned import Violation
-from neuler.plan.rows import LIMIT, OBJECTIVE, SLACK, TOTAL, Family
+from neuler.plan.rows import LIMIT, SLACK, TOTAL, Family
 from neuler.plan.transcribe import Transcription
 
 DERIVATIVES = ("position", "velocity", "acceleration", "jerk", "snap", "derivative 5")
@@ -24,13 +23,15 @@ DERIVATIVES = ("position", "velocity", "acceleration", "jerk", "snap", "derivati
 
 
 def jump_violations(transcription: Transcription, motion: SplineMotion, tolerance: float) -> list[Violation]:
-    """Derivatives that jump between phases although limits or objectives depend on the next higher one.
+    """Derivatives that jump between phases although limits depend on the next higher one.
 
     The value is that after the jump, the bound that before it.
     """
     found = []
     phases = transcription.phases
     for k in range(len(phases) - 1):
+        if phases[k + 1].impact:  # velocities jump as the impact makes them
+            continue
         needed = _needed(phases[k], phases[k + 1])
         before = _rates(motion, k, 1.0, len(needed))
         after = _rates(motion, k + 1, 0.0, len(needed))
@@ -60,7 +61,7 @@ def _rates(motion: SplineMotion, phase: int, share: float, order: int) -> list[A
 
 
 def _needed(before: Phase, after: Phase) -> list[str]:
-    """By the order of a derivative, from 1 on: the limit or objective that is infinite where it jumps, or ""."""
+    """By the order of a derivative, from 1 on: the limited measure that is infinite where it jumps, or ""."""
     highest: dict[int, str] = {}
     for phase, share in ((before, 1.0), (after, 0.0)):
         for family, order in _orders(phase):
@@ -76,7 +77,4 @@ def _orders(phase: Phase) -> Sequence[tuple[Family, int]]:
     if phase.path is None:
         return []
     orders = phase.path.orders
-    return [
-        (family, int(orders[family.rows].max(initial=0)))
-        for family in phase.path.of_kind(LIMIT, SLACK, OBJECTIVE, TOTAL, OVERALL, MAGNITUDE)
-    ]
+    return [(family, int(orders[family.rows].max(initial=0))) for family in phase.path.of_kind(LIMIT, SLACK, TOTAL)]

@@ -51,6 +51,8 @@ class Limit:
     """Left out until a check finds it violated."""
     own: bool = False
     """Bounds are those of the robot's joints, which :meth:`of` looks up."""
+    family: str = ""
+    """A name by which a result sums up what is violated; that of the measure where there is none."""
 
     def of(self, robot: MovingRobot) -> Limit:
         """Return the limit with its bounds as numbers, those of the robot's joints looked up."""
@@ -155,11 +157,13 @@ def limit(
     joints: str | Sequence[str] | None = None,
     when: tuple[float, float] = (0.0, 1.0),
     lazy: bool = False,
+    family: str = "",
 ) -> Limit:
     """lower <= measure <= upper: bounds are numbers, one for each row, or mappings by joint; None is none.
 
     ``joints`` takes some rows by their names, ``when`` a window of shares of the phase. A ``lazy`` limit is left out
     of the programme at first, where it is rarely met, checked after the solve, and added where it was violated.
+    ``family``: a name by which ``Planned.families`` sums up what is violated.
     """
     if not isinstance(measure, Measure):
         raise InputError(f"limit: a measure is needed, plan.torque or one of plan.measure(...), got {measure!r:.60}")
@@ -169,7 +173,9 @@ def limit(
     if window is None or window.shape != (2,) or not 0.0 <= window[0] <= window[1] <= 1.0:
         raise InputError(f"limit of {measure.name}: when must be two shares, 0 <= a <= b <= 1, got {when!r:.60}")
     chosen = None if joints is None else names(f"limit of {measure.name}: joints", joints)
-    return Limit(measure, lower, upper, chosen, (float(window[0]), float(window[1])), bool(lazy))
+    if not isinstance(family, str):
+        raise InputError(f"limit of {measure.name}: its family must be text, got {family!r:.60}")
+    return Limit(measure, lower, upper, chosen, (float(window[0]), float(window[1])), bool(lazy), family=family)
 
 
 def below_half_a_turn() -> Limit:

@@ -43,6 +43,8 @@ class SolveOptions:
     """Whether a second stage picks the smoothest of the motions that are equally good."""
     guesses: int | None = None
     """First guesses that are tried; None: one, and more where it may not be enough."""
+    proximal: float | None = None
+    """Weight of the distance from the guess, where a motion within limits is looked for first; 0: not at all."""
 
     def __post_init__(self) -> None:
         whole("solve: iterations", self.iterations, 1, 2**31 - 1)
@@ -54,6 +56,8 @@ class SolveOptions:
         for name in ("refine", "polish"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"solve: {name} must be True or False, got {getattr(self, name)!r}")
+        if self.proximal is not None and number("solve: proximal", self.proximal) < 0.0:
+            raise InputError(f"solve: proximal must not be below zero, got {self.proximal!r}")
         if self.guesses is not None:
             whole("solve: guesses", self.guesses, 1, MOST_GUESSES)
         if self.options is not None and not isinstance(self.options, dict):

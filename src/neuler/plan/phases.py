@@ -11,11 +11,14 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import real, several, whole
+from neuler.moments.contact import Contact
 from neuler.moments.measures import OF_ROBOT, Measure, acceleration, jerk, position, velocity
 from neuler.moments.moving_robot import MovingRobot, Payload
 from neuler.moments.rotations import turn_rows
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Boundary, Condition, Via, condition_of, end_condition
+from neuler.plan.contact import contact_limits
+from neuler.plan.held import Held, SlipCheck, held, landing, lasting, moment_free, slip_check
 from neuler.plan.limits import Limit, below_half_a_turn
 from neuler.plan.objectives import END, INTEGRAL, MAGNITUDE, OVERALL, PEAK, Objective, Term, TotalLimit
 from neuler.plan.obstacles import ClearanceRows, is_clearance
@@ -36,6 +39,7 @@ from neuler.plan.rows import (
     total_family,
     trace_rows,
 )
+from neuler.plan.standing import check_reach
 from neuler.robot import Robot
 
 WITHOUT_FRICTION = (position, velocity, acceleration, jerk)
@@ -51,7 +55,8 @@ class Phase:
     ``limits`` hold in addition to those of the plan. ``end`` is free by default. ``continuity`` is the highest
     derivative that goes on into the next phase (default: degree - 1). ``payload``, ``objective`` and ``robot`` stand in
     the place of the plan's in this phase: what it carries (() for nothing), what it minimises, and a robot with the
-    same coordinates, as one with another tool.
+    same coordinates, as one with another tool. So do ``contacts`` with the ground (() for flight) and ``split``, how
+    they share its force. With an ``impact`` contacts that begin with it hit the ground: velocities jump there.
     """
 
     duration: Any = None
@@ -64,6 +69,9 @@ class Phase:
     payload: Payload | Sequence[Payload] | None = None
     objective: Objective | None = None
     robot: Robot | None = None
+    contacts: Contact | Sequence[Contact] | None = None
+    split: Any = None
+    impact: bool = False
 
     # what follows from it, once :meth:`prepared` has been called
     title: str = field(init=False, repr=False)
@@ -86,6 +94,10 @@ class Phase:
     """What profiles alone make zero: forces that no motor gives."""
     clearances: list[ClearanceRows] = field(init=False, repr=False)
     """Distances of balls from obstacles and each other, of every limit on them."""
+    held: list[Held] = field(init=False, repr=False)
+    """What keeps points of contacts where they are."""
+    slip: SlipCheck | None = field(init=False, repr=False)
+    """What contacts are checked for between the points at which they are held."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "via", several("phase: via points", self.via, Via, "plan.Via(...)"))
@@ -93,6 +105,8 @@ class Phase:
             whole("phase: continuity", self.continuity, 0, 8)
         if not isinstance(self.name, str):
             raise InputError(f"phase: its name must be text, got {self.name!r:.60}")
+        if not isinstance(self.impact, bool):
+            raise InputError(f"phase: impact must be True or False, got {self.impact!r:.60}")
         if self.objective is not None and not isinstance(self.objective, Objective):
             raise InputError(f"phase: objective must be one of neuler.plan's, got {self.objective!r:.60}")
 
@@ -110,11 +124,16 @@ class Phase:
         slacks: dict[str, Term],
         totals: Sequence[TotalLimit],
         points: int,
+        begins: Sequence[Contact] = (),
+        before: Phase | None = None,
+        repeated: int = 0,
     ) -> Phase:
         """The same phase for a robot: ``limits`` of the plan added, conditions and rows traced.
 
         ``start``: where the plan begins, of the first phase; ``last``: whether it ends here. ``slacks``: of the peaks
-        of ``objective``. ``points``: how many its grid has, or nearly so.
+        of ``objective``. ``points``: how many its grid has, or nearly so. ``begins``: contacts that begin with it;
+        ``before``: the phase that it follows, and ``repeated``, where there is none, how many derivatives relations
+        take over from the end of the plan.
         """
         found = copy.copy(self)
         every = [limit.of(model) for limit in (*limits, *limits_of(self.limits))]
@@ -123,6 +142,7 @@ class Phase:
         check_limits(model, every, title)
         if turn_rows(model.coordinates):
             every.append(below_half_a_turn())
+        every += contact_limits(model)
         conditions = [] if start is None else [condition_of(model, 0.0, start, f"{title}start")]
         conditions += [
             condition_of(model, float(via.at), via.boundary, f"{title}via at {via.at:g}")
@@ -134,6 +154,12 @@ class Phase:
         at_end = [term for term in objective.terms if term.kind == END]
         if at_end and (last or self.objective is not None):
             conditions.append(end_condition(model, at_end))
+        object.__setattr__(found, "conditions", conditions)
+        q, qd = ((before or found).given_at(1.0 if before else 0.0, order) for order in (0, 1))
+        if self.impact and (before is None or model.support is None or not begins):
+            raise InputError(f"plan: {title}an impact needs a phase before it, and a contact that begins with it")
+        going = lasting(before.model) if before is not None else []
+        conditions += landing(model, begins, going, q, qd, title, impact=self.impact)
         prepared = {
             "title": title, "model": model, "limits": tuple(every), "conditions": conditions, "slacks": slacks,
             "span": duration_bounds(self.duration, f"plan {title}".strip()), "terms": objective.terms,
@@ -141,11 +167,16 @@ class Phase:
         for name, value in prepared.items():
             object.__setattr__(found, name, value)
         found._check_speeds()
+        check_reach(model, *found.boxes(), title)
         object.__setattr__(found, "path", found._path(totals, points))
         object.__setattr__(found, "as_given", found._as_given())
         rows = [ClearanceRows.of(model, limit, points) for limit in every if is_clearance(limit)]
         object.__setattr__(found, "clearances", rows)
-        object.__setattr__(found, "collocated", found._collocated())
+        object.__setattr__(found, "collocated", [*found._collocated(), *moment_free(model)])
+        ends = found.given_at(1.0, 0), found.given_at(1.0, 1)
+        stood = before.held if before is not None else []
+        object.__setattr__(found, "held", held(model, begins, repeated, q, ends, stood))
+        object.__setattr__(found, "slip", slip_check(model))
         return found
 
     def _path(self, totals: Sequence[TotalLimit], points: int) -> Rows | None:
@@ -190,10 +221,11 @@ class Phase:
 
     def _collocated(self) -> list[Collocated]:
         model = self.model
-        if not model.undriven or model.robot.loops:
+        if not model.unsupported or model.robot.loops:
             return []
-        names = [model.tau_names[k] for k in model.undriven]
-        rows = collocated_family("force without a motor", lambda moment: moment.all_tau[model.undriven], names)
+        names = [model.tau_names[k] for k in model.unsupported]
+        places, unit = model.unsupported, model.force_unit
+        rows = collocated_family("force without a motor", lambda moment: moment.all_tau[places] / unit, names)
         return [Collocated(trace_rows(model, [rows], "undriven"), 2, weak=True)]
 
     def _check_speeds(self) -> None:
@@ -237,10 +269,14 @@ class Phase:
 
     def positions(self, share: float) -> Array | None:
         """What is asked of positions at a share; NaN where they are free."""
+        return self.given_at(share, 0)
+
+    def given_at(self, share: float, order: int) -> Array | None:
+        """What is asked of a derivative (per second) of the profiles at a share; NaN where it is free."""
         found = None
         for condition in self.conditions:
             for derivative, values in condition.linear:
-                if condition.share == share and derivative == 0:
+                if condition.share == share and derivative == order:
                     found = values if found is None else np.where(np.isnan(found), values, found)
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from functools import cached_property
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from neuler.errors import InputError
-from neuler.inputs import whole
+from neuler.inputs import several, whole
+from neuler.moments.contact import LINE, Contact
 from neuler.moments.measures import torque
 from neuler.moments.moving_robot import MovingRobot, Payload, check_same_coordinates
+from neuler.moments.support import support_of
 from neuler.motions.motion import Motion
 from neuler.naming import hint
 from neuler.optimize.dense import TOLERANCE
@@ -33,6 +36,7 @@ from neuler.plan.arguments import (
 )
 from neuler.plan.conditions import Boundary, Via
 from neuler.plan.guess import FirstGuess
+from neuler.plan.held import begins, repeated_order
 from neuler.plan.limits import Limit
 from neuler.plan.objectives import DURATION, Objective, Term, TotalLimit
 from neuler.plan.objectives import duration as least_time
@@ -60,7 +64,9 @@ class Plan:
     hold too, except where a limit gives another bound for a joint and a side, or with ``robot_limits=False``.
     ``via``: conditions on the way (``plan.Via``). ``duration``: seconds, (least, most), or None for any. ``phases``
     (``plan.Phase``) have limits and durations of their own, and may have payloads, objectives and robots of their own.
-    ``payload``: what the robot carries (``plan.Payload``; another one needs no new kernels). ``relations`` make
+    ``payload``: what the robot carries (``plan.Payload``; another one needs no new kernels). ``contacts``: what stands
+    on the ground (``plan.Contact``), and ``split``, how contacts share its force: "line", "free" or a function of a
+    moment, docs/contact.md. ``relations`` make
     profiles periodic or mirror each other (``plan.repeats``, ``plan.exchanges``, ``plan.mirrors``), or relate two
     moments (``plan.relate``). ``blocks``: functions (profiles, n) that return blocks of :mod:`neuler.optimize`, for
     constraints and objectives of your own. Coulomb friction is rounded off below ``friction_width`` (rad/s, m/s).
@@ -95,6 +101,8 @@ class Plan:
         grid: int | None = None,
         phases: Sequence[Phase] | None = None,
         payload: Payload | Sequence[Payload] = (),
+        contacts: Contact | Sequence[Contact] = (),
+        split: Any = LINE,
         relations: Sequence[Relation] = (),
         blocks: BlockMaker | Sequence[BlockMaker] = (),
         friction_width: float = FRICTION,
@@ -104,7 +112,8 @@ class Plan:
             "robot": robot, "objective": objective, "start": start, "goal": goal, "limits": limits,
             "robot_limits": robot_limits, "via": via, "duration": duration, "control_points": control_points,
             "degree": degree, "knots": knots, "grid": grid, "phases": phases, "payload": payload,
-            "relations": relations, "blocks": blocks, "friction_width": friction_width,
+            "contacts": contacts, "split": split, "relations": relations, "blocks": blocks,
+            "friction_width": friction_width,
         }  # fmt: skip
         given = robot_of(robot)
         self.objective = _objective(objective)
@@ -113,20 +122,33 @@ class Plan:
         begin, end = Boundary.of(start, names), Boundary.of(goal, names)
         said = phases_of(phases, duration, via, goal, names)
         reference = reference_of(given, begin, end)
-        models = self._models(given, said, reference, payload, friction_width)
+        models = self._models(given, said, reference, payload, friction_width, contacts, split)
         self.robot = models[0].loaded
         """The robot, with what it carries in the first phase."""
         order = degree_of(models, degree)
         breaks = breaks_of(knots)
         moments, totals = split_limits(limits)
         count, spans = points_of(control_points, order, breaks), grid_of(grid, order)
+        related = relations_of(relations, models[0], order, len(said))
+        landings = begins(models, related, order)
         self.transcription = Transcription(
-            self._phases(said, models, begin, moments, totals, bool(robot_limits), order, count * spans),
+            self._phases(
+                said,
+                models,
+                begin,
+                moments,
+                totals,
+                bool(robot_limits),
+                order,
+                count * spans,
+                landings,
+                repeated_order(related, order),
+            ),
             order,
             breaks,
             count,
             spans,
-            relations_of(relations, models[0], order, len(said)),
+            related,
             totals,
             _makers(blocks),
         )
@@ -139,9 +161,9 @@ class Plan:
     # ---- parts ------------------------------------------------------------------------------------------------
 
     def _models(
-        self, robot: Robot, phases: Sequence[Phase], reference: Any, payload: Any, width: Any
+        self, robot: Robot, phases: Sequence[Phase], reference: Any, payload: Any, width: Any, contacts: Any, split: Any
     ) -> list[MovingRobot]:
-        """The robot of every phase; phases whose robots and payloads are alike share one."""
+        """The robot of every phase; phases whose robots, payloads and contacts are alike share one."""
         found: list[MovingRobot] = []
         cached: dict[Any, MovingRobot] = {}
         for k, phase in enumerate(phases):
@@ -150,18 +172,29 @@ class Plan:
             if mine is not robot:
                 check_same_coordinates(robot, mine, what)
             loads = payloads_of(payload if phase.payload is None else phase.payload, mine)
-            key = id(mine), tuple(repr(load) for load in loads)
+            touching = several(
+                "plan: contacts", contacts if phase.contacts is None else phase.contacts, Contact, "plan.Contact(...)"
+            )
+            shared = split if phase.split is None else phase.split
+            key = id(mine), tuple(repr(load) for load in loads), tuple(map(id, touching)), id(shared)
             if key not in cached:
-                cached[key] = phase_robot(mine, reference, loads, width, self.notes)
+                model = phase_robot(mine, reference, loads, width, self.notes)
+                support = support_of(model.robot, touching, shared, what if len(phases) > 1 else "plan: ")
+                cached[key] = model if support is None else dataclasses.replace(model, support=support)
             found.append(cached[key])
-        return found
+        unit = next((model.support.weight for model in found if model.support is not None), None)
+        if unit is None:
+            return found
+        scaled = {id(model): dataclasses.replace(model, force_unit=unit) for model in cached.values()}
+        return [scaled[id(model)] for model in found]
 
     def _phases(
         self, phases: Sequence[Phase], models: Sequence[MovingRobot], begin: Boundary, limits: Sequence[Limit],
         totals: Sequence[TotalLimit], robot_limits: bool, degree: int, points: int,
+        landings: Sequence[Sequence[Contact]], repeated: int,
     ) -> list[Phase]:  # fmt: skip
         """All phases, prepared for their robots."""
-        found = []
+        found: list[Phase] = []
         shared = peaks_of(self.objective, 0)
         slacks: dict[str, Term] = dict(shared)
         for k, (phase, model) in enumerate(zip(phases, models, strict=True)):
@@ -174,8 +207,11 @@ class Plan:
                 slacks |= peaks
             first, last = begin if k == 0 else None, k == len(phases) - 1
             found.append(
-                phase.prepared(title, model, limits, robot_limits, first, last, objective, peaks, totals, points)
-            )
+                phase.prepared(
+                    title, model, limits, robot_limits, first, last, objective, peaks, totals, points, landings[k],
+                    found[-1] if found else None, repeated,
+                )
+            )  # fmt: skip
         return found
 
     def _check_durations(self) -> None:
@@ -207,7 +243,7 @@ class Plan:
             ("goal", self._ends[1], self.transcription.phases[-1], 1.0),
         ):
             limits = [each for each in phase.limits if each.measure is torque and each.when[0] <= share <= each.when[1]]
-            if not limits or phase.model.weightless:
+            if not limits or phase.model.weightless or phase.model.support is not None:
                 continue
             model, wanted = phase.model, phase.positions(share)
             known = wanted is not None and not np.isnan(wanted).any()
@@ -261,6 +297,7 @@ class Plan:
         starts: int = 1,
         workers: int | None = None,
         executor: Any = None,
+        proximal: float | None = None,
         progress: Any = None,
         options: dict[str, Any] | None = None,
     ) -> Planned:
@@ -275,13 +312,28 @@ class Plan:
         at several paces; by default one, and more where it finds no valid motion, or where motors are too weak to hold
         the robot on its way. ``seed`` perturbs the straight first guess, the same way for the same seed; ``starts``
         solves from so many of them, the straight one first, in ``workers`` processes (all cores) or on the machines of
-        an ``executor`` (``concurrent.futures``, docs/studies.md), and returns the best.
+        an ``executor`` (``concurrent.futures``, docs/studies.md), and returns the best. ``proximal``: first a motion
+        within limits is looked for that is near the guess, by the squared distance of the variables with this weight
+        alone; the objective counts from there on. By default 0.01 in plans with contacts that begin without a guess,
+        and 0 (not at all) in others.
         ``progress``: True shows a bar; or a function of iteration, objective, infeasibility and seconds, which stops
         the solve by returning False. Interrupted, it returns the best so far. ``options`` are the solver's own.
         """
         sizes = None if mesh is None else meshes_of(mesh, self.transcription.degree)
         settings = SolveOptions(
-            solver, tolerance, iterations, seconds, refine, rounds, sizes, options, valid_to, guess, polish, guesses
+            solver,
+            tolerance,
+            iterations,
+            seconds,
+            refine,
+            rounds,
+            sizes,
+            options,
+            valid_to,
+            guess,
+            polish,
+            guesses,
+            proximal,
         )
         if seed is not None:
             seed = whole("solve: seed", seed, 0)

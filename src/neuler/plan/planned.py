@@ -40,6 +40,11 @@ class Violation:
     bound: float
     remedy: str = ""
     """What to relax."""
+    family: str = ""
+    """The family of its limit; its name where there is none."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "family", self.family or self.name)
 
     @property
     def excess(self) -> float:
@@ -138,6 +143,18 @@ class Planned(Motion):
     def _torque_rates(self, t: Array) -> Array:
         return self.motion.torque_rates(t)
 
+    @property
+    def contact_frames(self) -> tuple[str, ...]:
+        """Links and frames on which the ground acts in some phase."""
+        return self.motion.contact_frames
+
+    def _contact_loads(self, t: Array) -> Array:
+        return self.motion._contact_loads(t)
+
+    def velocity_jump(self, phase: int) -> Array:
+        """By how much velocities jump where a phase begins, (nv): after an impact."""
+        return self.motion.velocity_jump(phase)
+
     def _forces(self, t: Array) -> Array:
         return self.motion.forces(t)
 
@@ -145,6 +162,14 @@ class Planned(Motion):
     def force_names(self) -> tuple[str, ...]:
         """Joints whose internal forces :meth:`forces` gives."""
         return self.motion.force_names
+
+    @property
+    def families(self) -> dict[str, float]:
+        """By family of limits: the sum of its violations, each as a share of 1 + |bound|; none that all hold."""
+        found: dict[str, float] = {}
+        for each in self.violations:
+            found[each.family] = found.get(each.family, 0.0) + each.relative
+        return found
 
     # ---- in words ----------------------------------------------------------------------------------
 

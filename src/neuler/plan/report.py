@@ -135,7 +135,8 @@ def violations_of(
             bound = low if abs(peak.value - low) < abs(peak.value - high) else high
             at = motion.time(k, peak.share)
             remedy = _remedy(column)
-            found.append(Violation(column.name, column.label, at, peak.value, float(bound), remedy))
+            family = column.family.limit.family if column.family is not None and column.family.limit is not None else ""
+            found.append(Violation(column.name, column.label, at, peak.value, float(bound), remedy, family))
     for origin, block in zip(state.origins, state.programme.blocks, strict=True):
         found += _of_block(motion, origin, block, solution, tolerance)
     found += total_violations(transcription, motion, tolerance)

@@ -42,7 +42,7 @@ def attempted(attempt: Attempt) -> Planned:
     for k, size in enumerate(meshes):
         profiles = transcription.profiles(size, attempt.first.grid)
         if state is None or solution is None:
-            guess = attempt.guess(profiles)
+            guess = attempt.feasible(profiles, attempt.guess(profiles))
         else:
             guess = attempt.carried(state, state.x(solution.x), profiles)
         state = attempt.transcribed(profiles, guess)

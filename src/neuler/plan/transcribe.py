@@ -25,6 +25,7 @@ from neuler.optimize.composed import ComposedBlock
 from neuler.optimize.elimination import Elimination, Equality, eliminated
 from neuler.optimize.overall import Overall
 from neuler.optimize.programme import Array, Solution
+from neuler.plan.impacts import impact
 from neuler.plan.objectives import DURATION, INTEGRAL, MAGNITUDE, OVERALL, Term, TotalLimit
 from neuler.plan.phase_blocks import (
     LEFT,
@@ -124,9 +125,14 @@ class Transcription:
 
     @cached_property
     def joints(self) -> list[TwoTimes]:
-        """Where phases go on in the next."""
-        phases = self.phases[:-1]
-        return [joined(each.model, k, self.degree, each.continuity) for k, each in enumerate(phases)]
+        """Where phases go on in the next; where contacts change, accelerations may jump unless others are asked for."""
+        found = []
+        for k, (each, after) in enumerate(itertools.pairwise(self.phases)):
+            same = each.model.contact_keys == after.model.contact_keys
+            continuity = 1 if each.continuity is None and not same else each.continuity
+            continuity = 0 if after.impact else continuity
+            found.append(joined(each.model, k, self.degree, continuity))
+        return found
 
     @property
     def _joined(self) -> Derivatives:
@@ -136,6 +142,7 @@ class Transcription:
     def related(self) -> list[tuple[TwoMoments, Derivatives]]:
         """Relations that are functions of two moments."""
         rows = [each.rows(self.phases[0].model, self.degree, len(self.phases)) for each in self.relations]
+        rows += [impact(phase.model, k, phase.title) for k, phase in enumerate(self.phases) if phase.impact]
         models = [phase.model for phase in self.phases]
         return [(two, trace_two(two, (models[two.at[0][0]], models[two.at[1][0]]))) for two in rows if two is not None]
 
@@ -154,6 +161,8 @@ class Transcription:
                 rows.derivatives.compile()
             for distances in phase.clearances:
                 distances.compile()
+            for held in phase.held:
+                held.derivatives.compile()
         for _, found in self.related:
             found.compile()
         if self.joints:
@@ -199,6 +208,7 @@ class Transcription:
             points, weights = _merged([points, left], [weights, np.zeros(len(left))])
         shares = [each.share for each in phase.conditions if each.rows is not None and 0.0 < each.share < 1.0]
         shares += [edge for limit in phase.limits for edge in limit.when]
+        shares += [edge - LEFT * share for edge in phase.model.contact_edges for share in (0.0, 1.0)]
         for share in shares:
             if np.abs(points - share).min() > 1e-12:
                 place = int(np.searchsorted(points, share))
@@ -269,12 +279,15 @@ class Transcription:
         total_margins: Array | float = 0.0,
         more: Sequence[BlockMaker] = (),
         ceiling: float | None = None,
+        proximal: float = 0.0,
     ) -> Transcribed:
         """The programme on profiles; ``guess`` are all variables.
 
         ``margins`` and ``total_margins`` tighten bounds of limits; ``left_out`` are not posed. Of a phase, ``margins``
         and ``left_out`` are (grid, rows): rows of its path, then of clearances. ``more`` blocks come besides the plan's
-        own. With a ``ceiling`` durations and peaks are not minimised: their weighted sum stays below it.
+        own. With a ``ceiling`` durations and peaks are not minimised: their weighted sum stays below it. With a
+        ``proximal`` weight the objective is the distance from the guess alone: half the sum of squares over all
+        variables of the phases.
         """
         mine = list(profiles)
         n = self.size(mine)
@@ -306,6 +319,12 @@ class Transcription:
             )
             cost = np.zeros(n)
         blocks = self._blocks(mine, n, slacks, margins, left_out, more)
+        if proximal:
+            cost[:] = 0.0
+            blocks = [(origin, _without_weights(block)) for origin, block in blocks]
+            blocks.append((FromUser(), _distance_block(guess, mine[-1].last, proximal)))
+        if any(phase.held for phase in self.phases):
+            _check_count([block for _, block in blocks if isinstance(block, Block)], len(found.free))
         programme = BlockProgramme(
             np.asarray(found.Z.T @ cost),
             [block.eliminated(found) for _, block in blocks],
@@ -313,7 +332,7 @@ class Transcription:
             linear,
             guess[found.free],
             float(cost @ found.c),
-            self._overall(mine, blocks),
+            [] if proximal else self._overall(mine, blocks),
         )
         return Transcribed(mine, slacks, found, programme, [origin for origin, _ in blocks])
 
@@ -343,6 +362,8 @@ class Transcription:
                     points = zero.points(mine.knots, self.degree)
                     block = rows_block(zero.rows, mine, points, n, slacks, *zero.rows.bounds())
                 blocks.append((FromCollocation(k), block))
+            for held in phase.held:
+                blocks.append((FromCollocation(k), held.block(mine, n)))
             for each in phase.conditions:
                 if each.rows is not None:
                     at = np.array([each.share])
@@ -438,6 +459,31 @@ class Transcription:
                     "robot_limits=False takes them all away)"
                 )
         return f"a duration of {value:g} s is outside {low:g} to {high:g} s"
+
+
+def _without_weights(block: Block | ComposedBlock) -> Block | ComposedBlock:
+    """The same rows without a part in the objective."""
+    return replace(block, weights=np.zeros_like(block.weights)) if isinstance(block, Block) else block
+
+
+def _distance_block(guess: Array, count: int, weight: float) -> Block:
+    """Half the squared distance of the first ``count`` variables from a guess, times a weight."""
+    half = function(lambda away: [0.5 * away[0] * away[0]], {"away": 1}, "rows", "distance")
+    select = sparse.eye(count, len(guess), format="csr")
+    return Block.of(half, {"away": select}, count, weights=weight, offsets={"away": -guess[:count, None]})
+
+
+def _check_count(blocks: Sequence[Block], free: int) -> None:
+    """Refuse programmes that leave the objective nothing to decide, before they are solved."""
+    equal: dict[str, int] = {}
+    for block in blocks:
+        equal[block.name] = equal.get(block.name, 0) + int((block.lower == block.upper).sum())
+    if sum(equal.values()) > free:
+        many = ", ".join(f"{count} of {name}" for name, count in equal.items() if count)
+        raise InputError(
+            f"plan: there are more equality rows than free variables: {sum(equal.values())} rows ({many}) and {free} "
+            "variables; ask for less at ends and contacts, or use more control points"
+        )
 
 
 def overall_function(term: Term, size: int) -> Function:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.control import CONTROLLERS, Controller
+from neuler.control.pieces import Pieces
 from neuler.control.tracking import own_coordinates, reference
 from neuler.errors import InputError
 from neuler.motions.motion import Motion
@@ -31,6 +32,8 @@ from neuler.simulation.simulator import simulate
 Array = NDArray[np.float64]
 STEP = 1e-4
 """Seconds of a step, at most, unless another is asked for."""
+_LOAD_DEGREE = 8
+"""Of polynomials for the ground's forces between knots."""
 _GAUSS = (np.array([-math.sqrt(0.6), 0.0, math.sqrt(0.6)]), np.array([5.0, 8.0, 5.0]) / 18.0)
 """Points on -1 to 1, and weights of a mean."""
 
@@ -73,7 +76,9 @@ def replay(
 ) -> Run:
     """See :meth:`Motion.replay`; ``robot``: the one that moves, where it is not that of the motion."""
     robots = motion.robots if robot is None else (robot,)
-    if all(each is robots[0] for each in robots):
+    if motion.contact_frames and robot is not None:
+        robots = (robot,) * (len(motion.breaks) - 1)
+    if all(each is robots[0] for each in robots) and not motion.contact_frames:
         run = _part(motion, robots[0], (0.0, motion.duration), step, method, after, None, options)
         return _compared(motion, run)
     runs: list[Run] = []
@@ -81,7 +86,7 @@ def replay(
     for plant, (begin, end) in zip(robots, itertools.pairwise(map(float, motion.breaks)), strict=True):
         last = end == motion.breaks[-1]
         runs.append(_part(motion, plant, (begin, end), step, method, after if last else 0.0, state, options))
-        state = runs[-1].q[-1], runs[-1].qd[-1]
+        state = runs[-1].q[-1], runs[-1].qd[-1] + (0.0 if last else motion.velocity_jump(len(runs)))
         if runs[-1].status:
             break
     return _compared(motion, _joined(motion, runs))
@@ -100,7 +105,43 @@ def _part(
     law: Any = FeedForward(motion, begin) if method in ADAPTIVE else mean_torques(motion, own + more, size, begin)
     times = np.arange(own + more + 1) * size if method in ADAPTIVE else (own + more) * size
     x0 = (start.q[0], start.qd[0]) if state is None else state
+    loads = contact_loads(motion, span)
+    if loads:
+        options = {**options, "loads": {**loads, **(options.get("loads") or {})}}
     return simulate(plant, law, x0, times, step=size, method=method, **options)
+
+
+def contact_loads(motion: Motion, span: tuple[float, float]) -> dict[str, Any]:
+    """What the ground exerts in a part of a motion, by frame: functions of the time since that part began.
+
+    Between the motion's knots they are polynomials; they depend on nothing but the time, as the torques do.
+    """
+    begin, end = span
+    if not motion.contact_frames:
+        return {}
+    inner = motion.knots[(motion.knots > begin + 1e-12) & (motion.knots < end - 1e-12)]
+    times = np.concatenate([[begin], inner, [end]])
+    nodes = np.polynomial.chebyshev.chebpts1(_LOAD_DEGREE + 1)
+    middle, half = (times[1:] + times[:-1]) / 2, np.diff(times) / 2
+    found = motion.contact_loads((middle[:, None] + half[:, None] * nodes).ravel())
+    powers = np.vander(nodes, increasing=True)
+    loads = {}
+    for frame, values in found.items():
+        if np.any(values):
+            rows: Any = np.linalg.solve(powers, values.reshape(len(middle), len(nodes), 6))
+            loads[frame] = _Load(Pieces(times - begin, rows))
+    return loads
+
+
+class _Load:
+    """A wrench as a function of time alone."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self.pieces = pieces
+
+    def __call__(self, t: Any, q: Any, qd: Any) -> Any:
+        """Force and moment at a time."""
+        return self.pieces(t)
 
 
 def _joined(motion: Motion, runs: Sequence[Run]) -> Run:

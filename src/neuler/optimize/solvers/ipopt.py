@@ -352,7 +352,7 @@ def solve(programme: Programme, request: Request) -> Solution:
             )  # fmt: skip
     finally:
         found.FreeIpoptProblem(problem)
-    if code == -12:
+    if code == -12 and not watched.stop:  # it also says so where time ran out before it began
         raise InputError(f"IPOPT does not take these options together: {given}")
     status, message = ENDS.get(code, ("failed", f"IPOPT ended with code {code}"))
     if code in STUCK and not watched.stop and watched.guarded(lambda: _good(watched, x, y, (z[0], z[1])), False):

@@ -1,0 +1,400 @@
+"""Contact with the ground: what the ground exerts on a robot that no motor holds, and how contacts share it.
+
+The forces of a base that no motor drives follow from the motion: what inverse dynamics asks of it is the resultant of
+the ground, force F and moment M about a point of the ground. The zero-moment point p is where M has no part along the
+ground. A contact i takes the share s_i of F at its centre c_i, and the share s_i of the moment M* about
+p* = sum s_i c_i; the levers cancel, sum (c_i x s_i F + s_i M*) = p* x F + M* = M, whatever the shares are, so that
+the base's forces are zero by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler import math as nm
+from neuler.errors import InputError
+from neuler.inputs import number, real
+from neuler.moments.clearance import HalfSpace
+from neuler.robot import Robot
+
+if TYPE_CHECKING:
+    from neuler.moments.moment import Moment
+
+Array = NDArray[np.float64]
+FLOOR = HalfSpace((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+"""The ground by default: z = 0, up."""
+SLIP = 1e-4
+"""Metres that held points may move, by default."""
+LINE, FREE = "line", "free"
+"""How contacts share the resultant: by the zero-moment point on the line between two centres; by profiles."""
+TOGETHER = 0.05
+"""Metres between two centres below which they share the force more nearly by halves than by the line between them."""
+LIGHT = 0.02
+"""Share of the weight below which the force of the ground decides no zero-moment point; forces balance all the same."""
+STANDARD_GRAVITY = 9.80665
+"""m/s^2; the weight by which forces are scaled where there is no gravity."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contact:
+    """A link or frame that stands on the ground with ``points`` (k, 3), in the frame's axes (m).
+
+    The points neither move nor leave the ground while it lasts: ``when``, a window of shares of a phase, by default all
+    of it. It pushes and does not pull; its force is inside the cone of ``friction`` (a pyramid inside the cone: exact
+    in a plane, of eight sides in space), and its centre of pressure inside the polygon of the points. ``ground`` is a
+    plane, by default z = 0. ``centre`` is where its share of the ground's force acts, by default the points' mean.
+    ``slip`` (m): how far points may move between the points at which they are held.
+
+    >>> sole = Contact("foot", [(-0.0625, 0.0, 0.0), (0.1875, 0.0, 0.0)], friction=0.6)
+    >>> sole.name, sole.centre.tolist()
+    ('foot', [0.0625, 0.0, 0.0])
+    """
+
+    frame: str
+    points: Any
+    when: tuple[float, float] = (0.0, 1.0)
+    friction: float = 0.8
+    ground: HalfSpace = FLOOR
+    centre: Any = None
+    slip: float = SLIP
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.frame, str) or not self.frame:
+            raise InputError(f"contact: the name of a link or frame is needed, got {self.frame!r:.60}")
+        called = self.name or self.frame
+        if not isinstance(called, str):
+            raise InputError(f"contact: its name must be text, got {self.name!r:.60}")
+        what = f"contact {called!r}"
+        points = real(self.points)
+        points = None if points is None else np.atleast_2d(points)
+        if points is None or points.ndim != 2 or points.shape[1] != 3 or not len(points):
+            raise InputError(f"{what}: points must be (k, 3), in the frame's axes (m), got {self.points!r:.60}")
+        centre = points.mean(axis=0) if self.centre is None else real(self.centre)
+        if centre is None or centre.shape != (3,):
+            raise InputError(f"{what}: centre must be three numbers, in the frame's axes (m), got {self.centre!r:.60}")
+        if not (np.isfinite(points).all() and np.isfinite(centre).all()):
+            raise InputError(f"{what}: points and centre must be finite")
+        if number(f"{what}: friction", self.friction) < 0.0:
+            raise InputError(f"{what}: friction must not be negative, got {self.friction!r}")
+        if number(f"{what}: slip", self.slip) <= 0.0:
+            raise InputError(f"{what}: slip must be above zero (m), got {self.slip!r}")
+        window = real(self.when)
+        if window is None or window.shape != (2,) or not 0.0 <= window[0] < window[1] <= 1.0:
+            raise InputError(f"{what}: when must be two shares of a phase, 0 <= a < b <= 1, got {self.when!r:.60}")
+        if not isinstance(self.ground, HalfSpace):
+            raise InputError(f"{what}: ground must be plan.HalfSpace(point, normal), got {self.ground!r:.60}")
+        values = {
+            "points": points, "centre": centre, "name": called, "when": (float(window[0]), float(window[1])),
+            "friction": float(self.friction), "slip": float(self.slip),
+        }  # fmt: skip
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What makes it the same contact in another phase: frame, points and ground."""
+        return self.frame, self.points.tobytes(), self.ground.point, self.ground.normal
+
+    @property
+    def whole_phase(self) -> bool:
+        """Whether it lasts a whole phase."""
+        return self.when == (0.0, 1.0)
+
+    def active(self, share: Any) -> Any:
+        """1 while it lasts, else 0; where a window ends another may begin, so that its end is not part of it."""
+        if self.whole_phase:
+            return 1.0
+        begin, end = self.when
+        found = nm.greater_equal(share, begin) if begin > 0.0 else 1.0
+        return found * nm.less(share, end) if end < 1.0 else found
+
+    def places(self, moment: Moment) -> Any:
+        """Its points in the base frame, (k, 3)."""
+        pose = moment.pose(self.frame)
+        return np.array([pose[:3, :3] @ point + pose[:3, 3] for point in self.points], dtype=object)
+
+    def velocities(self, moment: Moment) -> Any:
+        """Velocities of its points in the axes of the base frame, (k, 3)."""
+        pose, twist = moment.pose(self.frame), moment.frame_velocity(self.frame)
+        return np.array([twist[:3] + np.cross(twist[3:], pose[:3, :3] @ point) for point in self.points], dtype=object)
+
+    def __reduce__(self) -> Any:
+        return Contact, (
+            self.frame, self.points, self.when, self.friction, self.ground, self.centre, self.slip, self.name
+        )  # fmt: skip
+
+
+class GroundReaction(NamedTuple):
+    """What the ground exerts on a robot: force (N), and moment (N m) about ``point``, in the base frame."""
+
+    force: Any
+    moment: Any
+    point: Array
+    zero_moment_point: Any
+    """Where the moment has no part along the ground, (3); where the base does not turn, ``point``."""
+
+
+class ContactWrench(NamedTuple):
+    """What the ground exerts on one contact: force (N) at ``centre``, moment (N m) about it, in the base frame."""
+
+    force: Any
+    moment: Any
+    centre: Any
+
+    def about(self, place: Any) -> Any:
+        """The moment about another point."""
+        return self.moment + np.cross(self.centre - place, self.force)
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """The coordinates through which a robot's contacts hang on its base and that no motor drives."""
+
+    link: str
+    """The last link that they move."""
+    names: tuple[str, ...]
+    """Their joints."""
+    speeds: tuple[int, ...]
+    """Their numbers in qd."""
+    forces: tuple[int, ...]
+    """Their numbers in tau."""
+    orthonormal: bool
+    """Whether their columns of the Jacobian of ``link`` are."""
+    translations: Array
+    """Projector (3, 3) onto the directions in which they move the link."""
+    rotations: Array
+    """Projector (3, 3) onto the axes about which they turn it."""
+
+    @property
+    def turns(self) -> bool:
+        """Whether they turn the link."""
+        return bool(self.rotations.any())
+
+    @property
+    def spatial(self) -> bool:
+        """Whether they move it freely in space."""
+        return len(self.speeds) == 6
+
+    def tangents(self, normal: Array) -> Array:
+        """Directions along the ground in which they move the link, orthonormal: (2, 3), (1, 3) or (0, 3)."""
+        flat = np.eye(3) - np.outer(normal, normal)
+        found: list[Array] = []
+        for axis in self.translations @ flat:  # x first, where it may
+            rest = axis - sum((axis @ each) * each for each in found)
+            if np.linalg.norm(rest) > 1e-6:
+                found.append(rest / np.linalg.norm(rest))
+        return np.array(found).reshape(-1, 3)[:2]
+
+
+Components = tuple[Array, Array]
+"""Directions (k, 3) of a contact's force and of its moment."""
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The contacts of a phase, the base's coordinates that they carry, and how they share the ground's force."""
+
+    robot: Robot
+    contacts: tuple[Contact, ...]
+    root: Root
+    split: str | Callable[[Moment], Any] = LINE
+    components: tuple[Components, ...] = ()
+    """Of each contact the directions of force and moment that profiles give, where the split is free."""
+    weight: float = field(init=False)
+    """Of the robot (N): forces are compared with it."""
+
+    def __post_init__(self) -> None:
+        gravity = float(np.linalg.norm(self.robot.gravity)) or STANDARD_GRAVITY
+        object.__setattr__(self, "weight", self.robot.mass * gravity)
+
+    @property
+    def ground(self) -> HalfSpace:
+        """The plane that all contacts of a phase stand on."""
+        return self.contacts[0].ground
+
+    @cached_property
+    def frames(self) -> tuple[str, ...]:
+        """Frames on which contacts act, each once."""
+        return tuple(dict.fromkeys(contact.frame for contact in self.contacts))
+
+    @cached_property
+    def keys(self) -> tuple[Any, ...]:
+        """What makes the contacts the same in another phase."""
+        return tuple(contact.key for contact in self.contacts)
+
+    # ---- the resultant --------------------------------------------------------------------------------------------
+
+    def resultant(self, moment: Moment) -> GroundReaction:
+        """Force and moment of the ground from what the base's coordinates need."""
+        root, normal, point = self.root, np.array(self.ground.normal), np.array(self.ground.point)
+        columns = moment.jacobian(root.link)[:, list(root.speeds)]
+        needed = moment.bare_tau[list(root.forces)]
+        if not root.orthonormal:
+            needed = nm.solve(columns.T @ columns, needed, positive=True)
+        wrench = columns @ needed
+        force = wrench[:3]
+        if not root.turns:
+            return GroundReaction(force, np.zeros(3), point, point)
+        turning = self._turning(wrench[3:] + np.cross(moment.pose(root.link)[:3, 3] - point, force))
+        zmp = point + np.cross(normal, turning) / nm.maximum(normal @ force, LIGHT * self.weight)
+        return GroundReaction(force, turning, point, zmp)
+
+    def _turning(self, moment: Any) -> Any:
+        """The part of a moment that the base's coordinates feel."""
+        return moment if self.root.spatial else self.root.rotations @ moment
+
+    # ---- shared ---------------------------------------------------------------------------------------------------
+
+    def centres(self, moment: Moment) -> list[Any]:
+        """Where the shares of the contacts act, in the base frame."""
+        found = []
+        for contact in self.contacts:
+            pose = moment.pose(contact.frame)
+            found.append(pose[:3, :3] @ contact.centre + pose[:3, 3])
+        return found
+
+    def wrenches(self, moment: Moment) -> dict[str, ContactWrench]:
+        """What the ground exerts on every contact, by its name."""
+        if self.split == FREE:
+            return self._free_wrenches(moment)
+        found = {}
+        for contact, share, centre in zip(self.contacts, self.shares(moment), self.centres(moment), strict=True):
+            found[contact.name] = ContactWrench(share * moment.ground.force, share * self.moved(moment), centre)
+        return found
+
+    @cached_property
+    def carrier(self) -> Contact:
+        """The contact that carries what the others do not, where the split is free."""
+        return next(contact for contact in self.contacts if contact.whole_phase)
+
+    @cached_property
+    def force_count(self) -> int:
+        """How many profiles give forces of contacts."""
+        return sum(len(part) for pair in self.components for part in pair)
+
+    @cached_property
+    def force_guess(self) -> Array:
+        """Forces to begin with, as shares of the weight: equal ones, upright."""
+        normal = np.array(self.ground.normal) / len(self.contacts)
+        return np.concatenate([np.concatenate([ways @ normal, np.zeros(len(axes))]) for ways, axes in self.components])
+
+    def _free_wrenches(self, moment: Moment) -> dict[str, ContactWrench]:
+        """Those that profiles give, and the rest on the carrier: with it the base's forces are zero at all times."""
+        ground, found, at = moment.ground, {}, 0
+        force, turning = ground.force, ground.moment
+        for contact, (ways, axes), centre in zip(self.contacts, self.components, self.centres(moment), strict=True):
+            if contact is self.carrier:
+                middle = centre
+                continue
+            values = moment.contact_forces[at : at + len(ways) + len(axes)] * self.weight
+            values = values * contact.active(moment.share)
+            at += len(values)
+            mine = ContactWrench(values[: len(ways)] @ ways, values[len(ways) :] @ axes, centre)
+            found[contact.name] = mine
+            force, turning = force - mine.force, turning - mine.about(ground.point)
+        rest: Any = np.zeros(3)
+        if self.root.turns:
+            rest = self._turning(turning - np.cross(middle - ground.point, force))
+        found[self.carrier.name] = ContactWrench(force, rest, middle)
+        return found
+
+    def shares(self, moment: Moment) -> list[Any]:
+        """Shares of the contacts in the ground's force, whose sum is 1."""
+        held = moment.__dict__.setdefault("_contact_shares", [])
+        if not held:
+            held += self._shares(moment)
+        return list(held)
+
+    def moved(self, moment: Moment) -> Any:
+        """The moment of the ground about p* = sum of shares times centres: of which each contact has its share."""
+        if not self.root.turns:
+            return np.zeros(3)
+        held = moment.__dict__.setdefault("_contact_moment", [])
+        if not held:
+            pairs = zip(self.shares(moment), self.centres(moment), strict=True)
+            middle = sum(share * centre for share, centre in pairs)
+            held.append(
+                self._turning(moment.ground.moment - np.cross(middle - moment.ground.point, moment.ground.force))
+            )
+        return held[0]
+
+    def _shares(self, moment: Moment) -> list[Any]:
+        active = [contact.active(moment.share) for contact in self.contacts]
+        if callable(self.split):
+            raw = np.asarray(self.split(moment), dtype=object).ravel()
+            if len(raw) != len(self.contacts):
+                raise InputError(
+                    f"split: its function must give a share for each of {len(self.contacts)} contacts "
+                    f"({', '.join(contact.name for contact in self.contacts)}), it gave {len(raw)}"
+                )
+            parts = [share * on for share, on in zip(raw, active, strict=True)]
+            total = sum(parts)
+            return [share / total for share in parts]
+        return self._by_line(moment, 1.0, self._share_on_line)
+
+    def pressures(self, moment: Moment) -> list[Any]:
+        """Forces of the contacts along the ground's normal (N); by the line, without a division by their sum."""
+        normal = np.array(self.ground.normal)
+        if self.split != LINE:
+            return [moment.contact_wrenches[contact.name].force @ normal for contact in self.contacts]
+        return self._by_line(moment, normal @ moment.ground.force, self._pressure_on_line)
+
+    def _by_line(self, moment: Moment, whole: Any, part: Callable[[Moment, Any, Any], Any]) -> list[Any]:
+        """The whole for the contact that is alone, parts of it for each of two; whichever last at that moment."""
+        active = [contact.active(moment.share) for contact in self.contacts]
+        centres = self.centres(moment)
+        if len(centres) == 1:
+            return [whole]
+        found: list[Any] = [0.0] * len(centres)
+        for i, on in enumerate(active):  # alone
+            found[i] = found[i] + whole * on * _product(1.0 - other for j, other in enumerate(active) if j != i)
+        for i, j in combinations(range(len(centres)), 2):  # two of them, and no other
+            both = active[i] * active[j] * _product(1.0 - x for k, x in enumerate(active) if k not in (i, j))
+            if isinstance(both, float) and both == 0.0:
+                continue
+            mine = part(moment, centres[i], centres[j])
+            found[i], found[j] = found[i] + both * mine, found[j] + both * (whole - mine)
+        return found
+
+    def _share_on_line(self, moment: Moment, one: Any, other: Any) -> Any:
+        """The share of ``one``: where the zero-moment point is on the line from ``other`` to it."""
+        off = moment.ground.zero_moment_point - 0.5 * (one + other)
+        return 0.5 + self._along(off, one - other)
+
+    def _pressure_on_line(self, moment: Moment, one: Any, other: Any) -> Any:
+        """The same share of the normal force, by the moment about the middle."""
+        ground, normal = moment.ground, np.array(self.ground.normal)
+        press = normal @ ground.force
+        off = np.cross(normal, ground.moment) + press * (ground.point - 0.5 * (one + other))
+        return 0.5 * press + self._along(off, one - other)
+
+    def _along(self, off: Any, way: Any) -> Any:
+        """How far something is along a way, as a share of it; in the plane in which the base moves."""
+        if not self.root.spatial:
+            way, off = self.root.translations @ way, self.root.translations @ off
+        return (off @ way) / nm.maximum(way @ way, TOGETHER**2)
+
+    def loads(self, moment: Moment) -> list[Any]:
+        """Wrenches at the origins of ``frames``, in the axes of the base frame, (6) each."""
+        found = {frame: np.zeros(6, dtype=object) for frame in self.frames}
+        wrenches = moment.contact_wrenches
+        for contact in self.contacts:
+            each = wrenches[contact.name]
+            origin = moment.pose(contact.frame)[:3, 3]
+            found[contact.frame] = found[contact.frame] + np.concatenate([each.force, each.about(origin)])
+        return list(found.values())
+
+
+def _product(values: Any) -> Any:
+    found: Any = 1.0
+    for x in values:
+        found = found * x
+    return found
