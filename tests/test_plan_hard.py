@@ -1,4 +1,4 @@
-"""Tasks that planners find hard: weak motors, passive joints, friction, idle joints, jumps; beside their known answers."""
+"""Hard tasks of planning: weak motors, passive joints, friction, idle joints and jumps, beside their known answers."""
 
 import importlib.metadata
 from dataclasses import replace

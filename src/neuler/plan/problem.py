@@ -28,6 +28,7 @@ from neuler.optimize.solvers.choice import SOLVERS
 from neuler.plan.conditions import Boundary, Via
 from neuler.plan.limits import Limit, clear_of, limit, within
 from neuler.plan.objectives import OBJECTIVES, Objective
+from neuler.plan.options import ITERATIONS, MOST_GUESSES
 from neuler.plan.phases import Phase
 from neuler.plan.plan import FRICTION, Plan
 from neuler.plan.planned import Planned
@@ -144,8 +145,10 @@ def _solve_options(section: Section) -> dict[str, Any]:
         "solver": section.text("solver", "auto", among=("auto", *SOLVERS)),
         "tolerance": section.number("tolerance", 1e-8, above=0.0),
         "valid_to": section.number("valid_to", TOLERANCE, above=0.0),
-        "iterations": section.whole("iterations", 500, least=1, most=2**31 - 1),
+        "iterations": section.whole("iterations", ITERATIONS, least=1, most=2**31 - 1),
         "refine": section.flag("refine", True),
+        "polish": section.flag("polish", True),
+        "guesses": section.whole("guesses", None, least=1, most=MOST_GUESSES),
         "seed": section.whole("seed", None),
     }
     starts = section.whole("starts", 1, least=1, most=MOST_STARTS)
