@@ -252,11 +252,10 @@ def test_torques_hold_with_the_friction_that_the_robot_has(seed):
 def test_what_holds_with_rounded_friction_alone_is_told():
     """Not refined, the plan knows nothing of the friction that is rounded off at its ends."""
     arm = neuler.robots.two_link()
-    joints = [replace(joint, coulomb=2.0) if joint.moves else joint for joint in arm.joints]
-    robot = replace(arm, joints=joints) if not hasattr(arm, "replace") else arm.replace(joints=joints)
-    found = plan.Plan(
-        robot, start=[0.0, -2.0], goal=[1.0, -1.0], limits=[plan.within(plan.torque, 10.0)], grid=5
-    ).solve(refine=False, valid_to=5e-2)
+    robot = arm.replace(joints=[replace(joint, coulomb=2.0) if joint.moves else joint for joint in arm.joints])
+    limits = [plan.within(plan.torque, 10.0)]
+    task = plan.Plan(robot, start=[0.0, -2.0], goal=[1.0, -1.0], limits=limits, grid=5, friction_width=1.0)
+    found = task.solve(refine=False, valid_to=5e-2, guesses=1)
     assert not found.valid
     assert found.valid_smoothed
     assert "rounded friction only" in str(found).splitlines()[0]

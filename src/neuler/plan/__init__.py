@@ -63,7 +63,7 @@ __all__ = [
     "Phase", "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation", "acceleration",
     "acceleration_effort", "at_end", "clear_of", "contact_force", "duration", "effort", "energy", "exchanges",
     "force_effort", "frame_position", "frame_velocity", "ground_force", "integral", "jerk", "jerk_effort",
-    "joint_force", "joint_moment", "limit", "loop_position", "loop_velocity", "magnitude", "measure", "mirrors", "overall", "peak",
-    "peak_joint_force", "position", "power", "relate", "repeats", "scale_time", "time_path", "torque", "torque_rate",
-    "torque_rate_effort", "total", "velocity", "within", "zero_moment_point",
+    "joint_force", "joint_moment", "limit", "loop_position", "loop_velocity", "magnitude", "measure", "mirrors",
+    "overall", "peak", "peak_joint_force", "position", "power", "relate", "repeats", "scale_time", "time_path",
+    "torque", "torque_rate", "torque_rate_effort", "total", "velocity", "within", "zero_moment_point",
 ]  # fmt: skip
