@@ -129,6 +129,22 @@ def test_pinocchio_has_the_same_torques():
             np.testing.assert_allclose(ours[k], tau, rtol=1e-9, atol=1e-9)
 
 
+def test_what_a_robot_carries_is_carried_by_the_ground():
+    robot = biped()
+    carried = plan.Payload("trunk", 7.0, (0.1, 0.0, 0.4), (0.1, 0.1, 0.1))
+    support = support_of(robot, [sole("right"), sole("left")], LINE)
+    model = MovingRobot(robot, robot, standing(robot), payloads=(carried,), support=support)
+    random = np.random.default_rng(3)
+    q, qd, qdd = standing(robot) + 0.1 * random.normal(size=9), random.normal(size=9), random.normal(size=9)
+    function = function_of(model, "rows", lambda m: np.concatenate([m.all_tau, *m.contact_loads]))
+    given = {"c0": q, "c1": qd, "c2": qdd, "T": 1.0, "share": 0.0, "payload": model.payload_numbers}
+    flat = np.asarray(function(**{each.name: given[each.name] for each in function.inputs}))
+    assert np.abs(flat[:3]).max() < 1e-9
+    heavy = robot.with_payload("trunk", 7.0, (0.1, 0.0, 0.4), (0.1, 0.1, 0.1))
+    loads = {"right_foot": flat[9:15], "left_foot": flat[15:]}
+    np.testing.assert_allclose(flat[:9], heavy.inverse_dynamics(q, qd, qdd, loads=loads), atol=1e-9)
+
+
 def test_zero_moment_point_of_a_robot_that_stands_is_below_its_centre_of_mass():
     robot = biped()
     model = MovingRobot(robot, robot, standing(robot), support=support_of(robot, [sole("right")], LINE))

@@ -28,7 +28,7 @@ from legged_robots import (
 from neuler import plan
 from neuler.errors import InputError
 from neuler.moments.contact import FREE
-from neuler.plan.held import begins
+from neuler.plan.landings import begins
 
 pytest.importorskip("scipy")
 EFFORT = 1e-3 * plan.effort()
@@ -205,6 +205,17 @@ def test_contacts_that_a_cycle_brings_back_are_not_asked_for_twice():
     models = [phase.model for phase in phases]
     assert [[each.name for each in mine] for mine in begins(models, task.transcription.relations, 5)] == [[], ["left"]]
     assert [[each.name for each in mine] for mine in begins(models, [], 5)] == [["right"], ["left"]]
+
+
+def test_meshes_and_earlier_plans_to_begin_with():
+    """Forces of contacts go along from coarse to fine, and a plan that is known is found again at once."""
+    task = step(biped(), EFFORT, split=FREE)
+    fine = task.solve(mesh=(9, 12))
+    assert fine.valid, str(fine)
+    assert abs(fine.objective / stepped(FREE)[0].objective - 1.0) < 0.01
+    again = task.solve(guess=stepped(FREE)[0])
+    assert again.valid
+    assert abs(again.objective / stepped(FREE)[0].objective - 1.0) < 1e-4
 
 
 def test_a_plan_with_contacts_pickles():

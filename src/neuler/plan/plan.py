@@ -35,7 +35,7 @@ from neuler.plan.arguments import (
     robot_of,
 )
 from neuler.plan.conditions import Boundary, Via
-from neuler.plan.held import begins, repeated_order
+from neuler.plan.landings import begins, repeated_order
 from neuler.plan.limits import Limit
 from neuler.plan.objectives import DURATION, Objective, Term, TotalLimit
 from neuler.plan.objectives import duration as least_time
