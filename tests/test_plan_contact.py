@@ -144,6 +144,20 @@ def test_a_replay_with_exact_forces_is_closer_still():
     assert np.abs(run.error[-1]).max() < 1e-5
 
 
+def test_a_replay_does_not_go_on_after_the_end():
+    refused(lambda: stepped()[0].replay(after=0.1), "without feedback", "after")
+
+
+def test_accelerations_may_be_mirrored_too():
+    """Then torques do not jump from step to step."""
+    found = step(biped(), EFFORT, split=FREE, order=2).solve()
+    assert found.valid, str(found)
+    first, last = found.at(0.0), found.at(found.duration)
+    np.testing.assert_allclose(last.qdd[3:], np.roll(first.qdd[3:], 3), atol=1e-6)
+    np.testing.assert_allclose(last.qdd[:3], first.qdd[:3], atol=1e-6)
+    assert found.objective > stepped(FREE)[0].objective
+
+
 def test_free_forces_cost_no_more_than_parallel_ones():
     """Each foot may push its own way: the front one brakes while the rear one pushes."""
     free, line = stepped(FREE)[0], stepped("line")[0]
