@@ -212,6 +212,20 @@ def test_limits_of_a_contact_in_space_are_those_of_its_polygon_and_cone():
             np.testing.assert_allclose(row * weight, np.cross([0, 0, 1], about) @ (R @ np.array(inwards)), rtol=1e-9)
 
 
+def test_torsion_is_the_moment_about_the_normal():
+    from neuler.plan.contact import Twisting, contact_limits
+
+    case = AtMoments("in space, by profiles")
+    contacts = [Contact("left_foot", SOLE, name="left", torsion=0.05), *feet("right")]
+    model = MovingRobot(case.robot, case.robot, case.q[0], support=support_of(case.robot, contacts, FREE))
+    (limit,) = [each for each in contact_limits(model) if each.measure.name == "torsion of left"]
+    assert limit.measure.rows == Twisting("left", 0.05)
+    rows = case.of(limit.measure.rows) * case.support.weight
+    wrench = case.of(plan.contact_force("left").rows)
+    np.testing.assert_allclose(rows[:, 0] - rows[:, 1], -2.0 * wrench[:, 5], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(rows.sum(axis=1), 0.1 * wrench[:, 2], rtol=1e-9, atol=1e-9)
+
+
 def test_edges_point_inwards():
     from neuler.moments.support import edges_of
 

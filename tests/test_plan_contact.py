@@ -366,6 +366,7 @@ def test_violations_are_summed_by_family():
     mine = [each for each in found.violations if each.family == "haste"]
     assert {each.name for each in mine} == {"velocity"}
     assert abs(found.families["haste"] - sum(each.relative for each in mine)) < 1e-12
+    assert found.summary()["families"].keys() == found.families.keys()
     refused(lambda: plan.limit(plan.velocity, 1.0, family=3), "family")
 
 
@@ -462,6 +463,7 @@ def test_contacts_that_say_too_little():
     refused(lambda: plan.Contact("", [(0, 0, 0)]), "link or frame")
     refused(lambda: plan.Contact("foot", [(0, 0, 0)], (0.5, 0.5)), "when")
     refused(lambda: plan.Contact("foot", [(0, 0, 0)], slip=0.0), "slip")
+    refused(lambda: plan.Contact("foot", [(0, 0, 0)], torsion=-1.0), "torsion")
     refused(lambda: plan.Contact("foot", [(0, 0, 0)], ground=(0, 0, 1)), "HalfSpace")
     refused(lambda: plan.Contact("foot", [(0, 0, 0)], centre=(0, 0)), "centre")
 
