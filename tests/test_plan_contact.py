@@ -158,6 +158,10 @@ def test_accelerations_may_be_mirrored_too():
     assert found.objective > stepped(FREE)[0].objective
 
 
+def test_time_that_runs_out_before_the_solver_begins():
+    assert step(biped(), EFFORT).solve(seconds=1e-4).status == "limit"
+
+
 def test_free_forces_cost_no_more_than_parallel_ones():
     """Each foot may push its own way: the front one brakes while the rear one pushes."""
     free, line = stepped(FREE)[0], stepped("line")[0]
