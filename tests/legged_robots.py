@@ -151,10 +151,11 @@ SOLE = [(-0.06, -0.04, -0.05), (0.14, -0.04, -0.05), (0.14, 0.04, -0.05), (-0.06
 
 
 def spatial_biped():
-    """A trunk on a free base and two legs, each with a hip that rolls and pitches, a knee, and an ankle likewise."""
+    """A trunk on a free base and two legs of six joints: a hip that yaws, rolls and pitches, a knee, an ankle."""
     links = [Link.from_com("trunk", mass=30.0, com=(0.02, 0.0, 0.3), inertia=(2.0, 1.8, 0.5))]
     joints = []
     for side, y in zip(SIDES, (-0.1, 0.1), strict=True):
+        links.append(Link.from_com(f"{side}_yaw_link", mass=0.5, inertia=(0.01, 0.01, 0.01)))
         links += [
             Link.from_com(f"{side}_hip_link", mass=1.0, inertia=(0.01, 0.01, 0.01)),
             _rod(f"{side}_thigh", 6.0, 0.4),
@@ -163,7 +164,8 @@ def spatial_biped():
         links.append(Link.from_com(f"{side}_foot", mass=1.0, com=(0.03, 0, -0.03), inertia=(2e-3, 4e-3, 4e-3)))
         down = Transform(translation=(0.0, 0.0, -0.4))
         chain = [
-            ("roll", "trunk", "hip_link", Transform(translation=(0.0, y, 0.0)), (1, 0, 0)),
+            ("yaw", "trunk", "yaw_link", Transform(translation=(0.0, y, 0.0)), (0, 0, 1)),
+            ("roll", f"{side}_yaw_link", "hip_link", Transform(), (1, 0, 0)),
             ("pitch", f"{side}_hip_link", "thigh", Transform(), (0, 1, 0)),
             ("knee", f"{side}_thigh", "shank", down, (0, 1, 0)),
             ("ankle_pitch", f"{side}_shank", "ankle_link", down, (0, 1, 0)),

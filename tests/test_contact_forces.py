@@ -129,6 +129,22 @@ def test_pinocchio_has_the_same_torques():
             np.testing.assert_allclose(ours[k], tau, rtol=1e-9, atol=1e-9)
 
 
+def test_what_a_robot_carries_is_carried_by_the_ground():
+    robot = biped()
+    carried = plan.Payload("trunk", 7.0, (0.1, 0.0, 0.4), (0.1, 0.1, 0.1))
+    support = support_of(robot, [sole("right"), sole("left")], LINE)
+    model = MovingRobot(robot, robot, standing(robot), payloads=(carried,), support=support)
+    random = np.random.default_rng(3)
+    q, qd, qdd = standing(robot) + 0.1 * random.normal(size=9), random.normal(size=9), random.normal(size=9)
+    function = function_of(model, "rows", lambda m: np.concatenate([m.all_tau, *m.contact_loads]))
+    given = {"c0": q, "c1": qd, "c2": qdd, "T": 1.0, "share": 0.0, "payload": model.payload_numbers}
+    flat = np.asarray(function(**{each.name: given[each.name] for each in function.inputs}))
+    assert np.abs(flat[:3]).max() < 1e-9
+    heavy = robot.with_payload("trunk", 7.0, (0.1, 0.0, 0.4), (0.1, 0.1, 0.1))
+    loads = {"right_foot": flat[9:15], "left_foot": flat[15:]}
+    np.testing.assert_allclose(flat[:9], heavy.inverse_dynamics(q, qd, qdd, loads=loads), atol=1e-9)
+
+
 def test_zero_moment_point_of_a_robot_that_stands_is_below_its_centre_of_mass():
     robot = biped()
     model = MovingRobot(robot, robot, standing(robot), support=support_of(robot, [sole("right")], LINE))
@@ -194,6 +210,20 @@ def test_limits_of_a_contact_in_space_are_those_of_its_polygon_and_cone():
             arm = R @ (points.mean(axis=0) - points[point])
             about = moment[k] + np.cross(arm, force[k])
             np.testing.assert_allclose(row * weight, np.cross([0, 0, 1], about) @ (R @ np.array(inwards)), rtol=1e-9)
+
+
+def test_torsion_is_the_moment_about_the_normal():
+    from neuler.plan.contact import Twisting, contact_limits
+
+    case = AtMoments("in space, by profiles")
+    contacts = [Contact("left_foot", SOLE, name="left", torsion=0.05), *feet("right")]
+    model = MovingRobot(case.robot, case.robot, case.q[0], support=support_of(case.robot, contacts, FREE))
+    (limit,) = [each for each in contact_limits(model) if each.measure.name == "torsion of left"]
+    assert limit.measure.rows == Twisting("left", 0.05)
+    rows = case.of(limit.measure.rows) * case.support.weight
+    wrench = case.of(plan.contact_force("left").rows)
+    np.testing.assert_allclose(rows[:, 0] - rows[:, 1], -2.0 * wrench[:, 5], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(rows.sum(axis=1), 0.1 * wrench[:, 2], rtol=1e-9, atol=1e-9)
 
 
 def test_edges_point_inwards():

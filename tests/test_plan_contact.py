@@ -28,7 +28,7 @@ from legged_robots import (
 from neuler import plan
 from neuler.errors import InputError
 from neuler.moments.contact import FREE
-from neuler.plan.held import begins
+from neuler.plan.landings import begins
 
 pytest.importorskip("scipy")
 EFFORT = 1e-3 * plan.effort()
@@ -144,6 +144,24 @@ def test_a_replay_with_exact_forces_is_closer_still():
     assert np.abs(run.error[-1]).max() < 1e-5
 
 
+def test_a_replay_does_not_go_on_after_the_end():
+    refused(lambda: stepped()[0].replay(after=0.1), "without feedback", "after")
+
+
+def test_accelerations_may_be_mirrored_too():
+    """Then torques do not jump from step to step."""
+    found = step(biped(), EFFORT, split=FREE, order=2).solve()
+    assert found.valid, str(found)
+    first, last = found.at(0.0), found.at(found.duration)
+    np.testing.assert_allclose(last.qdd[3:], np.roll(first.qdd[3:], 3), atol=1e-6)
+    np.testing.assert_allclose(last.qdd[:3], first.qdd[:3], atol=1e-6)
+    assert found.objective > stepped(FREE)[0].objective
+
+
+def test_time_that_runs_out_before_the_solver_begins():
+    assert step(biped(), EFFORT).solve(seconds=1e-4).status == "limit"
+
+
 def test_free_forces_cost_no_more_than_parallel_ones():
     """Each foot may push its own way: the front one brakes while the rear one pushes."""
     free, line = stepped(FREE)[0], stepped("line")[0]
@@ -205,6 +223,17 @@ def test_contacts_that_a_cycle_brings_back_are_not_asked_for_twice():
     models = [phase.model for phase in phases]
     assert [[each.name for each in mine] for mine in begins(models, task.transcription.relations, 5)] == [[], ["left"]]
     assert [[each.name for each in mine] for mine in begins(models, [], 5)] == [["right"], ["left"]]
+
+
+def test_meshes_and_earlier_plans_to_begin_with():
+    """Forces of contacts go along from coarse to fine, and a plan that is known is found again at once."""
+    task = step(biped(), EFFORT, split=FREE)
+    fine = task.solve(mesh=(9, 12))
+    assert fine.valid, str(fine)
+    assert abs(fine.objective / stepped(FREE)[0].objective - 1.0) < 0.01
+    again = task.solve(guess=stepped(FREE)[0])
+    assert again.valid
+    assert abs(again.objective / stepped(FREE)[0].objective - 1.0) < 1e-4
 
 
 def test_a_plan_with_contacts_pickles():
@@ -341,6 +370,7 @@ def test_violations_are_summed_by_family():
     mine = [each for each in found.violations if each.family == "haste"]
     assert {each.name for each in mine} == {"velocity"}
     assert abs(found.families["haste"] - sum(each.relative for each in mine)) < 1e-12
+    assert found.summary()["families"].keys() == found.families.keys()
     refused(lambda: plan.limit(plan.velocity, 1.0, family=3), "family")
 
 
@@ -437,6 +467,7 @@ def test_contacts_that_say_too_little():
     refused(lambda: plan.Contact("", [(0, 0, 0)]), "link or frame")
     refused(lambda: plan.Contact("foot", [(0, 0, 0)], (0.5, 0.5)), "when")
     refused(lambda: plan.Contact("foot", [(0, 0, 0)], slip=0.0), "slip")
+    refused(lambda: plan.Contact("foot", [(0, 0, 0)], torsion=-1.0), "torsion")
     refused(lambda: plan.Contact("foot", [(0, 0, 0)], ground=(0, 0, 1)), "HalfSpace")
     refused(lambda: plan.Contact("foot", [(0, 0, 0)], centre=(0, 0)), "centre")
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import legged_robots
 import neuler
 from complex_listings import gradient_slope, value_slopes
 from neuler import math as nm
@@ -266,3 +267,23 @@ def test_payloads_are_inputs(name):
     load = plan.Payload(tip, 2.0, (0.1, 0.0, 0.2), (0.01, 0.02, 0.03))
     programme, y = programme_of(name, [plan.within(plan.torque, 100.0)], plan.effort(), payload=load)
     check(programme, y, directions=1)
+
+
+@pytest.mark.parametrize("split", ["line", "free"])
+def test_contacts(split):
+    """Forces of the ground, held points, impacts, the distance from a guess, in every derivative."""
+    robot = legged_robots.biped()
+    ways = plan.effort() + plan.integral(plan.torque_rate) + plan.integral(plan.joint_force) + plan.energy()
+    programme, y = variables(legged_robots.step(robot, 1e-3 * ways, split=split, points=(6, 6), grid=2))
+    check(programme, y, directions=1)
+
+
+def test_an_impact_and_a_distance():
+    hop = legged_robots.hop(legged_robots.hopper(), plan.effort(), impact=True)
+    transcription = hop.transcription
+    profiles = transcription.profiles(8)
+    x = guessed(transcription, profiles)
+    found = transcription.transcribe(profiles, x + 0.05 * np.random.default_rng(1).normal(size=len(x)))
+    check(found.programme, found.programme.start, directions=1)
+    near_guess = transcription.transcribe(profiles, x, proximal=0.3)
+    check(near_guess.programme, near_guess.programme.start + 0.02, directions=1)

@@ -50,7 +50,8 @@ class Contact:
     of it. It pushes and does not pull; its force is inside the cone of ``friction`` (a pyramid inside the cone: exact
     in a plane, of eight sides in space), and its centre of pressure inside the polygon of the points. ``ground`` is a
     plane, by default z = 0. ``centre`` is where its share of the ground's force acts, by default the points' mean.
-    ``slip`` (m): how far points may move between the points at which they are held.
+    ``slip`` (m): how far points may move between the points at which they are held. ``torsion`` (m): the most that the
+    moment about the ground's normal may be, at the centre, as a multiple of the normal force; None for no limit.
 
     >>> sole = Contact("foot", [(-0.0625, 0.0, 0.0), (0.1875, 0.0, 0.0)], friction=0.6)
     >>> sole.name, sole.centre.tolist()
@@ -64,6 +65,7 @@ class Contact:
     ground: HalfSpace = FLOOR
     centre: Any = None
     slip: float = SLIP
+    torsion: float | None = None
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -86,6 +88,8 @@ class Contact:
             raise InputError(f"{what}: friction must not be negative, got {self.friction!r}")
         if number(f"{what}: slip", self.slip) <= 0.0:
             raise InputError(f"{what}: slip must be above zero (m), got {self.slip!r}")
+        if self.torsion is not None and number(f"{what}: torsion", self.torsion) < 0.0:
+            raise InputError(f"{what}: torsion must not be negative (m), got {self.torsion!r}")
         window = real(self.when)
         if window is None or window.shape != (2,) or not 0.0 <= window[0] < window[1] <= 1.0:
             raise InputError(f"{what}: when must be two shares of a phase, 0 <= a < b <= 1, got {self.when!r:.60}")
@@ -128,7 +132,8 @@ class Contact:
 
     def __reduce__(self) -> Any:
         return Contact, (
-            self.frame, self.points, self.when, self.friction, self.ground, self.centre, self.slip, self.name
+            self.frame, self.points, self.when, self.friction, self.ground, self.centre, self.slip, self.torsion,
+            self.name,
         )  # fmt: skip
 
 

@@ -70,14 +70,35 @@ class Rolling:
         """One row an edge."""
         support = _support(moment)
         contact = next(each for each in support.contacts if each.name == self.contact)
-        wrench, places = moment.contact_wrenches[self.contact], contact.places(moment)
-        if support.split != FREE:
-            wrench = ContactWrench(moment.ground.force, support.moved(moment), wrench.centre)
+        wrench, places = _wrench(moment, self.contact), contact.places(moment)
         turn, normal = moment.pose(contact.frame)[:3, :3], np.array(support.ground.normal)
         rows = []
         for point, inwards in self.edges:
             rows.append(np.cross(normal, wrench.about(places[point])) @ (turn @ np.array(inwards)) / support.weight)
         return rows
+
+
+@dataclass(frozen=True)
+class Twisting:
+    """What is left of a contact's moment about the ground's normal, both ways, over the weight (m)."""
+
+    contact: str
+    most: float
+
+    def __call__(self, moment: Moment) -> Any:
+        """most F.n - M.n and most F.n + M.n, at the contact's centre."""
+        support, wrench = _support(moment), _wrench(moment, self.contact)
+        normal = np.array(support.ground.normal)
+        press, twist = self.most * (wrench.force @ normal), wrench.moment @ normal
+        return [(press - twist) / support.weight, (press + twist) / support.weight]
+
+
+def _wrench(moment: Moment, contact: str) -> ContactWrench:
+    """The wrench of a contact; where contacts share a resultant, that of all of it at the contact's centre."""
+    support, found = _support(moment), moment.contact_wrenches[contact]
+    if support.split == FREE:
+        return found
+    return ContactWrench(moment.ground.force, support.moved(moment), found.centre)
 
 
 def _support(moment: Moment) -> Support:
@@ -101,6 +122,9 @@ def contact_limits(robot: MovingRobot) -> list[Limit]:
         if edges and not _at_centre(support):
             labels = [f"edge{k + 1}" for k in range(len(edges))]
             parts.append((f"centre of pressure of {contact.name}", Rolling(contact.name, edges), labels))
+        if contact.torsion is not None and support.root.spatial:
+            rows = Twisting(contact.name, contact.torsion)
+            parts.append((f"torsion of {contact.name}", rows, ["one way", "other way"]))
         for name, rows, labels in parts:
             what = Measure(name, rows, ConstantLabels(tuple(labels)), None, "of weight")
             found.append(Limit(what, 0.0, None, when=contact.when, family=FAMILY))

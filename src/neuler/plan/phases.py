@@ -18,7 +18,8 @@ from neuler.moments.rotations import turn_rows
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Boundary, Condition, Via, condition_of, end_condition
 from neuler.plan.contact import contact_limits
-from neuler.plan.held import Held, SlipCheck, held, landing, lasting, moment_free, slip_check
+from neuler.plan.held import Held, SlipCheck, held, moment_free, slip_check
+from neuler.plan.landings import landing, lasting
 from neuler.plan.limits import Limit, below_half_a_turn
 from neuler.plan.objectives import END, INTEGRAL, MAGNITUDE, OVERALL, PEAK, Objective, Term, TotalLimit
 from neuler.plan.obstacles import ClearanceRows, is_clearance

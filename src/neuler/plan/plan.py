@@ -36,7 +36,7 @@ from neuler.plan.arguments import (
 )
 from neuler.plan.conditions import Boundary, Via
 from neuler.plan.guess import FirstGuess
-from neuler.plan.held import begins, repeated_order
+from neuler.plan.landings import begins, repeated_order
 from neuler.plan.limits import Limit
 from neuler.plan.objectives import DURATION, Objective, Term, TotalLimit
 from neuler.plan.objectives import duration as least_time

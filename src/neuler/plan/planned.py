@@ -208,6 +208,7 @@ class Planned(Motion):
                 }
                 for each in self.violations
             ],
+            "families": {shown(name): _plain(value) for name, value in self.families.items()},
             "iterations": int(self.iterations),
             "seconds": _plain(self.seconds),
             "function_seconds": _plain(self.function_seconds),

@@ -76,6 +76,11 @@ def replay(
 ) -> Run:
     """See :meth:`Motion.replay`; ``robot``: the one that moves, where it is not that of the motion."""
     robots = motion.robots if robot is None else (robot,)
+    if motion.contact_frames and after:
+        raise InputError(
+            f"replay of {motion.robot.name!r}: it stands on the ground at the end, and falls over without feedback; "
+            "leave after=... away"
+        )
     if motion.contact_frames and robot is not None:
         robots = (robot,) * (len(motion.breaks) - 1)
     if all(each is robots[0] for each in robots) and not motion.contact_frames:
