@@ -295,7 +295,7 @@ class Attempt:
                     count = mine.control_point_count
                     finer = self.transcription.phase_profiles(phase, count + max(4, count // 2))
                     known.restarted()
-                else:
+                elif turn > since:
                     known.tighten(mine, check, self.valid_to, np.inf if turn - since >= TIGHTEN_AFTER else SMALL)
                 profiles.append(finer)
             profiles = placed(profiles)
