@@ -46,12 +46,12 @@ def runs(found: dict[str, plan.Planned]) -> dict[str, Run]:
     """The forces of each plan on the robot with springs, and on after the arrival."""
     elastic, rigid = found.values()
     step = rigid.duration / STEPS
-    more = round(AFTER / step)
+    more = 1000 * round(AFTER / step / 1000)  # such that runs keep states at a few thousand times
     tau = np.zeros((STEPS + more, elastic.robot.nu))
     tau[:STEPS, 2:] = mean_torques(rigid, STEPS, step)  # the motors' entries stand behind those of the links
     start = np.tile([0.0, -2.0], 2)
     other = simulate(elastic.robot, tau, (start, None), (STEPS + more) * step, step=step)
-    return {"springs known": elastic.replay(step=step, after=AFTER), "taken for rigid": other}
+    return {"springs known": elastic.replay(step=step, after=more * step), "taken for rigid": other}
 
 
 def left(run: Run, duration: float) -> np.ndarray:

@@ -22,6 +22,8 @@ NEAR = 0.02
 """Of 1 + |bound|: local maxima that stay so far below a bound are not looked at closer."""
 ZOOM = 16
 """Points in each half of the surroundings of a maximum, and again."""
+MOST = 2_000_000
+"""Values at a time, of all rows at the surroundings of several maxima."""
 Values = Callable[[Array], Array]
 """Shares (N) to rows (N, rows)."""
 
@@ -72,7 +74,12 @@ def dense(
     top = (padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:]) & (relative > near)
     at, rows = np.nonzero(top)
     if len(at):
-        best_share, best, best_value = _zoomed(values, lower, upper, shares, at, rows)
+        size = max(ZOOM, MOST // ((2 * ZOOM + 1) * relative.shape[1]))  # peaks at a time, for memory
+        parts = [
+            _zoomed(values, lower, upper, shares, at[first : first + size], rows[first : first + size])
+            for first in range(0, len(at), size)
+        ]
+        best_share, best, best_value = (np.concatenate(each) for each in zip(*parts, strict=True))
         peaks = [
             Peak(int(row), float(s), float(r), float(v))
             for row, s, r, v in zip(rows, best_share, best, best_value, strict=True)

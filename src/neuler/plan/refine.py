@@ -126,7 +126,7 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
             if breaks is not None:
                 finer = attempt.transcription.phase_profiles(phase, 0, breaks=breaks)
                 known.restarted()
-            else:
+            elif turn > since:
                 known.tighten(mine, check, valid_to, np.inf if turn - since >= TIGHTEN_AFTER else SMALL)
             profiles.append(finer)
         profiles = placed(profiles)

@@ -26,11 +26,11 @@ DEEP = 0.2
 """Overlaps, beside how near pairs are posed, from which on a motion goes through obstacles between points."""
 MERGED, CLOSE = 0.05, 1e-3
 """Of a span: violations so near to each other share a point, large ones and those that are SMALL."""
-REACH = 1.5
+REACH = 1.0
 """Spans about a violation in which a bound is tightened, fully in the middle and not at all at the ends."""
-SMALL = 5e-4
+SMALL = 2e-4
 """Violations, of 1 + |bound|, by which bounds are tightened at once: it costs next to nothing."""
-BEYOND = 1.5
+BEYOND = 1.2
 """How much bounds are tightened, beside what they are violated by."""
 TIGHTENED_MOST = 0.05
 """How much each of two bounds is tightened at most, as a share of their distance."""

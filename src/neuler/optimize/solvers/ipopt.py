@@ -73,12 +73,12 @@ DEFAULTS: dict[str, float | int | str] = {
 }
 WARM: dict[str, float | int | str] = {
     "warm_start_init_point": "yes",
-    "warm_start_bound_push": 1e-8,
-    "warm_start_bound_frac": 1e-8,
-    "warm_start_slack_bound_push": 1e-8,
-    "warm_start_slack_bound_frac": 1e-8,
-    "warm_start_mult_bound_push": 1e-8,
-    "mu_init": 1e-9,
+    "warm_start_bound_push": 1e-7,
+    "warm_start_bound_frac": 1e-7,
+    "warm_start_slack_bound_push": 1e-7,
+    "warm_start_slack_bound_frac": 1e-7,
+    "warm_start_mult_bound_push": 1e-7,
+    "mu_init": 1e-6,
 }
 """A warm start stays where it is: pushed further from bounds, variables that hardly matter wander far."""
 MOST = 2e19
