@@ -95,10 +95,11 @@ def crouched(robot, x=0.0, hip=-0.6, knee=1.2):
     return np.array([q[name] for name in robot.joint_names])
 
 
-def step(robot, objective, *, length=0.35, single=0.45, double=0.15, points=(12, 8), order=1, heel_off=False, **more):
+def step(robot, objective, *, length=0.35, single=0.45, double=0.15, points=(12, 8), order=1, heel_off=False,
+         clear=True, **more):  # fmt: skip
     """A plan of one step in two phases: on the right foot, then on both; mirrored in the next step.
 
-    ``heel_off``: in double support the rear foot stands on its toe.
+    ``heel_off``: in double support the rear foot stands on its toe. ``clear``: the swinging foot keeps off the floor.
     """
     floor = plan.HalfSpace((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     tips = [plan.Ball("left_foot", 1e-6, HEEL), plan.Ball("left_foot", 1e-6, TOE)]
@@ -112,7 +113,7 @@ def step(robot, objective, *, length=0.35, single=0.45, double=0.15, points=(12,
     return plan.Plan(
         robot, objective, start=plan.Boundary(q={"x": 0.0}, qd=None), relations=relations,
         phases=[
-            plan.Phase(single, points[0], above, contacts=[sole("right")], name="single"),
+            plan.Phase(single, points[0], above if clear else (), contacts=[sole("right")], name="single"),
             plan.Phase(double, points[1], contacts=double_support, name="double"),
         ],
         **({"grid": 3} | more),

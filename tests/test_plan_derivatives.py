@@ -274,7 +274,7 @@ def test_contacts(split):
     """Forces of the ground, held points, impacts, the distance from a guess, in every derivative."""
     robot = legged_robots.biped()
     ways = plan.effort() + plan.integral(plan.torque_rate) + plan.integral(plan.joint_force) + plan.energy()
-    programme, y = variables(legged_robots.step(robot, 1e-3 * ways, split=split, points=(6, 6), grid=2))
+    programme, y = variables(legged_robots.step(robot, 1e-3 * ways, split=split, points=(6, 6), grid=2, clear=False))
     check(programme, y, directions=1)
 
 

@@ -68,8 +68,8 @@ def polished(attempt: Attempt, found: Planned) -> Planned:
     if not (plan.valid and plan.objective <= limit and left < 1.0):
         return found
     note = (
-        f"polished: of the motions whose objective is the same within {LOSS:g} a smooth one, with {left:.2g} of "
-        " squared jerk (polish=False leaves this stage out)"
+        f"polished: of the motions whose objective is the same within {LOSS:g} a smooth one, with {left:.2g} of the "
+        "squared jerk (polish=False leaves this stage out)"
     )
     return replace(plan, notes=(*plan.notes, note), optimal=found.optimal, status=found.status, message=found.message)
 

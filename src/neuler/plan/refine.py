@@ -146,7 +146,7 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
             for known in attempt.refinements:
                 known.relaxed()
         for k, known in enumerate(attempt.refinements):
-            known.leave_for_friction(attempt.motion(state.profiles, x), k, profiles[k].grid)
+            known.leave_for_friction(attempt.motion(state.profiles, x), k, profiles[k].grid, more=turn >= TIGHTEN_AFTER)
         next_one = attempt.transcribed(profiles, guess)
         warm = next_one.warm(state, solution) if same and not added else None
         state, solution = next_one, attempt.solved(next_one, warm, attempt.tolerance)

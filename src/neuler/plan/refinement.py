@@ -59,6 +59,7 @@ class Refinement:
     """What limits of the path leave for friction that is rounded off, at the points of the last grid (points, rows)."""
 
     def __post_init__(self) -> None:
+        self._friction_grid = np.zeros(0)
         rows = self.phase.path
         self.first = rows.count if rows is not None else 0
         """The number of the first pair."""
@@ -110,10 +111,18 @@ class Refinement:
             found[:, : self.first] += self.friction
         return found
 
-    def leave_for_friction(self, motion: SplineMotion, k: int, grid: Array) -> None:
-        """Leave room at the points of a grid for friction that is rounded off, by a motion whose phase k this is."""
-        if self.phase.as_given is not None:
-            self.friction = friction_margins(motion, k, self.phase, grid)
+    def leave_for_friction(self, motion: SplineMotion, k: int, grid: Array, *, more: bool) -> None:
+        """Leave room at the points of a grid for friction that is rounded off, by a motion whose phase k this is.
+
+        With ``more`` the room that was left before stays: joints that turn back elsewhere each time are so held.
+        """
+        if self.phase.as_given is None:
+            return
+        found = friction_margins(motion, k, self.phase, grid)
+        if more and self.friction is not None:
+            before = [np.interp(grid, self._friction_grid, row) for row in self.friction.T]
+            found = np.maximum(found, np.transpose(before))
+        self.friction, self._friction_grid = found, grid
 
     def relaxed(self) -> None:
         """Tighten nothing any more."""
