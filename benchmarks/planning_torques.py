@@ -10,8 +10,8 @@ import numpy as np
 from neuler import Robot
 
 Array = np.ndarray
-ROUNDED = 5e-2
-"""Speeds (rad/s) below which plans round off Coulomb friction, as documented."""
+AT_REST = 1e-7
+"""Speeds (rad/s) below which a joint is at rest, and its friction any force up to that of motion."""
 
 
 class Torques(Protocol):
@@ -30,7 +30,7 @@ class Torques(Protocol):
 class Pinocchio:
     """Pinocchio's reading of a URDF, or the converted robot, with the payload of every phase appended.
 
-    Pinocchio knows no friction: that of the joints is added here, Coulomb's as plans round it off, Khalil (31).
+    Pinocchio knows no friction: that of the joints is added here, Khalil (31), none of Coulomb's where a joint is at rest.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Pinocchio:
         viscous = np.array([joint.viscous for joint in joints])
         ahead = np.array([joint.coulomb for joint in joints])
         back = np.array([joint.coulomb if joint.coulomb_reverse is None else joint.coulomb_reverse for joint in joints])
-        s = np.tanh(qd / ROUNDED)
+        s = np.where(np.abs(qd) < AT_REST, 0.0, np.sign(qd))
         return viscous * qd + 0.5 * (ahead + back) * s + 0.5 * (ahead - back) * s**2
 
     def idle(self, phase: int, q: Array, qd: Array, qdd: Array) -> Array:
