@@ -30,7 +30,7 @@ class Torques(Protocol):
 class Pinocchio:
     """Pinocchio's reading of a URDF, or the converted robot, with the payload of every phase appended.
 
-    Pinocchio knows no friction: that of the joints is added here, Khalil (31), none of Coulomb's where a joint is at rest.
+    Pinocchio knows no friction: that of the joints is added here, Khalil (31); none of Coulomb's where a joint rests.
     """
 
     def __init__(

@@ -363,6 +363,7 @@ def test_distances_are_those_of_the_planner():
         np.testing.assert_allclose(ours, [float(theirs.distance(point)) for point in at], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_check_finds_jumps_between_phases():
     given = task(2)
     assert given.kind == "phases"

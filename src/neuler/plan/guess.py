@@ -316,22 +316,22 @@ def _fitted(profiles: Profiles, keys: Sequence[tuple[float, Array]]) -> Array:
     return np.asarray(spsolve(basis, way)).reshape(way.shape)
 
 
-def guessed_duration(phase: Phase, profiles: Profiles, x: Array, pace: float | None = None) -> tuple[float, bool]:
+def guessed_duration(phase: Phase, profiles: Profiles, x: Array, pace: float | None = None) -> tuple[float, float]:
     """The shortest duration that limits allow along the guess, or the one that violates them least.
 
-    Whether limits hold in a slow motion is told besides: they may not where motors are weaker than gravity. With a
-    ``pace`` the duration is so many times the shortest for which the part of the rows that comes from moving stays
-    within the bounds.
+    What a slow motion takes of limits is told besides, as a share: more than 1 where motors are weaker than gravity.
+    With a ``pace`` the duration is so many times the shortest for which the part of the rows that comes from moving
+    stays within the bounds.
     """
     low, high = phase.span
     if low == high:
-        return low, True
+        return low, 0.0
     durations = DURATIONS[(low <= DURATIONS) & (high >= DURATIONS)]
     if not len(durations):
-        return float(np.clip(1.0, max(low, 1e-3), high)), True
+        return float(np.clip(1.0, max(low, 1e-3), high)), 0.0
     rows = phase.path
     if rows is None or not rows.of_kind(LIMIT):
-        return float(np.clip(1.0, low, high)), True
+        return float(np.clip(1.0, low, high)), 0.0
     every = np.append(durations, SLOW)
     values = _paced(phase, profiles, x, every)
     lower, upper = rows.bounds()
@@ -344,7 +344,7 @@ def guessed_duration(phase: Phase, profiles: Profiles, x: Array, pace: float | N
         excess = np.fmax((lower - values) / scale, (values - upper) / scale)[..., chosen]
         return np.nan_to_num(excess, nan=1e9, neginf=-1e9).max(axis=(1, 2)) + (1.0 - ROOM)
 
-    slow = bool(worst(values[-1:])[0] <= 0.0)
+    slow = ROOM + float(worst(values[-1:])[0])
     if pace is not None:
         moving = values[:-1] - np.where(rows.orders >= 2, values[-1], 0.0)
         allowed = np.flatnonzero(worst(moving) <= 0.0)
@@ -372,10 +372,10 @@ def _paced(phase: Phase, profiles: Profiles, x: Array, durations: Array) -> Arra
     return values.reshape(len(durations), len(profiles.grid), -1)
 
 
-def slow_motion_holds(transcription: Transcription, profiles: Sequence[Profiles], x: Array) -> bool:
-    """Whether a slow motion along the guess keeps all limits: where motors are too weak for that, guesses are poor."""
+def slow_share(transcription: Transcription, profiles: Sequence[Profiles], x: Array) -> float:
+    """What a slow motion along the guess takes of limits: near 1 and above, motors are weak and one guess is poor."""
     phases = zip(transcription.phases, profiles, strict=True)
-    return all(guessed_duration(phase, mine, x)[1] for phase, mine in phases)
+    return max(guessed_duration(phase, mine, x)[1] for phase, mine in phases)
 
 
 def dependent_positions(robot: MovingRobot, profiles: Profiles, x: Array) -> Array:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from neuler.errors import InputError, NeulerError
 from neuler.optimize.programme import Report, Solution
 from neuler.plan.attempt import Attempt
-from neuler.plan.guess import GUESSES, FirstGuess, first_guesses, guessed, slow_motion_holds
+from neuler.plan.guess import GUESSES, ROOM, FirstGuess, first_guesses, guessed, slow_share
 from neuler.plan.options import SOLVED, SolveOptions
 from neuler.plan.planned import Planned
 from neuler.plan.polish import is_undecided, polished
@@ -25,6 +25,8 @@ from neuler.workers.starts import best_of, rank
 
 FINER = 5
 """Grid points in every span of a second attempt."""
+FEW = 2
+"""First guesses where motors can hold the robot on its way, but hardly."""
 WORTH = 2.0
 """Seconds of a solve from which on others go to processes of their own."""
 COARSE = 1e-4
@@ -86,8 +88,8 @@ class PlanSolver:
         """Solve from as many first guesses as are needed, take the best, and polish it."""
         guesses = first_guesses(self.transcription, seed, settings.guesses or len(GUESSES))
         found = [self.from_guess(settings, guesses[0], report)]
-        if settings.guesses is None and (settings.guess is not None or self._is_enough(guesses[0], found[0])):
-            guesses = guesses[:1]
+        if settings.guesses is None:
+            guesses = guesses[: 1 if settings.guess is not None else self._needed(guesses[0], found[0])]
         left = _left(settings, *found, per_guess=True)
         if left is not None and found[0].status != "interrupted":
             found += self._others(left, guesses[1:], found[0].seconds, report)
@@ -127,14 +129,15 @@ class PlanSolver:
             return False
         return True
 
-    def _is_enough(self, first: FirstGuess, found: Planned) -> bool:
-        """Whether other first guesses need not be tried: it is valid, and motors can hold the robot on its way."""
+    def _needed(self, first: FirstGuess, found: Planned) -> int:
+        """How many first guesses are tried: several where one is not valid, or motors can hardly hold the robot."""
         if not found.valid:
-            return found.status == "interrupted"
+            return 1 if found.status == "interrupted" else len(GUESSES)
         if not is_undecided(self.transcription.phases):
-            return True
+            return 1
         profiles = self.transcription.profiles()
-        return slow_motion_holds(self.transcription, profiles, guessed(self.transcription, profiles, first))
+        share = slow_share(self.transcription, profiles, guessed(self.transcription, profiles, first))
+        return 1 if share <= ROOM else FEW if share <= 1.0 else len(GUESSES)
 
     def polished(self, settings: SolveOptions, found: Planned, report: Report | None = None) -> Planned:
         """The smoothest of the motions that are as good as a plan; the plan itself where it need not be."""
