@@ -181,9 +181,9 @@ def looked(found, bounds):
     shares = np.concatenate([segment.grid, *(segment.grid[:, None] + np.array([-1e-6, 1e-6])).T])
     shares = np.concatenate([shares.clip(0, 1), np.linspace(0.0, 1.0, 50 * len(segment.grid))])
     motion = found.at(np.sort(shares) * found.duration)
-    robot = found.robot.with_smooth_friction(0.05) if any(j.coulomb for j in found.robot.joints) else found.robot
+    still = np.where(np.abs(motion.qd) < 1e-7, 0.0, motion.qd)  # where friction is any force up to that of motion
     seen = {
-        plan.torque: robot.inverse_dynamics(*motion[:3]),
+        plan.torque: found.robot.inverse_dynamics(motion.q, still, motion.qdd),
         plan.velocity: motion.qd,
         plan.acceleration: motion.qdd,
     }
@@ -205,8 +205,9 @@ def never_falsely(seeds, rough=False):
         else:
             assert found.worst_violation > 1e-6
             assert found.violations
-        assert passed <= found.worst_violation + 2e-6, f"seed {seed}"  # it is never understated
-        assert found.worst_violation <= 1.5 * max(passed, 0.0) + 2e-6, f"seed {seed}"
+        assert passed <= 1.001 * found.worst_violation + 2e-6, f"seed {seed}"  # it is never understated
+        if not rough:  # friction jumps between any two points
+            assert found.worst_violation <= 1.5 * max(passed, 0.0) + 2e-6, f"seed {seed}"
     return valid
 
 

@@ -99,6 +99,7 @@ def variables(task):
     for mine in profiles:
         x[mine.first : mine.duration] += rng.uniform(-0.1, 0.1, mine.duration - mine.first)
         x[mine.duration] = rng.uniform(0.7, 1.3)
+        x[mine.first_magnitude : mine.first_force] = 3.0  # bounds of magnitudes; those of the guess may be very large
     x[profiles[-1].last :] = 3.0
     found = transcription.transcribe(profiles, x)
     x = found.x(x[found.elimination.free])
