@@ -138,14 +138,14 @@ class Attempt:
 
     # ---- variables on other profiles ----------------------------------------------------------------------------
 
-    def carried(self, state: Transcribed, x: Array, profiles: Sequence[Profiles]) -> Array:
+    def carried(self, before: Sequence[Profiles], x: Array, profiles: Sequence[Profiles]) -> Array:
         """Variables on other splines and grids that are nearest to ``x``; the same where the splines are the same."""
         found = np.zeros(self.transcription.size(profiles))
         ends = min(self.models[0].rest_order, 1)
         slacks = self.transcription.slack_places(profiles)
-        found[profiles[-1].last :] = x[state.profiles[-1].last :]
-        motion = self.motion(state.profiles, x)
-        for k, (phase, old, new) in enumerate(zip(self.transcription.phases, state.profiles, profiles, strict=True)):
+        found[profiles[-1].last :] = x[before[-1].last :]
+        motion = self.motion(before, x)
+        for k, (phase, old, new) in enumerate(zip(self.transcription.phases, before, profiles, strict=True)):
             P = old.control_points(x)
             same = len(old.knots) == len(new.knots) and np.allclose(old.knots, new.knots)
             if not same:

@@ -17,7 +17,7 @@ import numpy as np
 
 from neuler.functions.function import Function, function
 from neuler.motions import splines
-from neuler.motions.profiles import Profiles
+from neuler.motions.profiles import Profiles, placed
 from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.blocks import Block
 from neuler.optimize.programme import Array
@@ -54,12 +54,16 @@ def polished(attempt: Attempt, found: Planned) -> Planned:
     weights, shaking = _weights(found.motion, SHORT, 2), _weights(found.motion, SLIGHT, RANGE)
     if weights is None or shaking is None or (shaking * jerks).sum(axis=0).max() < ROUGH:
         return found
-    before = float((weights * jerks).sum())
-    weights = weights / before
+    weights = weights / float((weights * jerks).sum())
     attempt.tolerance = max(attempt.tolerance, COARSE)
     limit = found.objective + LOSS * (1.0 + abs(found.objective))
     attempt.more, attempt.ceiling = [JerkBlocks(tuple(map(tuple, weights)))], limit - 0.01 * LOSS
-    state = attempt.transcribed(found.motion.profiles, found.motion.x)
+    before, transcription = found.motion.profiles, attempt.transcription
+    profiles = placed([
+        transcription.phase_profiles(phase, 0, breaks=np.unique(mine.knots))
+        for phase, mine in zip(transcription.phases, before, strict=True)
+    ])  # fmt: skip
+    state = attempt.transcribed(profiles, attempt.carried(before, found.motion.x, profiles))
     solution = attempt.solved(state, None, attempt.tolerance)
     if solution.status not in SOLVED:
         return found

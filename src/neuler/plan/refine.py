@@ -62,7 +62,7 @@ def insert_switches(attempt: Attempt, state: Transcribed, solution: Solution) ->
         if not changed:
             break
         profiles = placed(profiles)
-        finer = attempt.transcribed(profiles, attempt.carried(state, x, profiles))
+        finer = attempt.transcribed(profiles, attempt.carried(state.profiles, x, profiles))
         found = attempt.solved(finer, None, attempt.tolerance)
         if found.status not in SOLVED or found.objective > solution.objective:
             break
@@ -89,7 +89,7 @@ def refine_quadrature(attempt: Attempt, state: Transcribed, solution: Solution) 
             transcription.phase_profiles(phase, 0, 4 * 2**turn, breaks=np.unique(mine.knots))
             for phase, mine in zip(transcription.phases, state.profiles, strict=True)
         ])  # fmt: skip
-        finer = attempt.transcribed(profiles, attempt.carried(state, x, profiles))
+        finer = attempt.transcribed(profiles, attempt.carried(state.profiles, x, profiles))
         found = attempt.solved(finer, None, attempt.tolerance)
         if found.status not in SOLVED:
             break
@@ -140,7 +140,7 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
         if not same:
             growths_left -= 1
             since = turn + 1
-        guess = attempt.carried(state, x, profiles)
+        guess = attempt.carried(state.profiles, x, profiles)
         if added:  # without these limits it may have gone far astray
             guess, since = attempt.guess(profiles), turn + 1
             for known in attempt.refinements:

@@ -46,7 +46,7 @@ def attempted(attempt: Attempt) -> Planned:
         if state is None or solution is None:
             guess = attempt.feasible(profiles, attempt.guess(profiles))
         else:
-            guess = attempt.carried(state, state.x(solution.x), profiles)
+            guess = attempt.carried(state.profiles, state.x(solution.x), profiles)
         state = attempt.transcribed(profiles, guess)
         tolerance = max(attempt.tolerance, COARSE) if k < len(meshes) - 1 else attempt.tolerance
         solution = attempt.solved(state, None, tolerance)
