@@ -23,6 +23,8 @@ SHORTEST = 0.02
 """Of the mean span: the shortest one that is made."""
 LONG = 0.02
 """Of a phase: shorter spans follow switches closely enough."""
+TOO_MANY = 4
+"""Times as many breaks as may be inserted: where switches ask for more, none is."""
 BETWEEN = 17
 """Points in a span at which rows are looked at."""
 
@@ -87,7 +89,12 @@ def _steps(edges: Array, levels: Array) -> list[tuple[float, list[float]]]:
 
 
 def _inserted(edges: Array, wanted: list[tuple[float, list[float]]], most: int) -> Array | None:
-    """The breaks with new ones, the largest switches first; none nearer to others than the shortest span."""
+    """The breaks with new ones, the largest switches first; none nearer to others than the shortest span.
+
+    None where there are far more switches than new breaks: following a few of them gains nothing.
+    """
+    if sum(len(places) for _, places in wanted) > TOO_MANY * most:
+        return None
     least = SHORTEST / (len(edges) - 1)
     breaks = list(edges)
     for _, places in wanted:
