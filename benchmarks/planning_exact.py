@@ -21,7 +21,10 @@ def four_bar(case: dict[str, Any], quick: bool) -> Iterator[Row]:
     for k, task in enumerate(case["tasks"][:1] if quick else case["tasks"]):
         begin, end, torque = task["start"], task["goal"], task["torque"]
         exact = planning_truths.bang_bang(begin, end, *planning_truths.one_joint(robot, begin, end), torque)
-        make = functools.partial(plan.Plan, robot, start=[begin], goal=[end], limits=[plan.within(plan.torque, torque)])
+        make = functools.partial(
+            plan.Plan, robot, start=[begin], goal=[end], limits=[plan.within(plan.torque, torque)],
+            control_points=case["control_points"],
+        )  # fmt: skip
         found = solved(make)
         yield row(
             f"four_bar {k + 1}, least time, {torque:g} N m", found, beside(found, exact), f"{exact:.5f} s, bang-bang"
@@ -105,7 +108,7 @@ def barman(case: dict[str, Any], quick: bool) -> Iterator[Row]:
     limits = [plan.within(plan.torque, case["torque"])]
     make = functools.partial(
         plan.Plan, neuler.robots.two_link(), start=case["start"], goal=case["goal"], limits=limits,
-        control_points=case["control_points"],
+        control_points=case["control_points"], degree=case["degree"],
     )  # fmt: skip
     found = solved(make)
     yield row("Barman 4.1, at most 30 points", found, beside(found, case["duration"]), f"{case['duration']:.8f} s")
