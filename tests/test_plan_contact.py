@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import pickle
-import time
 
 import numpy as np
 import pytest
@@ -36,12 +35,7 @@ EFFORT = 1e-3 * plan.effort()
 
 @functools.cache
 def stepped(split="line"):
-    began = time.process_time()
-    task = step(biped(), EFFORT, split=split)
-    task.transcription.compile()
-    compiled = time.process_time()
-    found = task.solve()
-    return found, time.process_time() - compiled, compiled - began
+    return step(biped(), EFFORT, split=split).solve()
 
 
 @functools.cache
@@ -59,16 +53,15 @@ def points_of(robot, frame, points, q):
 
 @pytest.mark.parametrize("split", ["line", FREE])
 def test_a_step_of_least_effort_is_found(split):
-    found, seconds, _ = stepped(split)
+    found = stepped(split)
     assert found.valid, str(found)
     assert found.optimal
     assert found.iterations < 300
-    assert seconds < 10.0  # of the CPU; some 2 s on a machine that nobody else uses
 
 
 @pytest.mark.parametrize("split", ["line", FREE])
 def test_feet_stand_where_they_were_put_down(split):
-    found, *_ = stepped(split)
+    found = stepped(split)
     t = np.linspace(0.0, found.duration, 1001)
     q = found.at(t).q
     right = points_of(biped(), "right_foot", [HEEL, TOE], q)
@@ -81,14 +74,14 @@ def test_feet_stand_where_they_were_put_down(split):
 
 
 def test_a_foot_lands_at_rest():
-    found, *_ = stepped()
+    found = stepped()
     speed = found.measure(plan.frame_velocity("left_foot"), 0.45 + 1e-9)
     assert np.abs(speed).max() < 1e-6
 
 
 @pytest.mark.parametrize("split", ["line", FREE])
 def test_the_next_step_is_the_mirror_image(split):
-    found, *_ = stepped(split)
+    found = stepped(split)
     names = biped().joint_names
     first, last = found.at(0.0), found.at(found.duration)
     for name in names:
@@ -102,7 +95,7 @@ def test_the_next_step_is_the_mirror_image(split):
 
 @pytest.mark.parametrize("split", ["line", FREE])
 def test_nothing_but_the_ground_pushes_the_base_between_grid_points(split):
-    found, *_ = stepped(split)
+    found = stepped(split)
     t = np.linspace(0.0, found.duration, 3001)
     assert np.abs(found.torques(t)[:, :3]).max() < 1e-9
     motion, loads = found.at(t), found.contact_loads(t)
@@ -112,7 +105,7 @@ def test_nothing_but_the_ground_pushes_the_base_between_grid_points(split):
 
 @pytest.mark.parametrize("split", ["line", FREE])
 def test_the_ground_pushes_within_friction_and_inside_the_soles(split):
-    found, *_ = stepped(split)
+    found = stepped(split)
     robot = biped()
     t = np.linspace(0.0, found.duration, 2001)[:-1]
     q = found.at(t).q
@@ -132,20 +125,20 @@ def test_the_ground_pushes_within_friction_and_inside_the_soles(split):
 
 @pytest.mark.parametrize("split", ["line", FREE])
 def test_a_replay_without_feedback_makes_the_step(split):
-    found, *_ = stepped(split)
+    found = stepped(split)
     run = found.replay(step=2e-5)
     assert not run.status
     assert np.abs(run.error[-1]).max() < 1e-4
 
 
 def test_a_replay_with_exact_forces_is_closer_still():
-    found, *_ = stepped(FREE)
+    found = stepped(FREE)
     run = found.replay(method="dop853", rtol=1e-9, atol=1e-11)
     assert np.abs(run.error[-1]).max() < 1e-5
 
 
 def test_a_replay_does_not_go_on_after_the_end():
-    refused(lambda: stepped()[0].replay(after=0.1), "without feedback", "after")
+    refused(lambda: stepped().replay(after=0.1), "without feedback", "after")
 
 
 def test_accelerations_may_be_mirrored_too():
@@ -155,7 +148,7 @@ def test_accelerations_may_be_mirrored_too():
     first, last = found.at(0.0), found.at(found.duration)
     np.testing.assert_allclose(last.qdd[3:], np.roll(first.qdd[3:], 3), atol=1e-6)
     np.testing.assert_allclose(last.qdd[:3], first.qdd[:3], atol=1e-6)
-    assert found.objective > stepped(FREE)[0].objective
+    assert found.objective > stepped(FREE).objective
 
 
 def test_time_that_runs_out_before_the_solver_begins():
@@ -164,7 +157,7 @@ def test_time_that_runs_out_before_the_solver_begins():
 
 def test_free_forces_cost_no_more_than_parallel_ones():
     """Each foot may push its own way: the front one brakes while the rear one pushes."""
-    free, line = stepped(FREE)[0], stepped("line")[0]
+    free, line = stepped(FREE), stepped("line")
     assert free.objective < line.objective
     t = np.linspace(0.46, 0.59, 50)
     loads = free.contact_loads(t)
@@ -172,7 +165,7 @@ def test_free_forces_cost_no_more_than_parallel_ones():
 
 
 def test_efforts_and_joint_forces_see_the_ground():
-    found, *_ = stepped()
+    found = stepped()
     robot = biped()
     motion, loads = found.at(0.2), found.contact_loads(0.2)
     wrenches = robot.reaction_wrenches(motion.q, motion.qd, motion.qdd, loads=loads)
@@ -194,7 +187,7 @@ def test_a_heel_lifts_while_its_toe_stands():
     assert asked == [[], [2, 3]]  # where the left foot lands, and nothing else
     found = task.solve()
     assert found.valid, str(found)
-    assert found.objective < stepped(FREE)[0].objective
+    assert found.objective < stepped(FREE).objective
     t = np.linspace(0.45, found.duration, 200)
     heel, toe = points_of(biped(), "right_foot", [HEEL, TOE], found.at(t).q).transpose(1, 0, 2)
     assert np.abs(toe - toe[0]).max() < 1e-4
@@ -230,14 +223,14 @@ def test_meshes_and_earlier_plans_to_begin_with():
     task = step(biped(), EFFORT, split=FREE)
     fine = task.solve(mesh=(9, 12))
     assert fine.valid, str(fine)
-    assert abs(fine.objective / stepped(FREE)[0].objective - 1.0) < 0.01
-    again = task.solve(guess=stepped(FREE)[0])
+    assert abs(fine.objective / stepped(FREE).objective - 1.0) < 0.01
+    again = task.solve(guess=stepped(FREE))
     assert again.valid
-    assert abs(again.objective / stepped(FREE)[0].objective - 1.0) < 1e-4
+    assert abs(again.objective / stepped(FREE).objective - 1.0) < 1e-4
 
 
 def test_a_plan_with_contacts_pickles():
-    found, *_ = stepped(FREE)
+    found = stepped(FREE)
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_allclose(again.contact_loads(0.5)["left_foot"], found.contact_loads(0.5)["left_foot"])
     task = pickle.loads(pickle.dumps(step(biped(), EFFORT)))

@@ -166,7 +166,7 @@ class Root:
     link: str
     """The last link that they move."""
     names: tuple[str, ...]
-    """Their joints."""
+    """Names of the joints that have these coordinates."""
     speeds: tuple[int, ...]
     """Their numbers in qd."""
     forces: tuple[int, ...]

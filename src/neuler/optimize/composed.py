@@ -87,7 +87,7 @@ class ComposedBlock:
 
     @cached_property
     def bounded(self) -> NDArray[np.bool_]:
-        """All of them."""
+        """Which distances are rows of the programme, (pairs, 1): each one is."""
         return np.ones((len(self.at), 1), dtype=bool)
 
     @property

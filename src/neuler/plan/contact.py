@@ -27,7 +27,7 @@ class Pressing:
     contact: str
 
     def __call__(self, moment: Moment) -> Any:
-        """One row."""
+        """The share at a moment, one row; it is bounded by zero from below."""
         support = _support(moment)
         number = [each.name for each in support.contacts].index(self.contact)
         return [support.pressures(moment)[number] / support.weight]

@@ -47,10 +47,10 @@ class FirstGuess:
     seed: int | None = None
     """Perturbs the paths, the same way for the same seed."""
     pace: float | None = None
-    """Durations are so many times those that limits ask for where they leave room for what rest takes; None: those that
-    limits ask for."""
+    """Durations are so many times the shortest for which moving alone, without gravity, stays within limits; None: the
+    shortest for which limits hold."""
     swing: int = 0
-    """Which swing the paths make beside the straight way, one of ``SWINGS``."""
+    """Which swing the paths make beside the straight way, by its number in :func:`swings`; 0: none."""
     number: int = 0
     """Among the first guesses of a plan."""
     grid: int | None = None

@@ -101,15 +101,19 @@ class Refinement:
         return found
 
     def margins(self, grid: Array) -> Array:
-        """By how much bounds are tightened at the points of a grid, (points, rows)."""
+        """What bounds leave at the points of a grid, (points, rows): where they are tightened, and for friction."""
+        found = self._tightened(grid)
+        if self.friction is not None:
+            found[:, : self.first] += self.friction
+        return found
+
+    def _tightened(self, grid: Array) -> Array:
+        """By how much violations between points have tightened bounds at points of a phase, (points, rows)."""
         found = np.zeros((len(grid), self.count))
         for row, share, reach, amount in self.tighter:
             found[:, row] = np.maximum(found[:, row], amount * np.clip(1.0 - np.abs(grid - share) / reach, 0.0, 1.0))
         apart = np.where(np.isfinite(self.lower) & (self.upper > self.lower), self.upper - self.lower, np.inf)
-        found = np.minimum(found, TIGHTENED_MOST * apart)
-        if self.friction is not None and len(self.friction) == len(grid):
-            found[:, : self.first] += self.friction
-        return found
+        return np.minimum(found, TIGHTENED_MOST * apart)
 
     def leave_for_friction(self, motion: SplineMotion, k: int, grid: Array, *, more: bool) -> None:
         """Leave room at the points of a grid for friction that is rounded off, by a motion whose phase k this is.
@@ -193,6 +197,6 @@ class Refinement:
         for peak, row in check.of_path(0.5 * tolerance):
             if self.spared[row] and peak.excess <= most:
                 span = np.diff(edges)[np.clip(np.searchsorted(edges, peak.share) - 1, 0, len(edges) - 2)]
-                before = self.margins(np.array([peak.share]))[0, row]
+                before = self._tightened(np.array([peak.share]))[0, row]
                 amount = float(before + BEYOND * peak.excess * check.sizes[peak.row])
                 self.tighter.append((row, peak.share, REACH * float(span), amount))

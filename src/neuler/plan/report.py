@@ -65,7 +65,7 @@ def integrals(transcription: Transcription, motion: SplineMotion) -> dict[Term, 
 def costs(
     transcription: Transcription, motion: SplineMotion, slacks: Mapping[str, float], checks: Sequence[PhaseCheck] = ()
 ) -> dict[str, float]:
-    """By the names of the objective's terms, weights included; corners that were rounded off are sharp again.
+    """By the names of the objective's terms, weights included.
 
     Peaks are those that dense checks found, where there were any, else the values of their ``slacks``.
     """

@@ -1,4 +1,4 @@
-"""From phases to a programme: variables, linear equalities that remove some of them, blocks of rows on a grid."""
+"""From phases to a programme: places of variables, grids, blocks of rows on them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from neuler.motions.profiles import Profiles, placed
 from neuler.optimize.block_programme import BlockProgramme
 from neuler.optimize.blocks import Block
 from neuler.optimize.composed import ComposedBlock
-from neuler.optimize.elimination import Elimination, Equality, eliminated
+from neuler.optimize.elimination import Elimination, eliminated
 from neuler.optimize.overall import Overall
 from neuler.optimize.programme import Array, Solution
 from neuler.plan.impacts import impact
+from neuler.plan.linear import dependent_bounds, equalities, variable_bounds
 from neuler.plan.objectives import DURATION, INTEGRAL, MAGNITUDE, OVERALL, Term, TotalLimit
 from neuler.plan.phase_blocks import (
     LEFT,
@@ -48,8 +49,6 @@ from neuler.plan.rows import TOTAL, Family
 from neuler.plan.two_times import TwoMoments, TwoTimes, joined, joined_derivatives, trace_two, two_times_block
 from neuler.trace.graph import Node
 
-BRIEFEST = 1e-3
-"""The least duration that is tried, as a share of the guessed one."""
 GAUSS, FEW = 3, 8
 """Points of integrals in every span; twice as many where there are but a few spans."""
 BlockMaker = Callable[[Sequence[Profiles], int], Block | Sequence[Block]]
@@ -237,34 +236,12 @@ class Transcription:
         sums = sum(len(places) for mine in self.total_places(profiles) for places in mine.values())
         return profiles[-1].last + len(self.slacks) + sums
 
-    def equalities(self, profiles: Sequence[Profiles]) -> list[Equality]:
-        """Durations that are given, positions and velocities at ends and via points, joined phases, relations."""
-        found: list[Equality] = []
-        for phase, mine in zip(self.phases, profiles, strict=True):
-            low, high = phase.span
-            if low == high:
-                found.append(Equality({mine.duration: 1.0}, low, f"{phase.title}duration"))
-            for condition in phase.conditions:
-                for derivative, values in condition.linear:
-                    for k in np.flatnonzero(np.isfinite(values)):
-                        what = condition.what
-                        found.append(_condition(phase, mine, condition.share, derivative, int(k), values[k], what))
-        for before, after in itertools.pairwise(profiles):
-            for number, name in enumerate(self.phases[0].model.names):
-                terms = before.coefficients(1.0, 0, number)
-                for place, value in after.coefficients(0.0, 0, number).items():
-                    terms[place] = terms.get(place, 0.0) - value
-                found.append(Equality(terms, 0.0, f"{name}: phases joined"))
-        for relation in self.relations:
-            found += relation.equalities(self.phases[0].model, profiles)
-        return found
-
     def _elimination(self, profiles: Sequence[Profiles], n: int) -> Elimination:
         """Cached: a finer grid changes nothing about it."""
         key = n, *((mine.first, mine.knots.tobytes()) for mine in profiles)
         if key not in self._eliminations:
             durations = [mine.duration for mine in profiles]
-            self._eliminations[key] = eliminated(n, self.equalities(profiles), durations)
+            self._eliminations[key] = eliminated(n, equalities(self.phases, self.relations, profiles), durations)
         return self._eliminations[key]
 
     # ---- the programme --------------------------------------------------------------------------------------------
@@ -293,8 +270,8 @@ class Transcription:
         n = self.size(mine)
         slacks = self.slack_places(mine)
         found = self._elimination(mine, n)
-        low, high = self._boxes(mine, n, guess)
-        linear = self._dependent_bounds(found, mine, low, high)
+        low, high = variable_bounds(self.phases, mine, n, guess)
+        linear = dependent_bounds(self.phases, found, mine, low, high)
         if self.totals:
             A, low_rows, high_rows = self._total_rows(mine, n)
             shift = A @ found.c
@@ -416,50 +393,6 @@ class Transcription:
         A = sparse.csr_matrix((values, (rows, columns)), shape=(len(self.totals), n))
         return A, np.array([x.lower for x in self.totals]), np.array([x.upper for x in self.totals])
 
-    def _boxes(self, profiles: Sequence[Profiles], n: int, guess: Array) -> tuple[Array, Array]:
-        """Bounds of all variables."""
-        low, high = np.full(n, -np.inf), np.full(n, np.inf)
-        for phase, mine in zip(self.phases, profiles, strict=True):
-            lower, upper = phase.boxes()
-            low[mine.first : mine.duration] = np.tile(lower, mine.control_point_count)
-            high[mine.first : mine.duration] = np.tile(upper, mine.control_point_count)
-            least, most = phase.span
-            low[mine.duration] = max(least, BRIEFEST * guess[mine.duration]) if least < most else -np.inf
-            high[mine.duration] = most if least < most else np.inf
-        return low, high
-
-    def _dependent_bounds(
-        self, found: Elimination, profiles: Sequence[Profiles], low: Array, high: Array
-    ) -> tuple[Any, Array, Array]:
-        """Bounds of variables that equalities decide, as linear rows of the free ones."""
-        free = np.zeros(len(low), dtype=bool)
-        free[found.free] = True
-        held = np.flatnonzero(~free & (np.isfinite(low) | np.isfinite(high)))
-        if not len(held):
-            return sparse.csr_matrix((0, len(found.free))), np.zeros(0), np.zeros(0)
-        rows = found.Z[held]
-        fixed = np.diff(rows.indptr) == 0
-        for k in held[fixed]:
-            slack = 1e-9 * (1.0 + abs(found.c[k]))
-            if not low[k] - slack <= found.c[k] <= high[k] + slack:
-                raise InputError(self._outside(profiles, int(k), found.c[k], low[k], high[k]))
-        rest = held[~fixed]
-        return found.Z[rest], low[rest] - found.c[rest], high[rest] - found.c[rest]
-
-    def _outside(self, profiles: Sequence[Profiles], k: int, value: float, low: float, high: float) -> str:
-        """A boundary that limits do not allow, in words."""
-        for phase, mine in zip(self.phases, profiles, strict=True):
-            if mine.first <= k < mine.duration:
-                point, profile = divmod(k - mine.first, mine.count)
-                near, last = mine.degree - 1, mine.control_point_count
-                end = "start" if point < near else "goal" if point >= last - near else "position asked for"
-                return (
-                    f"{end}: position {value:g} of {phase.model.names[profile]} is outside its limits, {low:g} to "
-                    f"{high:g}; move it or widen the limit (plan.limit(plan.position, ...) replaces the robot's own, "
-                    "robot_limits=False takes them all away)"
-                )
-        return f"a duration of {value:g} s is outside {low:g} to {high:g} s"
-
 
 def _without_weights(block: Block | ComposedBlock) -> Block | ComposedBlock:
     """The same rows without a part in the objective."""
@@ -499,17 +432,6 @@ def overall_function(term: Term, size: int) -> Function:
         return value
 
     return function(rows, {"total": size}, "rows", "overall")
-
-
-def _condition(
-    phase: Phase, profiles: Profiles, share: float, derivative: int, k: int, value: float, what: str
-) -> Equality:
-    words = ("position", "velocity", "acceleration", "jerk", "snap")
-    name = f"{what}: {words[derivative]} of {phase.model.names[k]}"
-    terms = profiles.condition(share, derivative, k, float(value))
-    if not terms:
-        raise InputError(f"{name}: profiles of degree {profiles.degree} have no such derivative; raise the degree")
-    return Equality(terms, float(value) if derivative == 0 else 0.0, name)
 
 
 def _merged(points: Sequence[Array], weights: Sequence[Array]) -> tuple[Array, Array]:
