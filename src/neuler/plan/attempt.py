@@ -109,6 +109,7 @@ class Attempt:
 
     def solved(self, state: Transcribed, warm: Solution | None, tolerance: float) -> Solution:
         """What the solver finds with the iterations and seconds that are left."""
+        state.check_count()
         left = self.settings.seconds
         left = None if left is None else max(left - (time.perf_counter() - self.clock), 1e-3)
         found = solvers.solve(
@@ -216,7 +217,7 @@ class Attempt:
             motion,
             valid=valid,
             valid_smoothed=smooth,
-            rounded=any(model.friction_width and model.as_given is None for model in self.models),
+            rounded=any(phase.rounds_friction for phase in transcription.phases),
             optimal=solution.status == "optimal" and not self.interrupted,
             status="interrupted" if self.interrupted else solution.status,
             message=solution.message,

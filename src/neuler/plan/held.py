@@ -26,7 +26,8 @@ from neuler.motions.profiles import Profiles
 from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.blocks import Block
 from neuler.optimize.programme import Array
-from neuler.plan.rows import COLLOCATED, Collocated, Family, collocated_family, trace_rows
+from neuler.plan.collocation import Collocated
+from neuler.plan.rows import COLLOCATED, Family, collocated_family, trace_rows
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ def moment_free(robot: MovingRobot) -> list[Collocated]:
     if support is None:
         return []
     rows = [_moment_family(support, each) for each in support.contacts if carries_no_moment(support, each)]
-    return [Collocated(trace_rows(robot, rows, "contact_moments"), 2)] if rows else []
+    return [Collocated(trace_rows(robot, rows, "contact_moments"), 2, name="moments of contacts")] if rows else []
 
 
 def _moment_family(support: Support, contact: Contact) -> Family:

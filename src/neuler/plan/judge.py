@@ -24,6 +24,8 @@ AT_REST = 1e-7
 """Speeds (rad/s, m/s) below which a joint is at rest."""
 SMALL = 0.2
 """Of the tolerance: what collocated rows should be between their points."""
+EDGE = 1e-9
+"""Of a phase: how far before the end of a window rows are judged that jump at knots."""
 MOST_PARTS, MOST_SPANS = 3, 600
 """Parts into which a span is split at a time, and spans of a phase that splines may grow to by themselves."""
 
@@ -79,6 +81,7 @@ def check_phase(
     windows = [(0.0, 1.0)] * len(columns)
     for rows in parts:
         low, high = rows.bounds()
+        jumps = rows.jumps_at_knots(motion.profiles[k].degree)
         for family in rows.families:
             if family.kind == SLACK:  # measure <= slack
                 high[family.rows] = slacks[family.slack]
@@ -86,7 +89,8 @@ def check_phase(
                 low[family.rows], high[family.rows] = -np.inf, np.inf
             when = (0.0, 1.0) if family.limit is None else family.limit.when
             numbers = range(family.rows.start, family.rows.stop)
-            windows += [when] * len(numbers)
+            before = family.kind == COLLOCATED and 0.0 < when[1] < 1.0  # at the edge a row has its value behind a jump
+            windows += [(when[0], when[1] - EDGE if before and jumps[row] else when[1]) for row in numbers]
             columns += [
                 CheckedRow(family.name, label, family, row if rows is phase.path else -1)
                 for row, label in zip(numbers, family.names, strict=True)

@@ -106,6 +106,14 @@ def repeated_order(relations: Sequence[Relation], degree: int) -> int:
     return min((each.orders(degree) for each in relations if type(each) is Relation), default=0)
 
 
+def cyclic_orders(relations: Sequence[Relation], degree: int) -> dict[str, int]:
+    """By profile: the highest derivative that ends as it began, of those that repeat without a shift."""
+    return {
+        each.end: each.orders(degree) for each in relations
+        if type(each) is Relation and each.end == each.start and each.sign == 1.0 and each.shift == 0.0
+    }  # fmt: skip
+
+
 def _repeated(models: Sequence[MovingRobot], relations: Sequence[Relation], degree: int, contact: Contact) -> bool:
     """Whether relations make a contact at the start the image of one that is held at the end.
 

@@ -12,9 +12,10 @@ from scipy import sparse
 from neuler.motions.profiles import Profiles
 from neuler.optimize.blocks import Block, Total
 from neuler.optimize.programme import Array
+from neuler.plan.collocation import Collocated
 from neuler.plan.conditions import Condition
 from neuler.plan.objectives import MAGNITUDE
-from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL, Collocated, Family, Rows
+from neuler.plan.rows import LIMIT, OBJECTIVE, TOTAL, Family, Rows
 from neuler.plan.two_times import TwoTimes
 
 LEFT = 1e-7
@@ -111,17 +112,27 @@ def rows_block(
     )
 
 
-def weak_block(zero: Collocated, profiles: Profiles, n: int, slacks: Mapping[str, int]) -> Block:
-    """Rows that are zero against splines: a total for every row and spline."""
-    points, against = zero.projections(profiles.knots, profiles.degree)
-    free = np.full(zero.rows.count, np.inf)
-    block = rows_block(zero.rows, profiles, points, n, slacks, -free, free)
+def collocated_block(equal: Collocated, profiles: Profiles, n: int, slacks: Mapping[str, int]) -> Block:
+    """Rows that have their values at collocation points; in their weak form a total for every row and spline."""
+    value, _ = equal.rows.bounds()
+    if not equal.weak:
+        points = equal.points(profiles.knots, profiles.degree)
+        used = equal.used(len(points))
+        block = rows_block(equal.rows, profiles, points, n, slacks, value, value)
+        lower, upper = (np.where(used, block.lower, side) for side in (-np.inf, np.inf))
+        return replace(block, lower=lower, upper=upper, name=equal.name)
+    points, against = equal.projections(profiles.knots, profiles.degree)
+    used = equal.used(against.shape[0])
+    free = np.full(equal.rows.count, np.inf)
+    block = rows_block(equal.rows, profiles, points, n, slacks, -free, free)
     totals = [
-        Total(sparse.kron(against[i], _unit(zero.rows.count, row)).reshape(block.lower.shape), 0.0, 0.0, {}, "weak")
-        for i in range(against.shape[0])
-        for row in range(zero.rows.count)
-    ]
-    return replace(block, totals=tuple(totals), scale=zero.rows.scales())
+        Total(
+            sparse.kron(against[i], _unit(equal.rows.count, row)).reshape(block.lower.shape),
+            value[row], value[row], {}, "weak",
+        )
+        for i, row in np.argwhere(used)
+    ]  # fmt: skip
+    return replace(block, totals=tuple(totals), scale=equal.rows.scales(), name=equal.name)
 
 
 def _unit(size: int, place: int) -> Any:

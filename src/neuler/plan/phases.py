@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from neuler.moments.measures import OF_ROBOT, Measure, acceleration, jerk, posit
 from neuler.moments.moving_robot import MovingRobot, Payload
 from neuler.moments.rotations import turn_rows
 from neuler.optimize.programme import Array
+from neuler.plan.collocation import Collocated, Given, equal_rows, equalities_of, without_rows
 from neuler.plan.conditions import Boundary, Condition, Via, condition_of, end_condition
 from neuler.plan.contact import contact_limits
 from neuler.plan.held import Held, SlipCheck, held, moment_free, slip_check
@@ -27,7 +28,6 @@ from neuler.plan.rows import (
     LIMIT,
     OBJECTIVE,
     TOTAL,
-    Collocated,
     Family,
     Rows,
     closure_family,
@@ -92,7 +92,7 @@ class Phase:
     as_given: Rows | None = field(init=False, repr=False)
     """Limits that friction has a part in, of the robot as it is given: its friction is not rounded off."""
     collocated: list[Collocated] = field(init=False, repr=False)
-    """What profiles alone make zero: forces that no motor gives."""
+    """Equalities along it: forces that no motor gives are zero, limits whose bounds are equal."""
     clearances: list[ClearanceRows] = field(init=False, repr=False)
     """Distances of balls from obstacles and each other, of every limit on them."""
     held: list[Held] = field(init=False, repr=False)
@@ -125,18 +125,15 @@ class Phase:
         slacks: dict[str, Term],
         totals: Sequence[TotalLimit],
         points: int,
-        begins: Sequence[Contact] = (),
-        before: Phase | None = None,
-        repeated: int = 0,
+        follows: Follows,
     ) -> Phase:
         """The same phase for a robot: ``limits`` of the plan added, conditions and rows traced.
 
         ``start``: where the plan begins, of the first phase; ``last``: whether it ends here. ``slacks``: of the peaks
-        of ``objective``. ``points``: how many its grid has, or nearly so. ``begins``: contacts that begin with it;
-        ``before``: the phase that it follows, and ``repeated``, where there is none, how many derivatives relations
-        take over from the end of the plan.
+        of ``objective``. ``points``: how many its grid has, or nearly so. ``follows``: how it begins.
         """
         found = copy.copy(self)
+        begins, before = follows.begins, follows.before
         every = [limit.of(model) for limit in (*limits, *limits_of(self.limits))]
         if robot_limits:
             every += [limit for measure in OF_ROBOT if (limit := own_limit(model, measure, every))]
@@ -169,26 +166,51 @@ class Phase:
             object.__setattr__(found, name, value)
         found._check_speeds()
         check_reach(model, *found.boxes(), title)
-        object.__setattr__(found, "path", found._path(totals, points))
+        equal = found._equal_rows()
+        object.__setattr__(found, "path", found._path(totals, points, equal))
         object.__setattr__(found, "as_given", found._as_given())
         rows = [ClearanceRows.of(model, limit, points) for limit in every if is_clearance(limit)]
         object.__setattr__(found, "clearances", rows)
-        object.__setattr__(found, "collocated", [*found._collocated(), *moment_free(model)])
+        equalities = found._equalities(equal, follows)
+        object.__setattr__(found, "collocated", [*found._collocated(), *moment_free(model), *equalities])
         ends = found.given_at(1.0, 0), found.given_at(1.0, 1)
         stood = before.held if before is not None else []
-        object.__setattr__(found, "held", held(model, begins, repeated, q, ends, stood))
+        object.__setattr__(found, "held", held(model, begins, follows.repeated, q, ends, stood))
         object.__setattr__(found, "slip", slip_check(model))
         return found
 
-    def _path(self, totals: Sequence[TotalLimit], points: int) -> Rows | None:
-        """One function for limits, integrands, peaks and closed loops."""
+    def _equal_rows(self) -> dict[Limit, Any]:
+        """By the limits that have such: their rows whose bounds are equal."""
+        found = {}
+        for limit in self.limits:
+            if limit.lower is None or limit.upper is None or is_clearance(limit) or is_box(limit):
+                continue
+            rows = equal_rows(self.model, limit)
+            if rows.any():
+                found[limit] = rows
+        return found
+
+    def _equalities(self, equal: Mapping[Limit, Any], follows: Follows) -> list[Collocated]:
+        """Rows of limits whose bounds are equal, at the points that profiles can follow."""
+        model, found = self.model, []
+        for limit, rows in equal.items():
+            ends = []
+            for share, what in ((0.0, "start"), (1.0, "goal")):
+                given = [self.given_at(share, order) for order in range(follows.degree)]
+                values = [np.full(model.profile_count, np.nan) if x is None else x for x in given]
+                going = follows.going_on(self, limit) if share == 0.0 else {}
+                ends.append(Given(f"{self.title}{what}", values, going))
+            found += equalities_of(model, limit, rows, ends)
+        return found
+
+    def _path(self, totals: Sequence[TotalLimit], points: int, equal: Mapping[Limit, Any]) -> Rows | None:
+        """One function for limits, integrands, peaks and closed loops; rows that are ``equal`` are left out."""
         model = self.model
-        families: list[Family] = [
-            limit_family(model, limit)
-            for limit in self.limits
-            if not is_clearance(limit)  # rows of their own
-            if not (limit.measure is position and limit.when == ALWAYS)  # bounds of control points
-        ]
+        families: list[Family] = []
+        for limit in self.limits:
+            if is_clearance(limit) or is_box(limit) or (limit in equal and equal[limit].all()):
+                continue  # rows of their own, bounds of control points, collocated
+            families.append(limit_family(model, without_rows(model, limit, equal[limit]) if limit in equal else limit))
         families += [objective_family(term) for term in self.terms if term.kind == INTEGRAL]
         families += [peak_family(model, term, slack) for slack, term in self.slacks.items()]
         families += [total_family(term) for term in self.terms if term.kind == OVERALL]
@@ -226,8 +248,9 @@ class Phase:
             return []
         names = [model.tau_names[k] for k in model.unsupported]
         places, unit = model.unsupported, model.force_unit
-        rows = collocated_family("force without a motor", lambda moment: moment.all_tau[places] / unit, names)
-        return [Collocated(trace_rows(model, [rows], "undriven"), 2, weak=True)]
+        what = "force without a motor"
+        rows = collocated_family(what, lambda moment: moment.all_tau[places] / unit, names)
+        return [Collocated(trace_rows(model, [rows], "undriven"), 2, weak=True, name=what)]
 
     def _check_speeds(self) -> None:
         """Refuse velocities at ends and via points that limits do not allow."""
@@ -258,12 +281,28 @@ class Phase:
         every = [self.path, *(each.rows for each in self.collocated), *(each.rows for each in self.conditions)]
         return [rows for rows in every if rows is not None]
 
+    @property
+    def rounds_friction(self) -> bool:
+        """Whether checks are of the robot with its Coulomb friction rounded off."""
+        equal = any(each.weak for each in self.collocated)
+        return bool(self.model.friction_width) and (self.model.as_given is None or equal)
+
+    def continuity_from(self, before: Phase, model: MovingRobot) -> int | None:
+        """The highest derivative that goes on from the phase before it; None for all that splines have.
+
+        Where contacts change, accelerations may jump unless others are asked for.
+        """
+        if self.impact:
+            return 0
+        same = before.model.contact_keys == model.contact_keys
+        return 1 if before.continuity is None and not same else before.continuity
+
     def boxes(self) -> tuple[Array, Array]:
         """Bounds of all control points: limits of positions hold where they hold for these (convex hull)."""
         names = self.model.names
         low, high = np.full(len(names), -np.inf), np.full(len(names), np.inf)
         for limit in self.limits:
-            if limit.measure is position and limit.when == ALWAYS:
+            if is_box(limit):
                 lower, upper = limit.bounds(names)
                 low, high = np.maximum(low, lower), np.minimum(high, upper)
         return low, high
@@ -288,6 +327,36 @@ class Phase:
             if family.limit is not None:
                 out[family.rows] = family.limit.lazy
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class Follows:
+    """How a phase begins: after another one, at the start of a plan, or where a cycle begins again."""
+
+    degree: int
+    """Of all profiles."""
+    begins: Sequence[Contact] = ()
+    """Contacts that begin with it."""
+    before: Phase | None = None
+    """The phase that it follows."""
+    repeated: int = 0
+    """Where there is none: how many derivatives relations take over from the end of the plan."""
+    cyclic: Mapping[str, int] = field(default_factory=dict)
+    """By profile: the highest derivative that begins as it ends, where a cycle of one phase repeats."""
+
+    def going_on(self, phase: Phase, limit: Limit) -> dict[int, int]:
+        """By profile: how many derivatives are those of where a limit has held already."""
+        before, names = self.before, phase.model.names
+        if before is None:
+            whole = limit.when == ALWAYS
+            return {names.index(name): order + 1 for name, order in self.cyclic.items()} if whole else {}
+        if limit not in before.limits or limit.when != ALWAYS:
+            return {}
+        continuity = phase.continuity_from(before, phase.model)
+        most = self.degree if continuity is None else min(continuity + 1, self.degree)
+        if before.model is not phase.model:  # another payload: the same positions, but other forces
+            most = min(most, 2)
+        return dict.fromkeys(range(len(names)), most)
 
 
 def peaks_of(objective: Objective, first: int) -> dict[str, Term]:
@@ -364,6 +433,11 @@ def split_limits(limits: Any) -> tuple[list[Limit], list[TotalLimit]]:
     every = several("plan: limits", limits, (Limit, TotalLimit), "plan.limit(measure, lower, upper) and plan.total")
     whole_motion = [limit for limit in every if isinstance(limit, TotalLimit)]
     return [limit for limit in every if isinstance(limit, Limit)], whole_motion
+
+
+def is_box(limit: Limit) -> bool:
+    """Whether a limit of positions bounds control points instead of rows."""
+    return limit.measure is position and limit.when == ALWAYS
 
 
 def own_limit(robot: MovingRobot, measure: Measure, given: Sequence[Limit]) -> Limit | None:

@@ -36,12 +36,12 @@ from neuler.plan.arguments import (
 )
 from neuler.plan.conditions import Boundary, Via
 from neuler.plan.guess import FirstGuess
-from neuler.plan.landings import begins, repeated_order
+from neuler.plan.landings import begins, cyclic_orders, repeated_order
 from neuler.plan.limits import Limit
 from neuler.plan.objectives import DURATION, Objective, Term, TotalLimit
 from neuler.plan.objectives import duration as least_time
 from neuler.plan.options import ITERATIONS, ROUNDS, SolveOptions
-from neuler.plan.phases import Phase, peaks_of, phases_of, split_limits
+from neuler.plan.phases import Follows, Phase, peaks_of, phases_of, split_limits
 from neuler.plan.planned import Planned
 from neuler.plan.relations import Relation
 from neuler.plan.solve import PlanSolver
@@ -142,7 +142,7 @@ class Plan:
                 order,
                 count * spans,
                 landings,
-                repeated_order(related, order),
+                related,
             ),
             order,
             breaks,
@@ -191,7 +191,7 @@ class Plan:
     def _phases(
         self, phases: Sequence[Phase], models: Sequence[MovingRobot], begin: Boundary, limits: Sequence[Limit],
         totals: Sequence[TotalLimit], robot_limits: bool, degree: int, points: int,
-        landings: Sequence[Sequence[Contact]], repeated: int,
+        landings: Sequence[Sequence[Contact]], relations: Sequence[Relation],
     ) -> list[Phase]:  # fmt: skip
         """All phases, prepared for their robots."""
         found: list[Phase] = []
@@ -206,12 +206,15 @@ class Plan:
                 objective, peaks = phase.objective, peaks_of(phase.objective, len(slacks))
                 slacks |= peaks
             first, last = begin if k == 0 else None, k == len(phases) - 1
+            before = found[-1] if found else None
+            repeated = repeated_order(relations, degree)
+            cyclic = cyclic_orders(relations, degree) if len(phases) == 1 else {}
+            follows = Follows(degree, landings[k], before, repeated, cyclic)
             found.append(
                 phase.prepared(
-                    title, model, limits, robot_limits, first, last, objective, peaks, totals, points, landings[k],
-                    found[-1] if found else None, repeated,
+                    title, model, limits, robot_limits, first, last, objective, peaks, totals, points, follows
                 )
-            )  # fmt: skip
+            )
         return found
 
     def _check_durations(self) -> None:

@@ -26,7 +26,6 @@ from neuler.moments.tracing import (
     nothing_decided,
     traced,
 )
-from neuler.motions import splines
 from neuler.optimize.programme import Array
 from neuler.plan.limits import Limit
 from neuler.plan.objectives import INTEGRAL, MAGNITUDE, OVERALL, PEAK, Term
@@ -131,33 +130,6 @@ class Rows:
     def jumps_at_knots(self, degree: int) -> NDArray[np.bool_]:
         """Which rows depend on a derivative of the profiles that jumps at knots."""
         return self.orders >= degree
-
-
-@dataclass(frozen=True, eq=False)
-class Collocated:
-    """Rows that are zero at as many points as a derivative of the profiles has control points.
-
-    More points would leave the profiles nothing to decide. Forces depend on accelerations: ``order`` 2. In their
-    ``weak`` form they are zero against all splines of that derivative, integral of B_i r = 0 (Galerkin): what is left
-    of them between points then changes no objective to first order, while rows that are zero at points alone are bent
-    between them in its favour.
-    """
-
-    rows: Rows
-    order: int
-    weak: bool = False
-
-    def points(self, knots: Array, degree: int) -> Array:
-        """Shares of a phase: the Greville points of that derivative."""
-        return splines.greville(knots[self.order : len(knots) - self.order], degree - self.order)
-
-    def projections(self, knots: Array, degree: int) -> tuple[Array, Any]:
-        """Points of integrals, and the weights of their values in the mean against every spline, (splines, points)."""
-        inner, low = knots[self.order : len(knots) - self.order], degree - self.order
-        points, weights = splines.gauss(knots, degree)
-        against = splines.operator(inner, low, points).T.tocsr().multiply(weights).tocsr()
-        sizes = np.asarray(against.sum(axis=1)).ravel()
-        return points, against.multiply(1.0 / sizes[:, None]).tocsr()
 
 
 def limit_family(robot: MovingRobot, limit: Limit) -> Family:

@@ -25,6 +25,7 @@ from neuler.optimize.composed import ComposedBlock
 from neuler.optimize.elimination import Elimination, eliminated
 from neuler.optimize.overall import Overall
 from neuler.optimize.programme import Array, Solution
+from neuler.plan.collocation import with_edges
 from neuler.plan.impacts import impact
 from neuler.plan.linear import dependent_bounds, equalities, variable_bounds
 from neuler.plan.objectives import DURATION, INTEGRAL, MAGNITUDE, OVERALL, Term, TotalLimit
@@ -38,10 +39,10 @@ from neuler.plan.phase_blocks import (
     FromRelation,
     FromUser,
     Origin,
+    collocated_block,
     integral_weights,
     path_block,
     rows_block,
-    weak_block,
 )
 from neuler.plan.phases import Phase
 from neuler.plan.relations import Relation
@@ -70,6 +71,21 @@ class Transcribed:
     def x(self, y: Array) -> Array:
         """All variables from those of the programme."""
         return np.asarray(self.elimination.Z @ y + self.elimination.c)
+
+    def check_count(self) -> None:
+        """Refuse a programme whose equalities leave the objective nothing to decide."""
+        programme, equal = self.programme, dict[str, int]()
+        for block in programme.blocks:
+            low, high = block.bounds
+            equal[block.name] = equal.get(block.name, 0) + int((low == high).sum())
+        free = programme.n - int((programme.lower == programme.upper).sum())
+        if sum(equal.values()) > free:
+            many = ", ".join(f"{count} of {name}" for name, count in equal.items() if count)
+            raise InputError(
+                f"plan: there are more equality rows than free variables: {sum(equal.values())} rows ({many}) and "
+                f"{free} variables; ask for less at ends, contacts and limits that are equalities, or use more control "
+                "points"
+            )
 
     def warm(self, before: Transcribed, solution: Solution) -> Solution:
         """A solution on other grids as a start here: multipliers of rows at points that both have; zero at new ones."""
@@ -127,10 +143,7 @@ class Transcription:
         """Where phases go on in the next; where contacts change, accelerations may jump unless others are asked for."""
         found = []
         for k, (each, after) in enumerate(itertools.pairwise(self.phases)):
-            same = each.model.contact_keys == after.model.contact_keys
-            continuity = 1 if each.continuity is None and not same else each.continuity
-            continuity = 0 if after.impact else continuity
-            found.append(joined(each.model, k, self.degree, continuity))
+            found.append(joined(each.model, k, self.degree, after.continuity_from(each, after.model)))
         return found
 
     @property
@@ -188,14 +201,9 @@ class Transcription:
         breaks: Array | None = None,
     ) -> Profiles:
         """Splines and grid of one phase with so many control points (on given breaks, as many as these make)."""
-        if breaks is not None:
-            count = len(breaks) - 1 + self.degree
-        elif self.breaks is not None:
-            breaks = self.breaks
-            for _ in range(count - self.degree - len(breaks) + 1):  # more of them between those given
-                widest = int(np.argmax(np.diff(breaks)))
-                breaks = np.insert(breaks, widest + 1, breaks[widest : widest + 2].mean())
-            count = len(breaks) - 1 + self.degree
+        if breaks is None:
+            breaks = self._breaks(phase, count - self.degree)
+        count = count if breaks is None else len(breaks) - 1 + self.degree
         knots = splines.clamped(count, self.degree, breaks)
         edges = np.unique(knots)
         points, weights = splines.lobatto(edges, grid or self.grid)
@@ -208,11 +216,23 @@ class Transcription:
         shares = [each.share for each in phase.conditions if each.rows is not None and 0.0 < each.share < 1.0]
         shares += [edge for limit in phase.limits for edge in limit.when]
         shares += [edge - LEFT * share for edge in phase.model.contact_edges for share in (0.0, 1.0)]
+        if phase.model.dependent:  # which are variables at the points of the grid alone
+            shares += [float(s) for each in phase.collocated for s in each.all_points(knots, self.degree)]
         for share in shares:
             if np.abs(points - share).min() > 1e-12:
                 place = int(np.searchsorted(points, share))
                 points, weights = np.insert(points, place, share), np.insert(weights, place, 0.0)
         return Profiles.of(phase.model, self.degree, knots, points, weights, phase.magnitudes)
+
+    def _breaks(self, phase: Phase, spans: int) -> Array | None:
+        """Breaks of so many spans, and at the edges of windows of equalities; None if they are uniform."""
+        breaks = self.breaks
+        for _ in range(spans + 1 - len(breaks) if breaks is not None else 0):  # more of them between those given
+            assert breaks is not None
+            widest = int(np.argmax(np.diff(breaks)))
+            breaks = np.insert(breaks, widest + 1, breaks[widest : widest + 2].mean())
+        edges = [edge for each in phase.collocated for edge in each.edges(self.degree, spans)]
+        return with_edges(breaks, spans, edges)
 
     # ---- variables ------------------------------------------------------------------------------------------------
 
@@ -300,8 +320,6 @@ class Transcription:
             cost[:] = 0.0
             blocks = [(origin, _without_weights(block)) for origin, block in blocks]
             blocks.append((FromUser(), _distance_block(guess, mine[-1].last, proximal)))
-        if any(phase.held for phase in self.phases):
-            _check_count([block for _, block in blocks if isinstance(block, Block)], len(found.free))
         programme = BlockProgramme(
             np.asarray(found.Z.T @ cost),
             [block.eliminated(found) for _, block in blocks],
@@ -332,13 +350,8 @@ class Transcription:
                 composed, shares = distances.block(mine, n, slacks, margin, out)
                 blocks.append((FromClearance(k, number, shares, composed.pairs), composed))
                 first = part.stop
-            for zero in phase.collocated:
-                if zero.weak:
-                    block = weak_block(zero, mine, n, slacks)
-                else:
-                    points = zero.points(mine.knots, self.degree)
-                    block = rows_block(zero.rows, mine, points, n, slacks, *zero.rows.bounds())
-                blocks.append((FromCollocation(k), block))
+            for equal in phase.collocated:
+                blocks.append((FromCollocation(k), collocated_block(equal, mine, n, slacks)))
             for held in phase.held:
                 blocks.append((FromCollocation(k), held.block(mine, n)))
             for each in phase.conditions:
@@ -404,19 +417,6 @@ def _distance_block(guess: Array, count: int, weight: float) -> Block:
     half = function(lambda away: [0.5 * away[0] * away[0]], {"away": 1}, "rows", "distance")
     select = sparse.eye(count, len(guess), format="csr")
     return Block.of(half, {"away": select}, count, weights=weight, offsets={"away": -guess[:count, None]})
-
-
-def _check_count(blocks: Sequence[Block], free: int) -> None:
-    """Refuse programmes that leave the objective nothing to decide, before they are solved."""
-    equal: dict[str, int] = {}
-    for block in blocks:
-        equal[block.name] = equal.get(block.name, 0) + int((block.lower == block.upper).sum())
-    if sum(equal.values()) > free:
-        many = ", ".join(f"{count} of {name}" for name, count in equal.items() if count)
-        raise InputError(
-            f"plan: there are more equality rows than free variables: {sum(equal.values())} rows ({many}) and {free} "
-            "variables; ask for less at ends and contacts, or use more control points"
-        )
 
 
 def overall_function(term: Term, size: int) -> Function:
