@@ -27,6 +27,7 @@ from neuler import plan
 from planning_best import NUMBERS
 from planning_exact import barman, cops, four_bar, ruckig, slider, swing
 from planning_rows import OPTIONS, Row, cart_pole, from_urdf, row, several, solved, ur5
+from planning_standing import standing
 
 
 def numbers() -> dict[str, Any]:
@@ -208,6 +209,7 @@ ROWS: dict[str, tuple[Callable[..., Iterator[Row]], str]] = {
     "pendulum": (swing, "pendulum"),
     "slider": (slider, "slider"),
     "barman": (barman, "barman"),
+    "standing": (standing, ""),
 }
 HEAD = [
     "| task | valid | value | truth or best known | CPU, s | iterations | control points | |",
@@ -224,7 +226,7 @@ def rows(names: Iterable[str] = tuple(ROWS), quick: bool = False) -> Iterator[Ro
         make, key = ROWS[name]
         more = {"clutter": given["clutter"]} if name == "energy" else {}
         try:
-            yield from make(given[key], quick, **more)
+            yield from make(given.get(key, {}), quick, **more)
         except neuler.NeulerError as error:  # a row of its own, not the end of the table
             yield Row(name, "no", "-", "-", float("nan"), 0, "-", f"raised {type(error).__name__}: {error}")
 
