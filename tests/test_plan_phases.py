@@ -61,6 +61,23 @@ def test_its_replay_changes_the_robot_on_the_way():
     np.testing.assert_array_equal(again.torques([0.1]), found.torques([0.1]))
 
 
+def test_torques_that_jump_with_the_load_are_noted() -> None:
+    """No motion avoids that a load which is picked up changes torques: limits on their rates say so."""
+    load = plan.Payload(arm().tip, 1.0, (0.4, 0.0, 0.0))
+    phases = [plan.Phase(end=plan.Boundary([0.5, -1.5], qd=None)), plan.Phase(end=[1.0, -1.0], payload=load)]
+    robot = arm().with_gravity((0.0, -9.81, 0.0))
+    slow = [plan.within(plan.torque, 40.0), plan.within(plan.torque_rate, 1000.0)]
+    task = plan.Plan(robot, start=[0.0, -2.0], phases=phases, limits=slow, control_points=10)
+    found = task.solve()
+    notes = [note for note in found.notes if "do not count this" in note]
+    assert len(notes) == 1
+    begin = found.breaks[1]
+    before, after = (found.measure(plan.torque, np.array([t]))[0] for t in (begin - 1e-9, begin))
+    jump = np.abs(after - before)
+    assert f"{jump.max():.2g}" in notes[0]
+    assert not any("do not count this" in note for note in task.replace(limits=slow[:1]).solve().notes)
+
+
 def test_a_payload_makes_the_way_longer():
     load, found = carried()
     there, back = np.diff(found.breaks)

@@ -18,6 +18,7 @@ from neuler.plan import guess as guesses
 from neuler.plan import judge
 from neuler.plan.guess import FirstGuess
 from neuler.plan.judge import PhaseCheck
+from neuler.plan.jumps import load_notes
 from neuler.plan.options import SolveOptions
 from neuler.plan.planned import Planned
 from neuler.plan.refinement import Refinement
@@ -231,7 +232,7 @@ class Attempt:
             function_seconds=self.function_seconds,
             solver=solution.solver,
             phases=tuple(phase.title.strip(": ") for phase in transcription.phases) if several else (),
-            notes=(*self.notes, *_not_finite(parts)),
+            notes=(*self.notes, *_not_finite(parts), *load_notes(transcription, motion, self.valid_to)),
             compile_seconds=transcription.compile_seconds,
             scenery=obstacles_of(transcription),
             valid_to=self.valid_to,

@@ -7,10 +7,12 @@ that has one is valid only if no limit depends on it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
+from neuler.moments.measures import torque, torque_rate
 from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.programme import Array
 from neuler.plan.phases import Phase
@@ -51,6 +53,26 @@ def jump_violations(transcription: Transcription, motion: SplineMotion, toleranc
                         f"it jumps, and {why} would be infinite: give phase {k + 1} a continuity of {order} or more",
                     )
                 )
+    return found
+
+
+def load_notes(transcription: Transcription, motion: SplineMotion, tolerance: float) -> list[str]:
+    """Torques that jump because what the robot carries changes: no motion avoids it, so that rates do not count it."""
+    found, phases = [], transcription.phases
+    for k, (one, other) in enumerate(itertools.pairwise(phases)):
+        same = one.model.robot is other.model.robot and one.model.payloads == other.model.payloads
+        if same or not any(limit.measure is torque_rate for phase in (one, other) for limit in phase.limits):
+            continue
+        t = motion.breaks[k + 1]
+        before, after = motion.along(torque, np.array([t * (1.0 - 1e-15)])), motion.along(torque, np.array([t]))
+        jump = np.abs(after - before)[0]
+        if (jump > tolerance * (1.0 + np.abs(after[0]))).any():
+            joint = int(np.argmax(jump))
+            name = one.model.tau_names[one.model.driven[joint]]
+            found.append(
+                f"where phases {k + 1} and {k + 2} meet the load changes, and torques with it, that of {name} by "
+                f"{jump[joint]:.3g} N m (N): limits on torque rates do not count this"
+            )
     return found
 
 
