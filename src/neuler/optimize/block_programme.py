@@ -37,8 +37,10 @@ class BlockProgramme:
         start: Array | None = None,
         offset: float = 0.0,
         overall: Sequence[Overall] = (),
+        bent_rows: bool = True,
     ) -> None:
         self.n = len(cost)
+        self.bent_rows = bent_rows
         self.cost, self.offset, self.overall = cost, offset, tuple(overall)
         self.blocks: tuple[Any, ...] = tuple(blocks)  # either kind: what they take at x is their own business
         self.lower, self.upper = bounds
@@ -84,7 +86,7 @@ class BlockProgramme:
 
     def _hessian_operators(self) -> None:
         """Constant matrices from the functions' Hessians to the entries of the programme's."""
-        bent = [block for block in self.blocks if block.hessian_size]
+        bent = [block for block in self.blocks if block.hessian_size and (self.bent_rows or block.weighted)]
         sums = {id(block): [x.sums[k] for x in self.overall if k in x.sums] for k, block in enumerate(self.blocks)}
         found = [block.hessian_terms(sums[id(block)]) for block in bent]
         dense = [each.places for each in self._spreads]
@@ -180,8 +182,9 @@ class BlockProgramme:
             last = first + block.count
             if operator is not None:
                 weights = weight * block.weights
-                weights[block.bounded] += multipliers[first:last] * block.row_scale
-                if block.totals:
+                if self.bent_rows:
+                    weights[block.bounded] += multipliers[first:last] * block.row_scale
+                if block.totals and self.bent_rows:
                     sums = block.total_weights.T @ multipliers[last : last + len(block.totals)]
                     weights += sums.reshape(weights.shape)
                 for each, slope in zip(self._spreads, slopes, strict=True):

@@ -24,6 +24,8 @@ TIGHTEN_AFTER = 3
 """Refinements after which bounds are tightened by what is left."""
 QUADRATURE_STEPS, QUADRATURE = 2, 1e-5
 """Refinements of integrals, and what they may be off by beside 1 + |objective|."""
+COUNTS = 0.1
+"""Of the tolerance: violations that get points."""
 GROWTHS = 6
 """How often splines may get more control points by themselves."""
 SWITCHES = 2
@@ -34,7 +36,7 @@ def add_lazy_limits(attempt: Attempt, state: Transcribed, solution: Solution) ->
     """Solve again, from the first guess, as long as limits that were left out are violated."""
     known = attempt.refinements
     while any(each.lazy.any() for each in known) and solution.status in SOLVED and not attempt.exhausted:
-        checks = attempt.checked(state, state.x(solution.x))
+        checks = attempt.checked(state.profiles, state.x(solution.x))
         added = [each.add_lazy(check, attempt.valid_to) for each, check in zip(known, checks, strict=True)]
         if not any(added):
             break
@@ -108,7 +110,7 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
     best: tuple[tuple[bool, float], Transcribed, Solution, list[PhaseCheck]] | None = None
     for turn in range(settings.rounds + 1):
         x = state.x(solution.x)
-        checks = attempt.checked(state, x)
+        checks = attempt.checked(state.profiles, x)
         excess = attempt.total_excess(state, x)
         worst = max([*(each.worst for each in checks), *excess])
         good = solution.status in SOLVED
@@ -119,7 +121,7 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
             break
         profiles, added, more = [], False, False
         for phase, mine, check, known in zip(phases, state.profiles, checks, attempt.refinements, strict=True):
-            finer, new = known.refined(mine, check, valid_to)
+            finer, new = known.refined(mine, check, COUNTS * valid_to)
             more |= new
             added |= known.add_lazy(check, valid_to) | known.astray(check)
             breaks = judge.grown_breaks(mine, check, valid_to) if growths_left > 0 else None

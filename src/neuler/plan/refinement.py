@@ -89,6 +89,21 @@ class Refinement:
         mask[:-1] |= mask[1:].copy()
         self.near |= dict(zip(new.tolist(), mask, strict=True))
 
+    def pose_near(self, profiles: Profiles, check: PhaseCheck, far: float) -> None:
+        """Pose between knots the limits that come near their bounds about points, and leave out the others there.
+
+        ``far``: as a share of 1 + |bound|.
+        """
+        rows = np.array([each.path_row for each in check.columns])
+        columns = np.flatnonzero(rows >= 0)
+        edges = set(np.unique(profiles.knots).tolist())
+        first = np.searchsorted(check.shares, profiles.grid[:-1])
+        between = np.maximum.reduceat(check.relative[:, columns], first, axis=0) > -far
+        near = np.concatenate([between[:1], between[1:] | between[:-1], between[-1:]])
+        for share, mine in zip(profiles.grid.tolist(), near, strict=True):
+            if share not in edges:
+                self.posed[share] = set(rows[columns[mine]].tolist())
+
     def left_out(self, grid: Array) -> NDArray[np.bool_]:
         """Which rows are not posed at the points of a grid, (points, rows)."""
         found: NDArray[np.bool_] = np.tile(self.lazy, (len(grid), 1))
@@ -138,17 +153,23 @@ class Refinement:
         self.posed.clear()
         self.near.clear()
 
-    def refined(self, profiles: Profiles, check: PhaseCheck, tolerance: float) -> tuple[Profiles, bool]:
-        """Profiles with points at violations that count, without weight in integrals; and whether rows are new."""
+    def refined(
+        self, profiles: Profiles, check: PhaseCheck, above: float, merged: float = MERGED
+    ) -> tuple[Profiles, bool]:
+        """Profiles with points at the peaks of limits that are violated by more than ``above``, of 1 + |bound|.
+
+        The points have no weight in integrals. Violations that are not SMALL share a point within ``merged``, of a
+        span. Returned besides: whether rows are new.
+        """
         grid, more = profiles.grid, False
         span = np.diff(np.unique(profiles.knots)).min()
         chosen: list[float] = []
-        for share, row, excess in sorted((p.share, row, p.excess) for p, row in check.of_path(0.1 * tolerance)):
+        for share, row, excess in sorted((p.share, row, p.excess) for p, row in check.of_path(above)):
             at = float(grid[np.abs(grid - share).argmin()])
             if abs(at - share) > 1e-5 * span:
-                apart = MERGED if excess > SMALL else CLOSE
+                apart = merged if excess > SMALL else CLOSE
                 at = next((other for other in chosen[-2:] if abs(share - other) <= apart * span), share)
-            if at == share and at not in self.posed:
+            if at == share and not (grid == share).any():
                 chosen.append(share)
                 self.posed[share] = set()
             if at in self.posed and row not in self.posed[at]:

@@ -257,6 +257,7 @@ class Transcription:
         more: Sequence[BlockMaker] = (),
         ceiling: float | None = None,
         proximal: float = 0.0,
+        bent_rows: bool = True,
     ) -> Transcribed:
         """The programme on profiles; ``guess`` are all variables.
 
@@ -310,6 +311,7 @@ class Transcription:
             guess[found.free],
             float(cost @ found.c),
             [] if proximal else self._overall(mine, blocks),
+            bent_rows,
         )
         return Transcribed(mine, slacks, found, programme, [origin for origin, _ in blocks])
 
