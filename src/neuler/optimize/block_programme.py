@@ -25,7 +25,8 @@ class BlockProgramme:
 
     Rows are those of the blocks, each with its totals, one after the other, then A x. ``overall`` are terms of the
     objective that are functions of sums over all points. ``seconds`` counts the time spent in functions; ``offset`` is
-    a constant part of the objective.
+    a constant part of the objective. Without ``bent_rows`` the Hessian is that of the objective alone: for steps about
+    a point, which need no second derivatives of rows.
     """
 
     def __init__(
@@ -226,14 +227,15 @@ def _places(rows: Sequence[Integers], columns: Sequence[Integers], n: int) -> tu
     if not rows:
         none = np.zeros(0, dtype=np.intp)
         return (none, none), []
-    keys = [row * n + column for row, column in zip(rows, columns, strict=True)]
-    size = 1 + max((int(key.max()) for key in keys if key.size), default=-1)
+    size = 1 + max((int(row.max()) * n + n for row in rows if row.size), default=-1)
     if size > MOST_PLACES:
+        keys = [row.astype(np.intp) * n + column for row, column in zip(rows, columns, strict=True)]
         every, number = np.unique(np.concatenate(keys), return_inverse=True)
         edges = np.cumsum([len(key) for key in keys])[:-1]
         return (every // n, every % n), [part.astype(np.intp) for part in np.split(number, edges)]
+    keys = [row * n + column for row, column in zip(rows, columns, strict=True)]
     taken = np.zeros(size, dtype=bool)  # a table of all places is quicker than sorting
     for key in keys:
         taken[key] = True
-    every, place = np.flatnonzero(taken), np.cumsum(taken) - 1
+    every, place = np.flatnonzero(taken), np.cumsum(taken, dtype=np.int32) - 1
     return (every // n, every % n), [place[key] for key in keys]

@@ -13,7 +13,7 @@ from neuler.motions import splines
 from neuler.motions.profiles import Profiles
 from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize import solvers
-from neuler.optimize.linearised import Linearised
+from neuler.optimize.linearised import Curvature, Linearised
 from neuler.optimize.programme import Array, Programme, Progress, Report, Solution, infeasibility
 from neuler.plan import guess as guesses
 from neuler.plan import judge
@@ -112,15 +112,21 @@ class Attempt:
         """What the solver finds with the iterations and seconds that are left."""
         return self._solved(state.programme, warm, tolerance)
 
-    def stepped(self, state: Transcribed, damping: float, tolerance: float) -> Solution:
-        """A step of sequential quadratic programming from a programme's start; rows and objective are its own."""
+    def stepped(
+        self, state: Transcribed, tolerance: float, *, damping: float = 0.0, curvature: Curvature | None = None,
+        warm: Solution | None = None, weight: float = 1.0,
+    ) -> Solution:  # fmt: skip
+        """A step of sequential quadratic programming from a programme's start; see :class:`Linearised`.
+
+        The solution's rows and objective are those of the programme itself.
+        """
         programme = state.programme
-        found = self._solved(Linearised(programme, programme.start, damping), None, tolerance)
-        rows = programme.rows(found.x)
-        return replace(
-            found, objective=programme.objective(found.x), rows=rows,
-            infeasibility=infeasibility(programme, found.x, rows),
-        )  # fmt: skip
+        with np.errstate(all="ignore"):  # what is not finite ends the step
+            model = Linearised(programme, programme.start, damping, curvature, weight)
+            found = self._solved(model, warm, tolerance)
+            rows, objective = programme.rows(found.x), programme.objective(found.x)
+        violation = infeasibility(programme, found.x, rows)
+        return replace(found, objective=objective, rows=rows, infeasibility=violation)
 
     def _solved(self, programme: Programme, warm: Solution | None, tolerance: float) -> Solution:
         left = self.settings.seconds
@@ -202,6 +208,11 @@ class Attempt:
         """1 + |bound| of the limits of the whole motion."""
         sides = [(limit.lower, limit.upper) for limit in self.transcription.totals]
         return np.array([1.0 + max((abs(x) for x in pair if np.isfinite(x)), default=0.0) for pair in sides])
+
+    def leave_for_totals(self, excess: Array) -> None:
+        """Tighten limits of the whole motion by what they are violated by, :meth:`total_excess`, and a little more."""
+        if (excess > self.valid_to).any():
+            self.total_margins = self.total_margins + 1.2 * np.maximum(excess, 0.0) * self.total_sizes
 
     # ---- what came out ----------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from neuler.plan.attempt import Attempt
 from neuler.plan.objectives import DURATION, PEAK
 from neuler.plan.phases import Phase
 from neuler.plan.planned import Planned
-from neuler.plan.steps import steps
+from neuler.plan.steps import smoothed
 
 LOSS = 1e-4
 """What the objective may lose, beside one and its size."""
@@ -38,8 +38,6 @@ ROUGH, SLIGHT = 3000.0, 1e-2
 times has some hundred times the least. Ranges below the share of the largest are of no account."""
 RANGE = 501
 """Points of a phase at which the range of its profiles is looked at."""
-ENOUGH = 0.8
-"""Of the squared jerk of the motion before: where a step leaves more, it is the last."""
 
 
 def is_undecided(phases: Sequence[Phase]) -> bool:
@@ -58,15 +56,11 @@ def polished(attempt: Attempt, found: Planned) -> Planned:
     scaled = weights / found.motion.durations[:, None] ** 5
     attempt.more, attempt.ceiling = [JerkBlocks(tuple(map(tuple, scaled)))], limit - 0.01 * LOSS
     plan, left = found, 1.0
-    for state, solution, checks in steps(attempt, found.motion):
+    for state, solution, checks in smoothed(attempt, found.motion):
         motion = attempt.motion(state.profiles, state.x(solution.x))
         now = float((weights * squared_jerks(motion)).sum())
-        if now >= left:
-            break
-        done = now > ENOUGH * left
-        plan, left = attempt.planned(state, solution, checks), now
-        if done:
-            break
+        if now < left:
+            plan, left = attempt.planned(state, solution, checks), now
     if not (plan.valid and plan.objective <= limit and left < 1.0):
         return found
     note = (

@@ -30,6 +30,10 @@ REACH = 1.0
 """Spans about a violation in which a bound is tightened, fully in the middle and not at all at the ends."""
 SMALL = 2e-4
 """Violations, of 1 + |bound|, by which bounds are tightened at once: it costs next to nothing."""
+FAR = 0.1
+"""Of 1 + |bound|: limits that stay so far from their bounds are left out at points of denser grids."""
+COUNTS = 0.1
+"""Of the tolerance: violations that get points."""
 BEYOND = 1.2
 """How much bounds are tightened, beside what they are violated by."""
 TIGHTENED_MOST = 0.05
@@ -89,19 +93,18 @@ class Refinement:
         mask[:-1] |= mask[1:].copy()
         self.near |= dict(zip(new.tolist(), mask, strict=True))
 
-    def pose_near(self, profiles: Profiles, check: PhaseCheck, far: float) -> None:
-        """Pose between knots the limits that come near their bounds about points, and leave out the others there.
+    def pose_near(self, profiles: Profiles, check: PhaseCheck, everything: Array) -> None:
+        """At the points of a grid pose the limits that come near their bounds about them, and leave out the others.
 
-        ``far``: as a share of 1 + |bound|.
+        ``everything``: shares of points at which all limits are posed, as before.
         """
         rows = np.array([each.path_row for each in check.columns])
         columns = np.flatnonzero(rows >= 0)
-        edges = set(np.unique(profiles.knots).tolist())
         first = np.searchsorted(check.shares, profiles.grid[:-1])
-        between = np.maximum.reduceat(check.relative[:, columns], first, axis=0) > -far
+        between = np.maximum.reduceat(check.relative[:, columns], first, axis=0) > -FAR
         near = np.concatenate([between[:1], between[1:] | between[:-1], between[-1:]])
         for share, mine in zip(profiles.grid.tolist(), near, strict=True):
-            if share not in edges:
+            if share not in everything:
                 self.posed[share] = set(rows[columns[mine]].tolist())
 
     def left_out(self, grid: Array) -> NDArray[np.bool_]:

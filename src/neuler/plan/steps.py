@@ -1,8 +1,10 @@
-"""Steps from a valid motion to better ones by quadratic programmes: limits linearised about each motion in turn.
+"""Steps from one motion to the next by quadratic programmes: limits linearised, at many points.
 
-A step costs one Jacobian of the limits and no second derivatives of them. Therefore limits are posed at many points,
-wherever they come near their bounds, and at their peaks along every motion of the sequence. The gradient of a peak's
-height is that of the limit at its place: what a step violates is of second order in its length.
+A step takes one Jacobian of the limits and none of their second derivatives: points cost little, and limits are posed
+at their peaks along every motion of the sequence. The gradient of a peak's height is that of the limit at its place, so
+that what a step violates is of second order in its length. Two things are done by steps: :func:`approached` finds the
+points and margins that a solution needs between its own, before it is solved for again; :func:`smoothed` goes from a
+valid motion to better ones of a second objective.
 """
 
 from __future__ import annotations
@@ -13,61 +15,146 @@ import numpy as np
 
 from neuler.motions.profiles import Profiles, placed
 from neuler.motions.spline_motion import SplineMotion
+from neuler.optimize.linearised import Curvature
 from neuler.optimize.programme import Array, Solution
 from neuler.plan.attempt import Attempt
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.options import SOLVED
-from neuler.plan.refine import COUNTS
-from neuler.plan.refinement import CLOSE, SMALL
+from neuler.plan.refinement import CLOSE, COUNTS, Refinement
 from neuler.plan.transcribe import Transcribed
 
-GRID = 5
-"""Grid points in every span."""
-FAR = 0.2
-"""Of 1 + |bound|: limits that stay so far from their bounds along the first motion are not posed there."""
-PEAKS = 2e-3
-"""Of 1 + |bound|: peaks that come so near to a bound get points of their own."""
 TOLERANCE = 1e-6
 """Of the quadratic programmes."""
-DAMPING, MORE = 1e-6, 10.0
-"""Damping of the second step, and how much more of it every other one has."""
+STEPS = 10
+"""Steps about a solution at most."""
+ALMOST = 0.3
+"""Of the tolerance: violations with which steps about a solution end."""
+WORSE = 3.0
+"""Times the least violation of the steps so far: where one violates limits more, it is the last."""
+HELD = 1e-6
+"""Damping of steps about a solution: what the objective leaves open stays where it is."""
+GRID = 5
+"""Grid points in every span, of the second objective."""
+PEAKS = 2e-3
+"""Of 1 + |bound|: peaks that come so near to a bound along the first motion get points of their own."""
+FREE, DAMPING, MORE = 2, 1e-6, 30.0
+"""Steps of the second objective that are not damped, damping of the next, and how many times as much others have."""
+ENOUGH = 0.8
+"""Of the second objective before a step: where more of it is left after one, it is the last."""
+LEAST = 1e-12
+"""What the second objective counts for at least: steps are scaled by it."""
 
 
-def steps(attempt: Attempt, motion: SplineMotion) -> Iterator[tuple[Transcribed, Solution, list[PhaseCheck]]]:
-    """The motions of a sequence that hold between points, too; it ends where steps fail, or after ``rounds`` of them.
+def can_approach(attempt: Attempt) -> bool:
+    """Whether :func:`approached` applies: no variables at grid points, and no limit that is left out altogether.
 
-    The objective is that of the attempt: ``more`` blocks, and a ``ceiling``.
+    With variables at grid points a quadratic programme takes about as long as the programme itself.
     """
-    transcription, known = attempt.transcription, attempt.refinements
-    profiles = placed([
+    phases = attempt.transcription.phases
+    at_points = any(phase.collocated or phase.held or phase.magnitudes or phase.model.dependent for phase in phases)
+    return not at_points and not any(known.lazy.any() for known in attempt.refinements)
+
+
+def approached(
+    attempt: Attempt, state: Transcribed, solution: Solution, checks: Sequence[PhaseCheck]
+) -> tuple[Transcribed, Solution] | None:
+    """The solution with the points and margins that steps about it find to be needed.
+
+    The curvature of the Lagrangian in all steps is that of the solution. They end where limits hold between points, or
+    are violated much more than before; the solve begins at the best of them. None where none is better than the
+    solution, or the solve fails.
+    """
+    known, programme = attempt.refinements, state.programme
+    curvature = Curvature(programme.hessian_at, programme.hessian(solution.x, 1.0, solution.multipliers))
+    before = [len(each.tighter) for each in known]
+    best: tuple[Transcribed, Solution, list[int]] | None = None
+    least = _worst(checks)
+    for turn in range(STEPS):
+        margins = [len(each.tighter) for each in known]
+        x = state.x(solution.x)
+        profiles = _with_peaks(attempt, state.profiles, x, checks, COUNTS * attempt.valid_to, more=turn > 0)
+        after = attempt.transcribed(profiles, attempt.carried(state.profiles, x, profiles), bent_rows=False)
+        warm = after.warm(state, solution)
+        state, solution = after, attempt.stepped(after, TOLERANCE, damping=HELD, curvature=curvature, warm=warm)
+        if solution.status not in SOLVED or attempt.exhausted:
+            break
+        checks = attempt.checked(state.profiles, state.x(solution.x))
+        worst = _worst(checks)
+        if worst < least:
+            best, least = (state, solution, margins), worst
+        if worst <= ALMOST * attempt.valid_to or not worst <= WORSE * least:
+            break
+        for each, mine, check in zip(known, state.profiles, checks, strict=True):
+            each.tighten(mine, check, attempt.valid_to)
+    if best is not None:
+        state, solution, margins = best
+        _forget(known, margins)  # what came after the best
+        again = attempt.transcribed(state.profiles, state.x(solution.x))
+        found = attempt.solved(again, again.warm(state, solution), attempt.tolerance)
+        if found.status in SOLVED or attempt.exhausted:
+            return again, found
+    _forget(known, before)
+    return None
+
+
+def _forget(known: Sequence[Refinement], margins: Sequence[int]) -> None:
+    """Take back all but the first ``margins`` of every phase."""
+    for each, count in zip(known, margins, strict=True):
+        del each.tighter[count:]
+
+
+def smoothed(attempt: Attempt, motion: SplineMotion) -> Iterator[tuple[Transcribed, Solution, list[PhaseCheck]]]:
+    """The motions of a sequence of steps that hold between points, too.
+
+    The objective is a convex quadratic: ``more`` blocks of the attempt, with its ``ceiling``. The sequence ends where a
+    step fails or gains little, or after as many steps as there may be refinements.
+    """
+    transcription, known, valid_to = attempt.transcription, attempt.refinements, attempt.valid_to
+    profiles: Sequence[Profiles] = placed([
         transcription.phase_profiles(phase, 0, breaks=np.unique(mine.knots), grid=GRID)
         for phase, mine in zip(transcription.phases, motion.profiles, strict=True)
     ])  # fmt: skip
     x = attempt.carried(motion.profiles, motion.x, profiles)
-    checks = attempt.checked(profiles, x)
+    checks, above = attempt.checked(profiles, x), -PEAKS
     for each, mine, check in zip(known, profiles, checks, strict=True):
-        each.pose_near(mine, check, FAR)
-    valid_to, level = attempt.valid_to, -PEAKS
+        each.pose_near(mine, check, np.unique(mine.knots))
     for turn in range(attempt.settings.rounds + 1):
-        finer = placed([
-            each.refined(mine, check, level, CLOSE)[0] for each, mine, check in zip(known, profiles, checks, strict=True)
-        ])  # fmt: skip
-        for k, each in enumerate(known):
-            each.leave_for_friction(attempt.motion(profiles, x), k, finer[k].grid, more=True)
+        finer = _with_peaks(attempt, profiles, x, checks, above, more=True)
         state = attempt.transcribed(finer, attempt.carried(profiles, x, finer), bent_rows=False)
-        solution = attempt.stepped(state, DAMPING * MORE ** (turn - 1) if turn else 0.0, TOLERANCE)
+        before = max(abs(state.programme.objective(state.programme.start)), LEAST)
+        damping = DAMPING * MORE ** (turn - FREE) if turn >= FREE else 0.0
+        solution = attempt.stepped(state, TOLERANCE, damping=damping, weight=1.0 / before)
         if solution.status not in SOLVED:
             return
-        profiles, x, level = finer, state.x(solution.x), COUNTS * valid_to
+        profiles, x, above = finer, state.x(solution.x), COUNTS * valid_to
         checks, excess = attempt.checked(profiles, x), attempt.total_excess(state, x)
-        if max([*(each.worst for each in checks), *excess, _missed(state, solution)]) <= valid_to:
+        if max([_worst(checks), *excess, _missed(state, solution)]) <= valid_to:
             yield state, solution, checks
+            if solution.objective > ENOUGH * before:
+                return
         if attempt.exhausted:
             return
         for each, mine, check in zip(known, profiles, checks, strict=True):
-            each.tighten(mine, check, valid_to, SMALL)
-        if (excess > valid_to).any():
-            attempt.total_margins = attempt.total_margins + 1.2 * np.maximum(excess, 0.0) * attempt.total_sizes
+            each.tighten(mine, check, valid_to)
+        attempt.leave_for_totals(excess)
+
+
+def _with_peaks(
+    attempt: Attempt, profiles: Sequence[Profiles], x: Array, checks: Sequence[PhaseCheck], above: float, *, more: bool
+) -> list[Profiles]:
+    """Profiles with points at the peaks of limits that are violated by more than ``above``, and room for friction."""
+    known = attempt.refinements
+    found = placed([
+        each.refined(mine, check, above, CLOSE)[0] for each, mine, check in zip(known, profiles, checks, strict=True)
+    ])  # fmt: skip
+    motion = attempt.motion(profiles, x)
+    for k, (each, mine) in enumerate(zip(known, found, strict=True)):
+        each.leave_for_friction(motion, k, mine.grid, more=more)
+    return found
+
+
+def _worst(checks: Sequence[PhaseCheck]) -> float:
+    return max(each.worst for each in checks)
 
 
 def _missed(state: Transcribed, solution: Solution) -> float:
