@@ -9,6 +9,7 @@ do not suffice, bounds are tightened by what is left, about the places where the
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,14 @@ BEYOND = 1.2
 """How much bounds are tightened, beside what they are violated by."""
 TIGHTENED_MOST = 0.05
 """How much each of two bounds is tightened at most, as a share of their distance."""
+
+
+class SavedMargins(NamedTuple):
+    """What bounds of a phase leave: where they are tightened, and for friction at the points of a grid."""
+
+    tighter: tuple[tuple[int, float, float, float], ...]
+    friction: Array | None
+    grid: Array
 
 
 @dataclass(eq=False)
@@ -145,6 +154,14 @@ class Refinement:
             before = [np.interp(grid, self._friction_grid, row) for row in self.friction.T]
             found = np.maximum(found, np.transpose(before))
         self.friction, self._friction_grid = found, grid
+
+    def saved_margins(self) -> SavedMargins:
+        """What bounds leave now, for :meth:`restore_margins`."""
+        return SavedMargins(tuple(self.tighter), self.friction, self._friction_grid)
+
+    def restore_margins(self, saved: SavedMargins) -> None:
+        """Let bounds leave what they left when it was saved."""
+        self.tighter[:], self.friction, self._friction_grid = saved
 
     def relaxed(self) -> None:
         """Tighten nothing any more."""

@@ -20,7 +20,7 @@ from neuler.optimize.programme import Array, Solution
 from neuler.plan.attempt import Attempt
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.options import SOLVED
-from neuler.plan.refinement import CLOSE, COUNTS, Refinement
+from neuler.plan.refinement import CLOSE, COUNTS, Refinement, SavedMargins
 from neuler.plan.transcribe import Transcribed
 
 TOLERANCE = 1e-6
@@ -66,13 +66,13 @@ def approached(
     """
     known, programme = attempt.refinements, state.programme
     curvature = Curvature(programme.hessian_at, programme.hessian(solution.x, 1.0, solution.multipliers))
-    before = [len(each.tighter) for each in known]
-    best: tuple[Transcribed, Solution, list[int]] | None = None
+    before = [each.saved_margins() for each in known]
+    best: tuple[Transcribed, Solution, list[SavedMargins]] | None = None
     least = _worst(checks)
     for turn in range(STEPS):
-        margins = [len(each.tighter) for each in known]
         x = state.x(solution.x)
         profiles = _with_peaks(attempt, state.profiles, x, checks, COUNTS * attempt.valid_to, more=turn > 0)
+        margins = [each.saved_margins() for each in known]
         after = attempt.transcribed(profiles, attempt.carried(state.profiles, x, profiles), bent_rows=False)
         warm = after.warm(state, solution)
         state, solution = after, attempt.stepped(after, TOLERANCE, damping=HELD, curvature=curvature, warm=warm)
@@ -88,19 +88,18 @@ def approached(
             each.tighten(mine, check, attempt.valid_to)
     if best is not None:
         state, solution, margins = best
-        _forget(known, margins)  # what came after the best
+        _restore(known, margins)
         again = attempt.transcribed(state.profiles, state.x(solution.x))
         found = attempt.solved(again, again.warm(state, solution), attempt.tolerance)
         if found.status in SOLVED or attempt.exhausted:
             return again, found
-    _forget(known, before)
+    _restore(known, before)
     return None
 
 
-def _forget(known: Sequence[Refinement], margins: Sequence[int]) -> None:
-    """Take back all but the first ``margins`` of every phase."""
-    for each, count in zip(known, margins, strict=True):
-        del each.tighter[count:]
+def _restore(known: Sequence[Refinement], margins: Sequence[SavedMargins]) -> None:
+    for each, saved in zip(known, margins, strict=True):
+        each.restore_margins(saved)
 
 
 def smoothed(attempt: Attempt, motion: SplineMotion) -> Iterator[tuple[Transcribed, Solution, list[PhaseCheck]]]:
