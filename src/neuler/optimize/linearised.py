@@ -23,7 +23,7 @@ class Linearised:
     Its rows are g(x0) + J d with d = x - x0, its objective is ``weight`` (f(x0) + df . d + d^T H d / 2), H the Hessian
     of the objective alone, which is convex where the objective is. ``curvature`` takes the place of ``weight`` H: that
     of a Lagrangian, say. ``damping`` makes steps shorter: so many times the largest entry on the diagonal is added to
-    all of them.
+    all entries there.
     """
 
     quadratic = True
@@ -49,7 +49,10 @@ class Linearised:
             curvature = Curvature(programme.hessian_at, programme.hessian(x0, weight, np.zeros(self.m)))
         lower = sparse.csr_matrix((curvature.entries, curvature.places), shape=(self.n, self.n))
         if damping:
-            lower = (lower + damping * np.abs(lower.diagonal()).max() * sparse.eye(self.n)).tocsr()
+            rows, columns = curvature.places
+            bent = np.zeros(self.n)
+            bent[rows[rows == columns]] = np.abs(lower.diagonal()).max()
+            lower = (lower + sparse.diags(damping * bent)).tocsr()
         self._H = (lower + sparse.tril(lower, -1).T).tocsr()
         places = lower.tocoo()
         self.hessian_at, self._hessian = (places.row.astype(np.intp), places.col.astype(np.intp)), places.data

@@ -4,7 +4,8 @@ Least time is decided by the joints that reach their limits; what the others do 
 and a solver returns anything, joints that shake among it. The second stage keeps all limits and the objective within
 1e-4 of one and its size, and minimises squared jerks: the sum over all profiles of the integral of the squared jerk
 beside 720 d^2 / T^5, its least value for a way d from rest to rest in a time T. Idle joints, whose way is short, count
-most.
+most. Durations in it are those of the plan, so that it is a convex quadratic of the control points, which
+``plan/steps.py`` minimises by quadratic programmes.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
             if near is not None:
                 state, solution = near
                 continue
-        profiles, added, more = [], False, False
+        profiles, added, more, tightened = [], False, False, False
         for phase, mine, check, known in zip(phases, state.profiles, checks, attempt.refinements, strict=True):
             finer, new = known.refined(mine, check, COUNTS * valid_to)
             dense = _denser(attempt, phase, mine) if turn == 0 else None
@@ -142,12 +142,13 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
             if breaks is not None:
                 finer = attempt.transcription.phase_profiles(phase, 0, breaks=breaks)
                 known.restarted()
-            elif turn > since:
-                known.tighten(mine, check, valid_to, np.inf if turn - since >= TIGHTEN_AFTER else SMALL)
+            elif turn > since or not new:  # also at once where limits are posed at all places that count
+                most = np.inf if turn - since >= TIGHTEN_AFTER else SMALL
+                tightened |= known.tighten(mine, check, valid_to, most)
             profiles.append(finer)
         profiles = placed(profiles)
         same = all(len(new.knots) == len(old.knots) for new, old in zip(profiles, state.profiles, strict=True))
-        tightening = turn >= TIGHTEN_AFTER and judge.violated(checks, valid_to)
+        tightening = tightened or (turn >= TIGHTEN_AFTER and judge.violated(checks, valid_to))
         tightening |= bool((excess > valid_to).any())
         attempt.leave_for_totals(excess)
         if same and not added and not more and not tightening:

@@ -232,12 +232,13 @@ class Refinement:
             self.lazy[family.rows] = False
         return int(self.lazy.sum()) < before
 
-    def tighten(self, profiles: Profiles, check: PhaseCheck, tolerance: float, most: float = SMALL) -> None:
-        """Tighten bounds of limits about the places where they are violated between points, by ``most`` or less."""
-        edges = np.unique(profiles.knots)
+    def tighten(self, profiles: Profiles, check: PhaseCheck, tolerance: float, most: float = SMALL) -> bool:
+        """Tighten bounds of limits about the places where they are violated, by ``most`` or less; whether any is."""
+        edges, before = np.unique(profiles.knots), len(self.tighter)
         for peak, row in check.of_path(0.5 * tolerance):
             if self.spared[row] and peak.excess <= most:
                 span = np.diff(edges)[np.clip(np.searchsorted(edges, peak.share) - 1, 0, len(edges) - 2)]
-                before = self._tightened(np.array([peak.share]))[0, row]
-                amount = float(before + BEYOND * peak.excess * check.sizes[peak.row])
+                now = self._tightened(np.array([peak.share]))[0, row]
+                amount = float(now + BEYOND * peak.excess * check.sizes[peak.row])
                 self.tighter.append((row, peak.share, REACH * float(span), amount))
+        return len(self.tighter) > before

@@ -31,10 +31,12 @@ ALMOST = 0.3
 """Of the tolerance: violations with which steps about a solution end."""
 WORSE = 3.0
 """Times the least violation of the steps so far: where one violates limits more, it is the last."""
+PATIENCE = 2
+"""Steps without a smaller violation, one after the other, after which they end."""
 HELD = 1e-6
 """Damping of steps about a solution: what the objective leaves open stays where it is."""
 GRID = 5
-"""Grid points in every span, of the second objective."""
+"""Grid points in every span, of the second objective; as many as the plan has where there are variables at them."""
 PEAKS = 2e-3
 """Of 1 + |bound|: peaks that come so near to a bound along the first motion get points of their own."""
 FREE, DAMPING, MORE = 2, 1e-6, 30.0
@@ -46,13 +48,15 @@ LEAST = 1e-12
 
 
 def can_approach(attempt: Attempt) -> bool:
-    """Whether :func:`approached` applies: no variables at grid points, and no limit that is left out altogether.
+    """Whether :func:`approached` applies and pays.
 
-    With variables at grid points a quadratic programme takes about as long as the programme itself.
+    It does where second derivatives of limits are by far the most of the work, not written out for they are so many;
+    there are no variables at grid points, and no limit is left out altogether.
     """
     phases = attempt.transcription.phases
+    large = any(phase.path is not None and phase.path.derivatives.by_products for phase in phases)
     at_points = any(phase.collocated or phase.held or phase.magnitudes or phase.model.dependent for phase in phases)
-    return not at_points and not any(known.lazy.any() for known in attempt.refinements)
+    return large and not at_points and not any(known.lazy.any() for known in attempt.refinements)
 
 
 def approached(
@@ -68,7 +72,7 @@ def approached(
     curvature = Curvature(programme.hessian_at, programme.hessian(solution.x, 1.0, solution.multipliers))
     before = [each.saved_margins() for each in known]
     best: tuple[Transcribed, Solution, list[SavedMargins]] | None = None
-    least = _worst(checks)
+    least, patience = _worst(checks), PATIENCE
     for turn in range(STEPS):
         x = state.x(solution.x)
         profiles = _with_peaks(attempt, state.profiles, x, checks, COUNTS * attempt.valid_to, more=turn > 0)
@@ -81,8 +85,10 @@ def approached(
         checks = attempt.checked(state.profiles, state.x(solution.x))
         worst = _worst(checks)
         if worst < least:
-            best, least = (state, solution, margins), worst
-        if worst <= ALMOST * attempt.valid_to or not worst <= WORSE * least:
+            best, least, patience = (state, solution, margins), worst, PATIENCE
+        else:
+            patience -= 1
+        if worst <= ALMOST * attempt.valid_to or not worst <= WORSE * least or not patience:
             break
         for each, mine, check in zip(known, state.profiles, checks, strict=True):
             each.tighten(mine, check, attempt.valid_to)
@@ -110,7 +116,7 @@ def smoothed(attempt: Attempt, motion: SplineMotion) -> Iterator[tuple[Transcrib
     """
     transcription, known, valid_to = attempt.transcription, attempt.refinements, attempt.valid_to
     profiles: Sequence[Profiles] = placed([
-        transcription.phase_profiles(phase, 0, breaks=np.unique(mine.knots), grid=GRID)
+        transcription.phase_profiles(phase, 0, breaks=np.unique(mine.knots), grid=None if mine.dependent else GRID)
         for phase, mine in zip(transcription.phases, motion.profiles, strict=True)
     ])  # fmt: skip
     x = attempt.carried(motion.profiles, motion.x, profiles)
@@ -120,16 +126,16 @@ def smoothed(attempt: Attempt, motion: SplineMotion) -> Iterator[tuple[Transcrib
     for turn in range(attempt.settings.rounds + 1):
         finer = _with_peaks(attempt, profiles, x, checks, above, more=True)
         state = attempt.transcribed(finer, attempt.carried(profiles, x, finer), bent_rows=False)
-        before = max(abs(state.programme.objective(state.programme.start)), LEAST)
+        value = max(abs(state.programme.objective(state.programme.start)), LEAST)
         damping = DAMPING * MORE ** (turn - FREE) if turn >= FREE else 0.0
-        solution = attempt.stepped(state, TOLERANCE, damping=damping, weight=1.0 / before)
+        solution = attempt.stepped(state, TOLERANCE, damping=damping, weight=1.0 / value)
         if solution.status not in SOLVED:
             return
         profiles, x, above = finer, state.x(solution.x), COUNTS * valid_to
         checks, excess = attempt.checked(profiles, x), attempt.total_excess(state, x)
         if max([_worst(checks), *excess, _missed(state, solution)]) <= valid_to:
             yield state, solution, checks
-            if solution.objective > ENOUGH * before:
+            if solution.objective > ENOUGH * value:
                 return
         if attempt.exhausted:
             return

@@ -1,7 +1,7 @@
 """IPOPT 3.14 from the ``casadi`` wheel, by its C interface: CasADi itself is not imported.
 
 A primal-dual interior point method with a filter line search (Waechter and Biegler, Mathematical Programming 106,
-2006), here always with the exact Hessian of the Lagrangian.
+2006), here always with the Hessian that the programme gives.
 """
 
 from __future__ import annotations
