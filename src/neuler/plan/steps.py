@@ -23,8 +23,8 @@ from neuler.plan.options import SOLVED
 from neuler.plan.refinement import CLOSE, COUNTS, Refinement, SavedMargins
 from neuler.plan.transcribe import Transcribed
 
-TOLERANCE = 1e-6
-"""Of the quadratic programmes."""
+TOLERANCE, COARSE = 1e-6, 1e-5
+"""Of quadratic programmes about a solution, and of the second objective: how small it is need not be exact."""
 STEPS = 10
 """Steps about a solution at most."""
 ALMOST = 0.3
@@ -37,7 +37,7 @@ HELD = 1e-6
 """Damping of steps about a solution: what the objective leaves open stays where it is."""
 GRID = 5
 """Grid points in every span, of the second objective; as many as the plan has where there are variables at them."""
-PEAKS = 2e-3
+PEAKS = 2e-2
 """Of 1 + |bound|: peaks that come so near to a bound along the first motion get points of their own."""
 FREE, DAMPING, MORE = 2, 1e-6, 30.0
 """Steps of the second objective that are not damped, damping of the next, and how many times as much others have."""
@@ -128,7 +128,7 @@ def smoothed(attempt: Attempt, motion: SplineMotion) -> Iterator[tuple[Transcrib
         state = attempt.transcribed(finer, attempt.carried(profiles, x, finer), bent_rows=False)
         value = max(abs(state.programme.objective(state.programme.start)), LEAST)
         damping = DAMPING * MORE ** (turn - FREE) if turn >= FREE else 0.0
-        solution = attempt.stepped(state, TOLERANCE, damping=damping, weight=1.0 / value)
+        solution = attempt.stepped(state, COARSE, damping=damping, weight=1.0 / value)
         if solution.status not in SOLVED:
             return
         profiles, x, above = finer, state.x(solution.x), COUNTS * valid_to
