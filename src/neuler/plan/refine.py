@@ -26,8 +26,10 @@ QUADRATURE_STEPS, QUADRATURE = 2, 1e-5
 """Refinements of integrals, and what they may be off by beside 1 + |objective|."""
 GROWTHS = 6
 """How often splines may get more control points by themselves."""
-SWITCHES = 2
+SWITCHES = 4
 """How often knots are inserted where rows switch."""
+GAIN = 1e-4
+DEBUG = False
 
 
 def add_lazy_limits(attempt: Attempt, state: Transcribed, solution: Solution) -> tuple[Transcribed, Solution]:
@@ -48,25 +50,33 @@ def insert_switches(attempt: Attempt, state: Transcribed, solution: Solution) ->
     transcription = attempt.transcription
     if transcription.breaks is not None:  # knots are given
         return state, solution
-    most = [mine.control_point_count + mine.control_point_count // 2 for mine in state.profiles]
-    for _ in range(SWITCHES):
+    base = [np.unique(mine.knots) for mine in state.profiles]
+    for turn in range(SWITCHES):
         if attempt.exhausted or solution.status not in SOLVED:
             break
         x = state.x(solution.x)
         motion = attempt.motion(state.profiles, x)
-        profiles, changed = [], False
-        for k, (phase, mine) in enumerate(zip(transcription.phases, state.profiles, strict=True)):
-            breaks = with_switches(motion, k, phase, most[k] - mine.control_point_count)
-            changed |= breaks is not None
-            profiles.append(mine if breaks is None else transcription.phase_profiles(phase, 0, breaks=breaks))
-        if not changed:
+        multipliers = state.path_multipliers(solution)
+        least = GAIN * abs(solution.objective)
+        found = [
+            with_switches(motion, k, phase, multipliers[k], base[k], (len(base[k]) + transcription.degree - 1) // 2, least)
+            for k, phase in enumerate(transcription.phases)
+        ]
+        if DEBUG:
+            print("    turn", turn, "gain", [each.gain / solution.objective for each in found], [len(each.breaks) - len(b) for each, b in zip(found, base)])
+        if sum(each.gain for each in found) <= least:
             break
-        profiles = placed(profiles)
+        profiles = placed([
+            transcription.phase_profiles(phase, 0, breaks=each.breaks)
+            for phase, each in zip(transcription.phases, found, strict=True)
+        ])  # fmt: skip
         finer = attempt.transcribed(profiles, attempt.carried(state.profiles, x, profiles))
-        found = attempt.solved(finer, None, attempt.tolerance)
-        if found.status not in SOLVED or found.objective > solution.objective:
+        again = attempt.solved(finer, None, attempt.tolerance)
+        if DEBUG:
+            print("      ", solution.objective, again.objective, again.status, again.iterations)
+        if again.status not in SOLVED or again.objective > solution.objective:
             break
-        state, solution = finer, found
+        state, solution = finer, again
     return state, solution
 
 

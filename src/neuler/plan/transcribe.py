@@ -71,6 +71,14 @@ class Transcribed:
         """All variables from those of the programme."""
         return np.asarray(self.elimination.Z @ y + self.elimination.c)
 
+    def path_multipliers(self, solution: Solution) -> list[Array]:
+        """Of every phase, the multipliers of its path, (grid, rows); zero where there is no row."""
+        found = [np.zeros((len(mine.grid), 0)) for mine in self.profiles]
+        for origin, values in zip(self.origins, self.programme.multipliers_of(solution.multipliers)[0], strict=True):
+            if isinstance(origin, FromPath):
+                found[origin.phase] = values
+        return found
+
     def warm(self, before: Transcribed, solution: Solution) -> Solution:
         """A solution on other grids as a start here: multipliers of rows at points that both have; zero at new ones."""
         old, rest = before.programme.multipliers_of(solution.multipliers)
