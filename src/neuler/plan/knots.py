@@ -1,18 +1,20 @@
-"""Knots where limited rows switch: from one bound to the other, or away from a bound.
+"""Knots where limited rows switch: from one bound to the other, away from a bound, or up to it.
 
 Least-time motions switch between bounds. A spline of degree d follows a switch of a row that depends on derivative k
 of the profiles (2 of a torque) by a ramp over a span or two; with d - k + 1 knots close together the ramp is as short
 as they are. Where k = d (a jerk, by cubic splines) the row is constant in each span and has a value between the bounds
 in the one with the switch; one knot at the switch follows it.
 
-Which switches matter the multipliers of the rows say: those of joints that do not decide the duration have none. Near a
-switch the multipliers of a row per share are about a |s - s_0|, with a slope a (the switching function of Pontryagin's
-conditions). What the objective loses by a ramp is the integral of multiplier times room to the bound.
+Multipliers say which switches matter: rows of joints that do not decide the objective have none. What a ramp costs is
+the integral of the row's multiplier per share times its room to the bound. At a switch from one bound to the other the
+multiplier is zero and grows on both sides (it is the switching function of Pontryagin's conditions); where a velocity
+rises to its bound, or a ramp begins with the phase, it is about as large as it is beside the ramp.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,64 +26,79 @@ from neuler.plan.phases import Phase
 from neuler.plan.rows import LIMIT, Rows
 
 SLIGHT = 0.05
-"""Of a row's range: changes within a span that do not count; and of a step, what is as good as none."""
+"""Of a row's range: changes within a span that end a ramp, and steps that are none."""
 NARROW = 0.1
 """Of a ramp's width: half the width of the span that it gets."""
 SHORTEST = 0.02
 """Of the mean span: the shortest one that is made."""
-REACH = 2.0
-"""Mean spans beside a switch in which multipliers are added up."""
-LONGEST = 3.0
-"""Mean spans: wider changes are no switches."""
+REACH, LONGEST = 2.0, 3.0
+"""Mean spans: how far beside a switch multipliers are added up, and the width from which on a change is no switch."""
+MATTERS = 1e-3
+"""Of all multipliers: rows with less are left out."""
+AT_BOUND = 0.05
+"""Of a bound: how near to it rows are that hold others."""
 BETWEEN = 17
 """Points in a span at which rows are looked at."""
+LEFT_OF_RAMP, LEFT_OF_ESTIMATE = 0.05, 0.3
+"""Of a gain: what the next estimate of a switch may add, where knots are about a ramp's middle, and elsewhere."""
 
 
 @dataclass(frozen=True)
 class Switch:
-    """A switch of a row: where knots would follow it, and what that is worth."""
+    """A switch of a row: the breaks that follow it, and what they are worth."""
 
     breaks: tuple[float, ...]
-    gain: float
-    """By how much the objective falls, about, if there are knots at ``breaks``."""
     worth: float
-    """What the objective loses, about, if there is none at all."""
+    """What the objective loses, about, without any of them."""
+    gain: float = 0.0
+    """By how much the objective falls, about, by those that are not there yet."""
+    left: float = 0.0
+    """By how much it may fall once more, by a better estimate afterwards."""
 
 
 @dataclass(frozen=True, eq=False)
-class Breaks:
-    """Breaks of a phase with some of them at switches, and by how much the objective falls by those that are new."""
+class Following:
+    """Breaks of a phase, some of them at switches."""
 
     breaks: Array
-    gain: float
+    gain: float = 0.0
+    left: float = 0.0
+    """Sums over the switches that they follow: see :class:`Switch`."""
 
 
 def with_switches(
     motion: SplineMotion, k: int, phase: Phase, multipliers: Array, base: Array, most: int, least: float
-) -> Breaks:
-    """The breaks of a phase's profiles: those of ``base``, and up to ``most`` at switches.
+) -> Following:
+    """Breaks for the profiles of phase k: those of ``base``, and up to ``most`` at switches.
 
-    ``multipliers`` are those of the phase's path, (grid, rows), of the motion's solve. Breaks that are not of ``base``
-    move to better estimates of their switches, where the objective falls by more than ``least``.
+    ``multipliers`` are those of the phase's path, (grid, rows), of the solve that gave the motion. Breaks of its
+    profiles that are not of ``base`` stay as long as they follow a switch, and move to a better estimate of it where
+    the objective falls by more than ``least``.
     """
-    profiles = motion.profiles[k]
-    edges = np.unique(profiles.knots)
-    if phase.path is None or most <= 0 or not (multipliers != 0.0).any():
-        return Breaks(edges, 0.0)
-    found = _Phase(motion, k, phase, multipliers, base, least).switches()
-    return _chosen(edges, base, sorted(found, key=lambda each: -each.worth), most)
+    if phase.path is None or most <= 0 or not multipliers.any():
+        return Following(np.unique(motion.profiles[k].knots))
+    wanted = sorted(_Spans(motion, k, phase, multipliers, base, least).switches(), key=lambda each: -each.worth)
+    shortest = SHORTEST / (len(base) - 1)
+    breaks, taken = list(base), []
+    for switch in wanted:
+        good = [s for s in switch.breaks if shortest <= min(s, 1.0 - s, *(abs(s - other) for other in breaks))]
+        if len(breaks) + len(good) - len(base) > most:
+            break
+        breaks += good
+        taken += [switch] if good else []
+    return Following(np.array(sorted(breaks)), sum(each.gain for each in taken), sum(each.left for each in taken))
 
 
-class _Phase:
-    """Rows of a phase in every span, and how much they matter where."""
+class _Spans:
+    """Rows of a phase in every span, as shares of their bounds, and how much they matter where."""
 
     def __init__(
         self, motion: SplineMotion, k: int, phase: Phase, multipliers: Array, base: Array, least: float
     ) -> None:
         assert phase.path is not None
-        self.path, self.least = phase.path, least
-        self.profiles = motion.profiles[k]
-        self.edges = np.unique(self.profiles.knots)
+        self.path, self.least, self.grid = phase.path, least, motion.profiles[k].grid
+        self.degree = motion.profiles[k].degree
+        self.edges = np.unique(motion.profiles[k].knots)
         self.inserted = np.setdiff1d(self.edges, base)
         self.span = 1.0 / (len(base) - 1)
         inside = np.linspace(1e-6, 1.0 - 1e-6, BETWEEN)
@@ -89,129 +106,127 @@ class _Phase:
         slacks = {name: np.zeros(self.shares.size) for name in phase.slacks}
         values = motion.values(self.path.function, k, self.shares.ravel(), slacks) / self.path.scales()
         self.values = values.reshape(*self.shares.shape, -1)
-        low, high = self.path.bounds()
-        self.low, self.high = low / self.path.scales(), high / self.path.scales()
-        self.at_bound = (self.values > self.high - 0.05) | (self.values < self.low + 0.05)
+        self.lower, self.upper = (side / self.path.scales() for side in self.path.bounds())
         self.sums = np.concatenate([np.zeros((1, multipliers.shape[1])), np.cumsum(np.abs(multipliers), axis=0)])
         limited = np.zeros(self.path.count, dtype=bool)
         for family in self.path.of_kind(LIMIT):
             limited[family.rows] = True
-        matters = self.sums[-1] > 1e-3 * self.sums[-1].sum()
-        self.rows = np.flatnonzero(limited & matters & (self.path.orders >= 1))
-        self.profiles_of = _dependence(phase.path)
-
-    def weight(self, row: int | NDArray[np.intp], begin: float, end: float) -> float:
-        """The sum of multipliers of a row at grid points from one share to another."""
-        first, last = np.searchsorted(self.profiles.grid, [begin - 1e-12, end + 1e-12])
-        return float((self.sums[last, row] - self.sums[first, row]).sum())
-
-    def slope(self, row: int, begin: float, end: float) -> float:
-        """How fast multipliers of a row grow per share, away from a switch between two shares."""
-        reach = REACH * self.span
-        return self.weight(row, begin - reach, end + reach) / reach**2
+        self.rows = np.flatnonzero(limited & (self.sums[-1] > MATTERS * self.sums[-1].sum()) & (self.path.orders >= 1))
 
     def switches(self) -> list[Switch]:
-        """Of all rows that matter."""
+        """Switches of all rows that matter."""
         found: list[Switch] = []
         for row in self.rows.tolist():
-            if not np.isfinite(self.values[:, :, row]).all():
-                continue
-            repeated = self.profiles.degree - int(self.path.orders[row]) + 1  # a knot repeated so often lets it jump
-            found += self._steps(row) if repeated <= 1 else self._ramps(row, repeated)
+            if np.isfinite(self.values[:, :, row]).all():
+                count = self.degree - int(self.path.orders[row]) + 1  # a knot repeated so often lets the row jump
+                found += self._steps(row) if count <= 1 else self._ramps(row, count)
         return found
 
+    def _beside(self, row: int, begin: float, end: float) -> float:
+        """The multiplier of a row per share beside a switch between two shares, a mean over both sides."""
+        reach = REACH * self.span
+        first, last = np.searchsorted(self.grid, [begin - reach - 1e-12, end + reach + 1e-12])
+        return float(self.sums[last, row] - self.sums[first, row]) / reach
+
+    # ---- ramps ------------------------------------------------------------------------------------------------
+
     def _ramps(self, row: int, count: int) -> list[Switch]:
-        """Changes within a few spans, and ``count`` breaks about the middle of each that let it be steep."""
+        """Changes of a row that go on over one or a few spans, and ``count`` breaks for each."""
         found = []
         values = self.values[:, :, row]
-        range_ = float(np.ptp(values))
+        slight = SLIGHT * float(np.ptp(values))
         change = values[:, -1] - values[:, 0]
         at = 0
         while at < len(change):
             last = at + 1
-            while last < len(change) and change[last] * change[at] > 0.0 and abs(change[last]) > SLIGHT * range_:
+            while last < len(change) and change[last] * change[at] > 0.0 and abs(change[last]) > slight:
                 last += 1
-            size = float(change[at:last].sum())
-            if abs(size) > 4 * SLIGHT * range_:
-                s, way = self.shares[at:last].ravel(), (values[at:last].ravel() - values[at, 0]) / size
-                before, middle, after = (float(np.interp(x, np.maximum.accumulate(way), s)) for x in (0.1, 0.5, 0.9))
-                width = (after - before) / 0.8
-                if width < LONGEST * self.span and not self._held(row, before, after):
-                    a = abs(size) * self.slope(row, before, after) / 24.0
-                    gain = a * width**2
-                    new = middle + NARROW * width * np.linspace(-1.0, 1.0, count)
-                    if self.path.orders[row] == 1 or at == 0 or last == len(change):
-                        reach = REACH * self.span
-                        a = abs(size) * self.weight(row, before - reach, after + reach) / reach / 4.0
-                        gain = a * width
-                        a = gain / max(width, self.span) ** 2
-                        lo, hi = max(0.0, middle - 0.5 * width), min(middle + 0.5 * width, 1.0)
-                        new = lo + (hi - lo) * np.arange(1, count + 1) / (count + 1)
-                    breaks = new if gain > self.least else self.inserted[(self.inserted >= self.edges[at]) & (self.inserted <= self.edges[last])]
-                    found.append(Switch(tuple(breaks.tolist()), gain if gain > self.least else 0.0, a * max(width, self.span) ** 2))
+            if abs(float(change[at:last].sum())) > 4.0 * slight:
+                found += self._ramp(row, count, at, last)
             at = last
         return found
 
+    def _ramp(self, row: int, count: int, at: int, last: int) -> list[Switch]:
+        """The ramp of a row over the spans from ``at`` to before ``last``; none where other limits make it so wide."""
+        values, shares = self.values[at:last, :, row].ravel(), self.shares[at:last].ravel()
+        size = abs(float(values[-1] - values[0]))
+        way = np.maximum.accumulate((values - values[0]) / (values[-1] - values[0]))
+        begin, middle, end = (float(np.interp(x, way, shares)) for x in (0.1, 0.5, 0.9))
+        width = (end - begin) / 0.8
+        if width > LONGEST * self.span or self._held(row, begin, end):
+            return []
+        beside, wide = self._beside(row, begin, end), max(width, self.span)
+        ends = at == 0 or last == len(self.values)
+        if ends or self.path.orders[row] == 1:
+            gain, worth = (0.25 * size * beside * each for each in (width, wide))
+            breaks = middle + width * (np.arange(1, count + 1) / (count + 1) - 0.5)
+            left = LEFT_OF_ESTIMATE
+        else:
+            gain, worth = (size * beside * each**2 / (24.0 * REACH * self.span) for each in (width, wide))
+            breaks = middle + NARROW * width * np.linspace(-1.0, 1.0, count)
+            left = LEFT_OF_RAMP
+        if gain > self.least:
+            return [Switch(tuple(breaks.tolist()), worth, gain, left * gain)]
+        mine = (self.inserted >= self.edges[at]) & (self.inserted <= self.edges[last])
+        return [Switch(tuple(self.inserted[mine].tolist()), worth)]
+
     def _held(self, row: int, begin: float, end: float) -> bool:
-        """Whether a change of a row is as steep as limits on rows of higher order allow."""
+        """Whether a change is as steep as limits on higher derivatives of the same profiles allow, for the most part."""
         higher = self.rows[self.path.orders[self.rows] > self.path.orders[row]]
-        higher = higher[(self.profiles_of[higher] & self.profiles_of[row]).any(axis=1)]
+        higher = higher[(self._profiles[higher] & self._profiles[row]).any(axis=1)]
         inside = (self.shares >= begin) & (self.shares <= end)
-        weights = np.broadcast_to(np.diff(self.edges)[:, None], self.shares.shape)[inside]
-        at_bound = self.at_bound[inside][:, higher].any(axis=1)
-        return float(weights @ at_bound) > 0.5 * float(weights.sum())
+        spans = np.broadcast_to(np.diff(self.edges)[:, None], self.shares.shape)[inside]
+        values = self.values[inside][:, higher]
+        bound = (values > self.upper[higher] - AT_BOUND) | (values < self.lower[higher] + AT_BOUND)
+        return float(spans @ bound.any(axis=1)) > 0.5 * float(spans.sum())
+
+    @cached_property
+    def _profiles(self) -> NDArray[np.bool_]:
+        """Which profiles every row depends on by their derivatives, (rows, profiles)."""
+        return dependence(self.path)
+
+    # ---- steps ------------------------------------------------------------------------------------------------
 
     def _steps(self, row: int) -> list[Switch]:
-        """Steps at breaks, and steps whose span has a level between those beside it."""
+        """Spans whose level is between those beside it, a break in each that makes one step of two; steps at breaks.
+
+        Beside the phase the level is that of the bound.
+        """
         found = []
         levels, edges = self.values[:, :, row].mean(axis=1), self.edges
-        range_ = float(np.ptp(levels))
-        ends = [self.high[row] if a > b else self.low[row] for a, b in (levels[:2], levels[:-3:-1])]
+        slight = SLIGHT * float(np.ptp(levels))
+        ends = [self.upper[row] if here > beside else self.lower[row] for here, beside in (levels[:2], levels[:-3:-1])]
         levels = np.concatenate([ends[:1], levels, ends[1:]])
         moved = np.zeros(len(edges), dtype=bool)
-        for i in range(len(levels) - 2):
-            before, here, after = levels[i : i + 3]
-            size, h = float(after - before), float(edges[i + 1] - edges[i])
-            if not SLIGHT * range_ < abs(size) < np.inf:
+        for i, h in enumerate(np.diff(edges).tolist()):
+            before, here, after = levels[i : i + 3].tolist()
+            size = after - before
+            if not slight < abs(size) < np.inf or not 0.0 < (after - here) / size < 1.0:
                 continue
-            share = float((after - here) / size)  # of the span, before the step
-            share = 1.0 - share if False else share
-            if 0.0 < share < 1.0:
-                a = 0.5 * abs(size) * self.slope(row, edges[i], edges[i + 1])
-                gain = a * h**2 * share * (1.0 - share)
-                if gain > self.least:
-                    moved[i : i + 2] = True
-                    found.append(Switch((float(edges[i] + h * share),), gain, a * max(h, self.span) ** 2 / 4.0))
+            share = (after - here) / size  # of the span, before the step
+            scale = 0.5 * abs(size) * self._beside(row, edges[i], edges[i + 1]) / (REACH * self.span)
+            gain = scale * h**2 * share * (1.0 - share)
+            if gain > self.least:
+                moved[i : i + 2] = True
+                worth = 0.25 * scale * max(h, self.span) ** 2
+                found.append(Switch((float(edges[i] + h * share),), worth, gain, LEFT_OF_ESTIMATE * gain))
         for i in np.flatnonzero(np.isin(edges, self.inserted) & ~moved):
             size = abs(float(levels[i + 1] - levels[i]))
-            a = 0.5 * size * self.slope(row, edges[i], edges[i])
-            found.append(Switch((float(edges[i]),), 0.0, a * self.span**2 / 4.0))
+            worth = 0.125 * size * self._beside(row, edges[i], edges[i]) * self.span / REACH
+            found.append(Switch((float(edges[i]),), worth))
         return found
 
 
-def _dependence(path: Rows) -> NDArray[np.bool_]:
-    """Which profiles every row depends on, by their derivatives, (rows, profiles)."""
+def dependence(path: Rows) -> NDArray[np.bool_]:
+    """Which profiles every row depends on by their derivatives, (rows, profiles)."""
     rows, columns = path.derivatives.jacobian.places
-    found = np.zeros((path.count, 0), dtype=bool)
+    names = [name if is_profile(name) and name != "c0" else "" for name in path.derivatives.wrt]
+    count = max((size for name, size in zip(names, path.derivatives.widths, strict=True) if name), default=0)
+    found = np.zeros((path.count, count), dtype=bool)
     at = 0
-    for name, size in zip(path.derivatives.wrt, path.derivatives.widths, strict=True):
-        if is_profile(name) and name != "c0":
-            mine = (columns >= at) & (columns < at + size)
-            part = np.zeros((path.count, size), dtype=bool)
-            part[rows[mine], columns[mine] - at] = True
-            found = part if not found.size else found | part
+    for name, size in zip(names, path.derivatives.widths, strict=True):
+        mine = (columns >= at) & (columns < at + size)
+        if name:
+            found[rows[mine], columns[mine] - at] = True
         at += size
     return found
-
-
-def _chosen(edges: Array, base: Array, wanted: list[Switch], most: int) -> Breaks:
-    """Breaks at the switches that are worth most; none nearer to others than the shortest span."""
-    least = SHORTEST / (len(base) - 1)
-    breaks, gain = list(base), 0.0
-    for switch in wanted:
-        good = [s for s in switch.breaks if least <= s <= 1.0 - least and min(abs(s - b) for b in breaks) >= least]
-        if len(breaks) + len(good) - len(base) > most:
-            break
-        breaks += good
-        gain += switch.gain if good else 0.0
-    return Breaks(np.array(sorted(breaks)), gain)

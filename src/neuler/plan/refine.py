@@ -1,4 +1,4 @@
-"""Refinement of a solution: knots where rows switch, points of integrals, points and margins where limits are violated.
+"""Refinement of a solution: points of integrals, points and margins where limits are violated.
 
 A solution holds at the points of its grid. Limits are checked between them: where one is violated, the grid gets
 points and, after some rounds, the bound a margin. Where undriven forces are not zero between the points, the splines
@@ -14,11 +14,10 @@ from neuler.optimize.programme import Solution
 from neuler.plan import judge
 from neuler.plan.attempt import Attempt
 from neuler.plan.judge import PhaseCheck
-from neuler.plan.knots import with_switches
 from neuler.plan.options import SOLVED
 from neuler.plan.planned import Planned
 from neuler.plan.refinement import SMALL
-from neuler.plan.transcribe import Transcribed
+from neuler.plan.transcribed import Transcribed
 
 TIGHTEN_AFTER = 3
 """Refinements after which bounds are tightened by what is left."""
@@ -26,13 +25,11 @@ QUADRATURE_STEPS, QUADRATURE = 2, 1e-5
 """Refinements of integrals, and what they may be off by beside 1 + |objective|."""
 GROWTHS = 6
 """How often splines may get more control points by themselves."""
-SWITCHES = 4
-"""How often knots are inserted where rows switch."""
-GAIN = 1e-4
-DEBUG = False
 
 
-def add_lazy_limits(attempt: Attempt, state: Transcribed, solution: Solution) -> tuple[Transcribed, Solution]:
+def add_lazy_limits(
+    attempt: Attempt, state: Transcribed, solution: Solution, tolerance: float
+) -> tuple[Transcribed, Solution]:
     """Solve again, from the first guess, as long as limits that were left out are violated."""
     known = attempt.refinements
     while any(each.lazy.any() for each in known) and solution.status in SOLVED and not attempt.exhausted:
@@ -41,42 +38,7 @@ def add_lazy_limits(attempt: Attempt, state: Transcribed, solution: Solution) ->
         if not any(added):
             break
         state = attempt.transcribed(state.profiles, attempt.guess(state.profiles))
-        solution = attempt.solved(state, None, attempt.tolerance)
-    return state, solution
-
-
-def insert_switches(attempt: Attempt, state: Transcribed, solution: Solution) -> tuple[Transcribed, Solution]:
-    """Knots where limited rows switch between their bounds: profiles follow a jump within a short span."""
-    transcription = attempt.transcription
-    if transcription.breaks is not None:  # knots are given
-        return state, solution
-    base = [np.unique(mine.knots) for mine in state.profiles]
-    for turn in range(SWITCHES):
-        if attempt.exhausted or solution.status not in SOLVED:
-            break
-        x = state.x(solution.x)
-        motion = attempt.motion(state.profiles, x)
-        multipliers = state.path_multipliers(solution)
-        least = GAIN * abs(solution.objective)
-        found = [
-            with_switches(motion, k, phase, multipliers[k], base[k], (len(base[k]) + transcription.degree - 1) // 2, least)
-            for k, phase in enumerate(transcription.phases)
-        ]
-        if DEBUG:
-            print("    turn", turn, "gain", [each.gain / solution.objective for each in found], [len(each.breaks) - len(b) for each, b in zip(found, base)])
-        if sum(each.gain for each in found) <= least:
-            break
-        profiles = placed([
-            transcription.phase_profiles(phase, 0, breaks=each.breaks)
-            for phase, each in zip(transcription.phases, found, strict=True)
-        ])  # fmt: skip
-        finer = attempt.transcribed(profiles, attempt.carried(state.profiles, x, profiles))
-        again = attempt.solved(finer, None, attempt.tolerance)
-        if DEBUG:
-            print("      ", solution.objective, again.objective, again.status, again.iterations)
-        if again.status not in SOLVED or again.objective > solution.objective:
-            break
-        state, solution = finer, again
+        solution = attempt.solved(state, None, tolerance)
     return state, solution
 
 
