@@ -16,7 +16,7 @@ PASSES = 4
 """How often knots are inserted or moved."""
 COARSE = 1e-4
 """Tolerance of solves that only say where the switches are."""
-EACH, FIRST, LATER = 1e-4, 2e-4, 1e-3
+EACH, FIRST, LATER = 1e-4, 2e-4, 2e-3
 """Of the objective: what following a switch gains at least, and all those of the first pass, and of later ones."""
 PUSH, CLOSE = 1e-2, 1e-4
 """How far from bounds solves on other knots begin, and those that go on on the same ones."""

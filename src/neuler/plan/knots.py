@@ -35,8 +35,8 @@ REACH, LONGEST = 2.0, 3.0
 """Mean spans: how far beside a switch multipliers are added up, and the width from which on a change is no switch."""
 MATTERS = 1e-3
 """Of all multipliers: rows with less are left out."""
-AT_BOUND = 0.05
-"""Of a bound: how near to it rows are that hold others."""
+AT_BOUND, HOLDS = 0.1, 0.1
+"""Of a bound: how near to it rows are that switch from it or to it, and rows that hold others."""
 BETWEEN = 17
 """Points in a span at which rows are looked at."""
 LEFT_OF_RAMP, LEFT_OF_ESTIMATE = 0.05, 0.3
@@ -128,6 +128,12 @@ class _Spans:
         first, last = np.searchsorted(self.grid, [begin - reach - 1e-12, end + reach + 1e-12])
         return float(self.sums[last, row] - self.sums[first, row]) / reach
 
+    def _lost(self, row: int, before: float, after: float, wide: float) -> float:
+        """The integral of the multiplier over a span of a step, beside that next to it: less where it crosses zero."""
+        bounds = np.array([self.lower[row], self.upper[row]])
+        crosses = all(np.abs(bounds - level).min() < AT_BOUND for level in (before, after))
+        return wide * (0.5 * wide / (REACH * self.span) if crosses else 1.0)
+
     # ---- ramps ------------------------------------------------------------------------------------------------
 
     def _ramps(self, row: int, count: int) -> list[Switch]:
@@ -177,7 +183,7 @@ class _Spans:
         inside = (self.shares >= begin) & (self.shares <= end)
         spans = np.broadcast_to(np.diff(self.edges)[:, None], self.shares.shape)[inside]
         values = self.values[inside][:, higher]
-        bound = (values > self.upper[higher] - AT_BOUND) | (values < self.lower[higher] + AT_BOUND)
+        bound = (values > self.upper[higher] - HOLDS) | (values < self.lower[higher] + HOLDS)
         return float(spans @ bound.any(axis=1)) > 0.5 * float(spans.sum())
 
     @cached_property
@@ -204,15 +210,17 @@ class _Spans:
             if not slight < abs(size) < np.inf or not 0.0 < (after - here) / size < 1.0:
                 continue
             share = (after - here) / size  # of the span, before the step
-            scale = 0.5 * abs(size) * self._beside(row, edges[i], edges[i + 1]) / (REACH * self.span)
-            gain = scale * h**2 * share * (1.0 - share)
+            gain, worth = (
+                abs(size) * self._beside(row, edges[i], edges[i + 1]) * self._lost(row, before, after, wide) * part
+                for wide, part in ((h, share * (1.0 - share)), (max(h, self.span), 0.25))
+            )
             if gain > self.least:
                 moved[i : i + 2] = True
-                worth = 0.25 * scale * max(h, self.span) ** 2
                 found.append(Switch((float(edges[i] + h * share),), worth, gain, LEFT_OF_ESTIMATE * gain))
         for i in np.flatnonzero(np.isin(edges, self.inserted) & ~moved):
-            size = abs(float(levels[i + 1] - levels[i]))
-            worth = 0.125 * size * self._beside(row, edges[i], edges[i]) * self.span / REACH
+            before, after = levels[i : i + 2].tolist()
+            lost = self._lost(row, before, after, self.span)
+            worth = 0.25 * abs(after - before) * self._beside(row, edges[i], edges[i]) * lost
             found.append(Switch((float(edges[i]),), worth))
         return found
 
