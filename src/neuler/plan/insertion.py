@@ -1,11 +1,17 @@
-"""Insertion of knots between solves: coarse ones that find the switches, the last one to the full tolerance."""
+"""Insertion of knots between solves: coarse ones that find the switches, the last one to the full tolerance.
+
+A coarse solve takes half the iterations or less, and says as well which rows switch where and how much they matter.
+The next one begins with its multipliers: per share, times what the points of the new grid stand for.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from neuler.motions.profiles import placed
-from neuler.optimize.programme import Solution
+from neuler.optimize.programme import Array, Solution
 from neuler.plan.attempt import Attempt
 from neuler.plan.knots import Following, with_switches
 from neuler.plan.options import SOLVED
@@ -15,7 +21,7 @@ from neuler.plan.transcribed import Transcribed
 PASSES = 4
 """How often knots are inserted or moved."""
 COARSE = 1e-4
-"""Tolerance of solves that only say where the switches are."""
+"""Tolerance of solves whose solution is only where the next one begins."""
 EACH, FIRST, LATER = 1e-4, 2e-4, 2e-3
 """Of the objective: what following a switch gains at least, and all those of the first pass, and of later ones."""
 PUSH, CLOSE = 1e-2, 1e-4
@@ -36,12 +42,12 @@ def insert_switches(attempt: Attempt, state: Transcribed, solution: Solution) ->
     transcription = attempt.transcription
     base = [np.unique(mine.knots) for mine in state.profiles]
     for turn in range(PASSES):
-        if attempt.exhausted or solution.status not in SOLVED:
+        if solution.status not in SOLVED:
             return state, solution
+        if attempt.exhausted:
+            break
         size = abs(solution.objective)
         found = _followed(attempt, state, solution, base)
-        if DEBUG:
-            print("    turn", turn, "gain %.2e left %.2e"%(sum(each.gain for each in found)/size, sum(each.left for each in found)/size), [len(each.breaks) - len(b) for each, b in zip(found, base)])
         if sum(each.gain for each in found) <= (LATER if turn else FIRST) * size:
             break
         profiles = placed([
@@ -52,23 +58,20 @@ def insert_switches(attempt: Attempt, state: Transcribed, solution: Solution) ->
         last = turn == PASSES - 1 or sum(each.left for each in found) <= LATER * size
         tolerance = attempt.tolerance if last else max(COARSE, attempt.tolerance)
         again = attempt.solved(finer, finer.warm(state, solution), tolerance, PUSH)
-        if DEBUG:
-            print("      ", solution.objective, again.objective, again.status, again.iterations, tolerance)
         if again.status not in SOLVED or again.objective > solution.objective:
             break
         state, solution = finer, again
         if last:
             return state, solution
+    if attempt.interrupted or attempt.tolerance >= COARSE:
+        return state, solution
     again = attempt.solved(state, solution, attempt.tolerance, CLOSE)
     if again.status not in SOLVED and not attempt.exhausted:
         again = attempt.solved(state, None, attempt.tolerance)
-    if DEBUG:
-        print("      final", solution.objective, again.objective, again.status, again.iterations)
     return state, again
 
-DEBUG=False
 
-def _followed(attempt: Attempt, state: Transcribed, solution: Solution, base: list[np.ndarray]) -> list[Following]:
+def _followed(attempt: Attempt, state: Transcribed, solution: Solution, base: Sequence[Array]) -> list[Following]:
     """Breaks of every phase for a solution."""
     motion = attempt.motion(state.profiles, state.x(solution.x))
     multipliers = state.path_multipliers(solution)

@@ -27,7 +27,7 @@ from neuler.plan.rows import LIMIT, Rows
 
 SLIGHT = 0.05
 """Of a row's range: changes within a span that end a ramp, and steps that are none."""
-NARROW = 0.1
+NARROW = 0.05
 """Of a ramp's width: half the width of the span that it gets."""
 SHORTEST = 0.02
 """Of the mean span: the shortest one that is made."""
@@ -35,8 +35,8 @@ REACH, LONGEST = 2.0, 3.0
 """Mean spans: how far beside a switch multipliers are added up, and the width from which on a change is no switch."""
 MATTERS = 1e-3
 """Of all multipliers: rows with less are left out."""
-AT_BOUND, HOLDS = 0.1, 0.1
-"""Of a bound: how near to it rows are that switch from it or to it, and rows that hold others."""
+AT_BOUND = 0.1
+"""Of a bound: how near rows are to it that count as at it."""
 BETWEEN = 17
 """Points in a span at which rows are looked at."""
 LEFT_OF_RAMP, LEFT_OF_ESTIMATE = 0.05, 0.3
@@ -177,13 +177,13 @@ class _Spans:
         return [Switch(tuple(self.inserted[mine].tolist()), worth)]
 
     def _held(self, row: int, begin: float, end: float) -> bool:
-        """Whether a change is as steep as limits on higher derivatives of the same profiles allow, for the most part."""
+        """Whether a change is mostly as steep as limits on higher derivatives of the same profiles allow."""
         higher = self.rows[self.path.orders[self.rows] > self.path.orders[row]]
         higher = higher[(self._profiles[higher] & self._profiles[row]).any(axis=1)]
         inside = (self.shares >= begin) & (self.shares <= end)
         spans = np.broadcast_to(np.diff(self.edges)[:, None], self.shares.shape)[inside]
         values = self.values[inside][:, higher]
-        bound = (values > self.upper[higher] - HOLDS) | (values < self.lower[higher] + HOLDS)
+        bound = (values > self.upper[higher] - AT_BOUND) | (values < self.lower[higher] + AT_BOUND)
         return float(spans @ bound.any(axis=1)) > 0.5 * float(spans.sum())
 
     @cached_property
@@ -200,6 +200,8 @@ class _Spans:
         """
         found = []
         levels, edges = self.values[:, :, row].mean(axis=1), self.edges
+        if len(levels) < 2:
+            return []
         slight = SLIGHT * float(np.ptp(levels))
         ends = [self.upper[row] if here > beside else self.lower[row] for here, beside in (levels[:2], levels[:-3:-1])]
         levels = np.concatenate([ends[:1], levels, ends[1:]])
@@ -217,7 +219,7 @@ class _Spans:
             if gain > self.least:
                 moved[i : i + 2] = True
                 found.append(Switch((float(edges[i] + h * share),), worth, gain, LEFT_OF_ESTIMATE * gain))
-        for i in np.flatnonzero(np.isin(edges, self.inserted) & ~moved):
+        for i in np.flatnonzero(np.isin(edges, self.inserted) & ~moved).tolist():
             before, after = levels[i : i + 2].tolist()
             lost = self._lost(row, before, after, self.span)
             worth = 0.25 * abs(after - before) * self._beside(row, edges[i], edges[i]) * lost

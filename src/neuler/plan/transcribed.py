@@ -38,7 +38,7 @@ class Transcribed:
         return found
 
     def warm(self, before: Transcribed, solution: Solution) -> Solution:
-        """A solution on other grids as a start here: multipliers of rows per share, times what points stand for here."""
+        """A solution on other grids or splines as a start here: its multipliers per share, on the grids of this one."""
         old, rest = before.programme.multipliers_of(solution.multipliers)
         found = []
         blocks = zip(self.origins, self.programme.blocks, before.origins, before.programme.blocks, old, strict=True)

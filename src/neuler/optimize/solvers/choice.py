@@ -14,7 +14,6 @@ from neuler.naming import hint
 from neuler.optimize.programme import Programme, Report, Request, Solution, infeasibility
 from neuler.optimize.solvers import ipopt, scipy, uno
 
-
 PUSH = 1e-7
 """Relative distance of a warm start from bounds: pushed further, variables that hardly matter wander far."""
 
