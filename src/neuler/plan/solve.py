@@ -13,7 +13,7 @@ from neuler.errors import InputError, NeulerError
 from neuler.optimize.programme import Report, Solution
 from neuler.plan.attempt import Attempt
 from neuler.plan.guess import GUESSES, ROOM, FirstGuess, first_guesses, guessed, slow_share
-from neuler.plan.insertion import COARSE, follows_switches, insert_switches
+from neuler.plan.insertion import COARSE, PUSH, follows_switches, insert_switches
 from neuler.plan.options import SOLVED, SolveOptions
 from neuler.plan.planned import Planned
 from neuler.plan.polish import is_undecided, polished
@@ -50,7 +50,11 @@ def attempted(attempt: Attempt) -> Planned:
             guess = attempt.carried(state.profiles, state.x(solution.x), profiles)
         state = attempt.transcribed(profiles, guess)
         tolerance = coarse if k < len(meshes) - 1 or follows else attempt.tolerance
-        solution = attempt.solved(state, None, tolerance)
+        solution = None
+        if follows and k == 0 and attempt.settings.guess is not None:
+            solution = attempt.solved(state, state.without_multipliers(), tolerance, PUSH)
+        if solution is None or (solution.status not in SOLVED and not attempt.exhausted):
+            solution = attempt.solved(state, None, tolerance)
         if attempt.exhausted:
             break
     assert state is not None

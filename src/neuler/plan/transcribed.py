@@ -37,6 +37,16 @@ class Transcribed:
                 found[origin.phase] = values
         return found
 
+    def without_multipliers(self) -> Solution:
+        """The start as a warm one: near a motion of least time it is far quicker than from well inside all bounds."""
+        programme = self.programme
+        none = np.zeros(programme.n)
+        return Solution(
+            x=programme.start, objective=np.nan, rows=np.zeros(programme.m), multipliers=np.zeros(programme.m),
+            bound_multipliers=(none, none), status="", message="", iterations=0, seconds=0.0, function_seconds=0.0,
+            solver="", infeasibility=np.inf,
+        )  # fmt: skip
+
     def warm(self, before: Transcribed, solution: Solution) -> Solution:
         """A solution on other grids or splines as a start here: its multipliers per share, on the grids of this one."""
         old, rest = before.programme.multipliers_of(solution.multipliers)
