@@ -23,7 +23,8 @@ PASSES = 4
 COARSE = 1e-4
 """Tolerance of solves whose solution is only where the next one begins."""
 EACH, FIRST, LATER = 1e-4, 2e-4, 2e-3
-"""Of the objective: what following a switch gains at least, and all those of the first pass, and of later ones."""
+"""Of the objective: what following a switch gains at least, by estimate; all those of the first pass; and those of
+later ones, half of it where the pass before has really gained as much: estimates are too low where spans are wide."""
 PUSH, CLOSE = 1e-2, 1e-4
 """How far from bounds solves on other knots begin, and those that go on on the same ones."""
 
@@ -41,6 +42,7 @@ def insert_switches(attempt: Attempt, state: Transcribed, solution: Solution) ->
     """
     transcription = attempt.transcription
     base = [np.unique(mine.knots) for mine in state.profiles]
+    needed = FIRST
     for turn in range(PASSES):
         if solution.status not in SOLVED:
             return state, solution
@@ -48,7 +50,7 @@ def insert_switches(attempt: Attempt, state: Transcribed, solution: Solution) ->
             break
         size = abs(solution.objective)
         found = _followed(attempt, state, solution, base)
-        if sum(each.gain for each in found) <= (LATER if turn else FIRST) * size:
+        if sum(each.gain for each in found) <= needed * size:
             break
         profiles = placed([
             transcription.phase_profiles(phase, 0, breaks=each.breaks)
@@ -60,6 +62,7 @@ def insert_switches(attempt: Attempt, state: Transcribed, solution: Solution) ->
         again = attempt.solved(finer, finer.warm(state, solution), tolerance, PUSH)
         if again.status not in SOLVED or again.objective > solution.objective:
             break
+        needed = 0.5 * LATER if solution.objective - again.objective > LATER * size else LATER
         state, solution = finer, again
         if last:
             return state, solution
