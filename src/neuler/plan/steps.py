@@ -21,7 +21,7 @@ from neuler.plan.attempt import Attempt
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.options import SOLVED
 from neuler.plan.refinement import CLOSE, COUNTS, Refinement, SavedMargins
-from neuler.plan.transcribe import Transcribed
+from neuler.plan.transcribed import Transcribed
 
 TOLERANCE, COARSE = 1e-6, 1e-5
 """Of quadratic programmes about a solution, and of the second objective: how small it is need not be exact."""
