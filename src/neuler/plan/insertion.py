@@ -30,9 +30,14 @@ PUSH, CLOSE = 1e-2, 1e-4
 
 
 def follows_switches(attempt: Attempt) -> bool:
-    """Whether knots are inserted: objectives of durations and peaks alone make rows switch, given knots stay."""
-    transcription = attempt.transcription
-    return attempt.settings.refine and transcription.breaks is None and is_undecided(transcription.phases)
+    """Whether knots are inserted: objectives of durations and peaks alone make rows switch, given knots stay.
+
+    Not where second derivatives are so large that they are not written out: solves on more knots cost too much there.
+    """
+    transcription, settings = attempt.transcription, attempt.settings
+    if not (settings.refine and settings.switches and transcription.breaks is None):
+        return False
+    return is_undecided(transcription.phases) and not transcription.large
 
 
 def insert_switches(attempt: Attempt, state: Transcribed, solution: Solution) -> tuple[Transcribed, Solution]:

@@ -81,6 +81,11 @@ class Transcription:
         """Variables that peaks stay below, of all phases."""
         return {name: term for phase in self.phases for name, term in phase.slacks.items()}
 
+    @property
+    def large(self) -> bool:
+        """Whether second derivatives of limits are so many that they are not written out."""
+        return any(phase.path is not None and phase.path.derivatives.by_products for phase in self.phases)
+
     @cached_property
     def joints(self) -> list[TwoTimes]:
         """Where phases go on in the next; where contacts change, accelerations may jump unless others are asked for."""
