@@ -177,7 +177,7 @@ class Person:
         if rest <= 0.0:
             raise RobotError(
                 f"person: the measured masses of {', '.join(measured)} sum to {known:.6g} kg (limbs twice), which "
-                f"leaves nothing of {self.mass:g} kg for the other segments; give a larger mass, or the mass of one limb"
+                f"leaves nothing of {self.mass:g} kg for the other segments; give a larger mass, or that of one limb"
             )
         return {name: measured.get(name, shares[name] / free * rest) for name in SEGMENTS}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 from neuler.errors import RobotError
@@ -33,21 +34,20 @@ from neuler.robots.humans.segments import (
 
 BASES = ("joints", "free")
 
-_ARM_BONES = ("spine4", "clavicle", "upper_arm", "forearm", "hand", "knuckles", "fingertip")
-_LEG_BONES = ("pelvis", "thigh", "shank", "foot", "toes", "tip")
 _TRUNK_BONES = ("pelvis", "spine1", "spine2", "spine3", "spine4", "neck", "head", "head_top")
+_LIMB_BONES = (
+    ("spine4", "clavicle", "upper_arm", "forearm", "hand", "knuckles", "fingertip"),
+    ("pelvis", "thigh", "shank", "foot", "toes", "tip"),
+    ("foot", "heel", "ball", "toes"),
+)
 
 
 def _bones() -> tuple[tuple[str, str], ...]:
-    def sided(names: tuple[str, ...], side: str) -> list[str]:
-        return [names[0], *(side + name for name in names[1:])]
-
-    ways = [list(_TRUNK_BONES)]
-    ways += [sided(names, side) for side in (RIGHT, LEFT) for names in (_ARM_BONES, _LEG_BONES)]
-    soles = [(side + "foot", side + "heel") for side in (RIGHT, LEFT)] + [
-        (s + "heel", s + "ball") for s in (RIGHT, LEFT)
-    ]
-    return (*((a, b) for way in ways for a, b in zip(way, way[1:], strict=False)), *soles)
+    found = list(itertools.pairwise(_TRUNK_BONES))
+    for side, way in itertools.product((RIGHT, LEFT), _LIMB_BONES):
+        names = [name if name in _TRUNK_BONES else side + name for name in way]
+        found += itertools.pairwise(names)
+    return tuple(dict.fromkeys(found))
 
 
 BONES: tuple[tuple[str, str], ...] = _bones()
