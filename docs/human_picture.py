@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
 from neuler import Robot, robots
 from neuler.robots.humans import BONES
 from neuler.view.space import HINGE, INK, drawn, ground, plotting, png
@@ -81,7 +82,13 @@ def show(ax: Any, robot: Robot, q: np.ndarray, shift: np.ndarray) -> np.ndarray:
     ax.add_collection3d(Poly3DCollection(faces, facecolors=colours, edgecolors="none", zorder=3))
 
     for ends in BONES:
-        ax.plot(*np.array([place(robot, q, name) + shift for name in ends]).T, color=INK, linewidth=1.7, zorder=5, solid_capstyle="round")
+        ax.plot(
+            *np.array([place(robot, q, name) + shift for name in ends]).T,
+            color=INK,
+            linewidth=1.7,
+            zorder=5,
+            solid_capstyle="round",
+        )
     joints = np.array([poses[joint.child][:3, 3] + shift for joint in robot.joints if "pelvis" not in joint.name])
     ax.scatter(*joints.T, s=13, color=HINGE, depthshade=False, zorder=6)
     return np.concatenate(faces)
