@@ -200,7 +200,7 @@ def human_picture() -> bytes:
     """Two persons, one of them in a step, as PNG."""
     import human_picture as people
 
-    return small(people.picture(DPI), 128)
+    return small(people.picture(DPI), 48)
 
 
 def small(data: bytes, colours: int = 64) -> bytes:

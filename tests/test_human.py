@@ -93,14 +93,14 @@ def test_a_free_base_is_one_joint():
 
 
 def test_for_walking_38_are_left():
-    for base, nv in (("joints", 38), ("free", 38)):
+    for base in ("joints", "free"):
         robot = robots.human(base=base)
         assert len(set(WALKING_FIXED)) == 17
         walker = robot.with_fixed(dict.fromkeys(WALKING_FIXED, 0.0))
-        assert walker.nv == nv
+        assert walker.nv == 38
         assert walker.mass == pytest.approx(75.0, rel=1e-14)
         order, _ = mirror(walker)
-        assert sorted(order) == list(range(nv))
+        assert sorted(order) == list(range(38))
 
 
 # ---- masses, lengths and inertias --------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def test_parts_recombine_to_the_table(person, segment):
             whole = whole.merged(link.seen_from(neuler.Transform.from_matrix(poses[link.name])))
     share, centre, *radii, _ = DE_LEVA[person.sex][segment]
     length = person.lengths[segment]
-    if segment not in person.measured_masses and not person.measured_masses:
+    if not person.measured_masses:
         total = sum(row[0] * (2 if name in PAIRED else 1) for name, row in DE_LEVA[person.sex].items())
         assert whole.mass == pytest.approx(person.mass * share / total, rel=1e-12)
     assert whole.mass == pytest.approx(person.masses[segment], rel=1e-12)
@@ -206,7 +206,6 @@ def test_every_link_is_a_body_that_can_exist(person):
             moments = np.linalg.eigvalsh(link.inertia_about_com)
             assert moments[0] > 0.0
             assert moments[2] < moments[0] + moments[1]
-            assert link.mass > 0.002 * person.mass / 5
 
 
 @pytest.mark.parametrize(("sex", "share"), [("male", 0.573), ("female", 0.554)])
