@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.moments.contact import FREE, LINE, Components, Contact, Root, Support
+from neuler.moments.contact import FREE, LINE, Components, Contact, Root, Support, in_turn, own_window
 from neuler.robot import Robot
 from neuler.robot.coordinates import undriven
 
@@ -36,16 +36,16 @@ def support_of(robot: Robot, contacts: Sequence[Contact], split: Any, what: str 
 
 
 def _components(robot: Robot, root: Root, contacts: Sequence[Contact], split: Any) -> tuple[Components, ...]:
-    """Of each contact the directions of its force and of its moment that profiles give; none of the carrier's."""
+    """Of each contact the directions of its force and of its moment that profiles give; none where it carries the rest."""
     if split != FREE:
         return tuple((np.zeros((0, 3)), np.zeros((0, 3))) for _ in contacts)
-    carrier = next(k for k, contact in enumerate(contacts) if contact.whole_phase)
+    carrying = dict(in_turn(contacts) or ())
     forces, axes = _basis(root.translations), _basis(root.rotations)
     found = []
-    for k, contact in enumerate(contacts):
+    for contact in contacts:
+        begin, end = own_window(contact, carrying.get(contact))
         firm = bool(edges_of(robot, root, contact))
-        mine = (forces, axes if firm else axes[:0]) if k != carrier else (forces[:0], axes[:0])
-        found.append(mine)
+        found.append((forces, axes if firm else axes[:0]) if begin < end else (forces[:0], axes[:0]))
     return tuple(found)
 
 
@@ -88,10 +88,6 @@ def _check_together(contacts: Sequence[Contact], split: Any, what: str) -> None:
                 f"{what}{len(now)} contacts at once ({', '.join(each.name for each in now)}): the zero-moment point "
                 f"shares the ground's force between two; give split=a function of a moment, or split={FREE!r}"
             )
-    if split == FREE and not any(contact.whole_phase for contact in contacts):
-        raise InputError(
-            f"{what}split={FREE!r}: one contact must last the whole phase, to carry what the others do not"
-        )
 
 
 def _check_shapes(root: Root, contacts: Sequence[Contact], split: Any, what: str) -> None:
@@ -160,7 +156,7 @@ def carries_no_moment(support: Support, contact: Contact) -> bool:
     """Whether a contact is a point whose moment is not zero by itself: the only one, of a base that turns."""
     if not support.root.turns or edges_of(support.robot, support.root, contact):
         return False
-    return len(support.contacts) == 1 or (support.split == FREE and contact is support.carrier)
+    return len(support.contacts) == 1 or (support.split == FREE and contact in support.carrying)
 
 
 def root_of(robot: Robot, frames: Sequence[str], what: str = "") -> Root:
