@@ -32,8 +32,9 @@ FLOOR = HalfSpace((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
 """The ground by default: z = 0, up."""
 SLIP = 1e-4
 """Metres that held points may move, by default."""
-LINE, FREE = "line", "free"
-"""How contacts share the resultant: by the zero-moment point on the line between two centres; by profiles."""
+LINE, FREE, PROFILES = "line", "free", "profiles"
+"""How contacts share the resultant: by the zero-moment point on the line between two centres; by profiles of all but
+those that carry the rest; by profiles of all, for which the base's equations of motion are constraints."""
 TOGETHER = 0.05
 """Metres between two centres below which they share the force more nearly by halves than by the line between them."""
 LIGHT = 0.02
@@ -221,8 +222,8 @@ class Support:
     contacts: tuple[Contact, ...]
     root: Root
     split: str | Callable[[Moment], Any] = LINE
-    components: tuple[Components, ...] = ()
-    """Of each contact the directions of force and moment that profiles give, where the split is free."""
+    firm: tuple[bool, ...] = ()
+    """Of each contact whether it carries a moment."""
     weight: float = field(init=False)
     """Of the robot (N): forces are compared with it."""
 
@@ -278,8 +279,8 @@ class Support:
 
     def wrenches(self, moment: Moment) -> dict[str, ContactWrench]:
         """What the ground exerts on every contact, by its name."""
-        if self.split == FREE:
-            return self._free_wrenches(moment)
+        if self.by_profiles:
+            return self._given_wrenches(moment)
         found = {}
         for contact, share, centre in zip(self.contacts, self.shares(moment), self.centres(moment), strict=True):
             found[contact.name] = ContactWrench(share * moment.ground.force, share * self.moved(moment), centre)
@@ -288,12 +289,46 @@ class Support:
     @cached_property
     def carrying(self) -> dict[Contact, tuple[float, float]]:
         """Where the split is free: the contacts that carry in turn what the others do not, each with its window."""
-        return dict(in_turn(self.contacts) or ())
+        return {} if self.split != FREE else dict(in_turn(self.contacts) or ())
+
+    @cached_property
+    def components(self) -> tuple[Components, ...]:
+        """Of each contact the directions of its force and of its moment that profiles give."""
+        forces, axes = _basis(self.root.translations), _basis(self.root.rotations)
+        found = []
+        for contact, firm in zip(self.contacts, self.firm, strict=True):
+            begin, end = self.own_window(contact) if self.by_profiles else (0.0, 0.0)
+            found.append((forces, axes if firm else axes[:0]) if begin < end else (forces[:0], axes[:0]))
+        return tuple(found)
+
+    @property
+    def by_profiles(self) -> bool:
+        """Whether profiles give forces of contacts."""
+        return self.split in (FREE, PROFILES)
 
     @cached_property
     def held(self) -> tuple[Contact, ...]:
         """Contacts whose points are held."""
         return tuple(contact for contact in self.contacts if contact.hold)
+
+    def _lasting(self, contact: Contact, share: Any) -> Any:
+        """What a contact's profile counts: fading towards the ends of its window, or zero from there on."""
+        if self.split == FREE:
+            return contact.fading(share, self.own_window(contact))
+        begin, end = contact.when
+        found = nm.greater(share, begin) if begin > 0.0 else 1.0
+        return found * nm.less(share, end) if end < 1.0 else found
+
+    def own_window(self, contact: Contact) -> tuple[float, float]:
+        """When a contact lasts without carrying what others leave: then its wrench is a profile."""
+        carried = self.carrying.get(contact)
+        return contact.when if carried is None else (contact.when[0], carried[0])
+
+    @cached_property
+    def force_windows(self) -> Array:
+        """When each of the profiles of forces counts, (forces, 2)."""
+        pairs = zip(self.contacts, self.components, strict=True)
+        return np.array([self.own_window(each) for each, parts in pairs for part in parts for _ in part]).reshape(-1, 2)
 
     @cached_property
     def force_count(self) -> int:
@@ -306,7 +341,7 @@ class Support:
         normal = np.array(self.ground.normal) / len(self.contacts)
         return np.concatenate([np.concatenate([ways @ normal, np.zeros(len(axes))]) for ways, axes in self.components])
 
-    def _free_wrenches(self, moment: Moment) -> dict[str, ContactWrench]:
+    def _given_wrenches(self, moment: Moment) -> dict[str, ContactWrench]:
         """Those that profiles give, and the rest on who carries: with it the base's forces are zero at all times."""
         ground, found, at = moment.ground, {}, 0
         force, turning = ground.force, ground.moment
@@ -316,7 +351,7 @@ class Support:
             if not count:
                 continue
             values = moment.contact_forces[at : at + count] * self.weight
-            values = values * contact.fading(moment.share, own_window(contact, self.carrying.get(contact)))
+            values = values * self._lasting(contact, moment.share)
             at += count
             mine = ContactWrench(values[: len(ways)] @ ways, values[len(ways) :] @ axes, centres[contact])
             found[contact] = mine
@@ -419,6 +454,16 @@ class Support:
         return list(found.values())
 
 
+def _basis(projector: Array) -> Array:
+    """Orthonormal directions of a projector, those of the base frame's axes where they are."""
+    found: list[Array] = []
+    for axis in projector:
+        rest = axis - sum((axis @ each) * each for each in found)
+        if np.linalg.norm(rest) > 1e-6:
+            found.append(rest / np.linalg.norm(rest))
+    return np.array(found).reshape(-1, 3)
+
+
 def _inside(share: Any, window: tuple[float, float]) -> Any:
     """1 in a window of shares, its end left out, else 0."""
     begin, end = window
@@ -441,12 +486,6 @@ def in_turn(contacts: Sequence[Contact]) -> list[tuple[Contact, tuple[float, flo
         found.append((best, (at, best.when[1])))
         at = best.when[1]
     return found
-
-
-def own_window(contact: Contact, carried: tuple[float, float] | None) -> tuple[float, float]:
-    """When a contact lasts without carrying what others leave: then its wrench is a profile."""
-    begin, end = contact.when
-    return contact.when if carried is None else (begin, carried[0])
 
 
 def _product(values: Any) -> Any:
