@@ -25,7 +25,8 @@ class BlockProgramme:
 
     Rows are those of the blocks, each with its totals, one after the other, then A x. ``overall`` are terms of the
     objective that are functions of sums over all points. ``seconds`` counts the time spent in functions; ``offset`` is
-    a constant part of the objective.
+    a constant part of the objective. Without ``bent_rows`` the Hessian is that of the objective alone: for steps about
+    a point, which need no second derivatives of rows.
     """
 
     def __init__(
@@ -37,8 +38,10 @@ class BlockProgramme:
         start: Array | None = None,
         offset: float = 0.0,
         overall: Sequence[Overall] = (),
+        bent_rows: bool = True,
     ) -> None:
         self.n = len(cost)
+        self.bent_rows = bent_rows
         self.cost, self.offset, self.overall = cost, offset, tuple(overall)
         self.blocks: tuple[Any, ...] = tuple(blocks)  # either kind: what they take at x is their own business
         self.lower, self.upper = bounds
@@ -84,7 +87,7 @@ class BlockProgramme:
 
     def _hessian_operators(self) -> None:
         """Constant matrices from the functions' Hessians to the entries of the programme's."""
-        bent = [block for block in self.blocks if block.hessian_size]
+        bent = [block for block in self.blocks if block.hessian_size and (self.bent_rows or block.weighted)]
         sums = {id(block): [x.sums[k] for x in self.overall if k in x.sums] for k, block in enumerate(self.blocks)}
         found = [block.hessian_terms(sums[id(block)]) for block in bent]
         dense = [each.places for each in self._spreads]
@@ -180,8 +183,9 @@ class BlockProgramme:
             last = first + block.count
             if operator is not None:
                 weights = weight * block.weights
-                weights[block.bounded] += multipliers[first:last] * block.row_scale
-                if block.totals:
+                if self.bent_rows:
+                    weights[block.bounded] += multipliers[first:last] * block.row_scale
+                if block.totals and self.bent_rows:
                     sums = block.total_weights.T @ multipliers[last : last + len(block.totals)]
                     weights += sums.reshape(weights.shape)
                 for each, slope in zip(self._spreads, slopes, strict=True):
@@ -223,14 +227,15 @@ def _places(rows: Sequence[Integers], columns: Sequence[Integers], n: int) -> tu
     if not rows:
         none = np.zeros(0, dtype=np.intp)
         return (none, none), []
-    keys = [row * n + column for row, column in zip(rows, columns, strict=True)]
-    size = 1 + max((int(key.max()) for key in keys if key.size), default=-1)
+    size = 1 + max((int(row.max()) * n + n for row in rows if row.size), default=-1)
     if size > MOST_PLACES:
+        keys = [row.astype(np.intp) * n + column for row, column in zip(rows, columns, strict=True)]
         every, number = np.unique(np.concatenate(keys), return_inverse=True)
         edges = np.cumsum([len(key) for key in keys])[:-1]
         return (every // n, every % n), [part.astype(np.intp) for part in np.split(number, edges)]
+    keys = [row * n + column for row, column in zip(rows, columns, strict=True)]
     taken = np.zeros(size, dtype=bool)  # a table of all places is quicker than sorting
     for key in keys:
         taken[key] = True
-    every, place = np.flatnonzero(taken), np.cumsum(taken) - 1
+    every, place = np.flatnonzero(taken), np.cumsum(taken, dtype=np.int32) - 1
     return (every // n, every % n), [place[key] for key in keys]

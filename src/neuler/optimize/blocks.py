@@ -29,6 +29,8 @@ from neuler.optimize.elimination import Elimination
 from neuler.optimize.programme import Array
 
 Integers = NDArray[np.intp]
+TERMS = 200_000
+"""Terms of second derivatives that are made at a time: about as many as caches hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,18 +293,31 @@ def bent_terms(
 
     ``places``: of the entries of each; ``used``: the points that count; ``width``: of z.
     """
+    points = np.flatnonzero(used)
+    most = int(np.diff(L.indptr).max(initial=1))
+    size = max(1, TERMS // (len(places[0]) * most * most + 1))
+    parts = [_bent_terms(L, places, points[at : at + size], width) for at in range(0, len(points), size)]
+    if not parts:
+        none = np.zeros(0, dtype=np.intp)
+        return none, none, none, np.zeros(0)
+    rows, columns, sources, values = zip(*parts, strict=True)
+    return np.concatenate(rows), np.concatenate(columns), np.concatenate(sources), np.concatenate(values)
+
+
+def _bent_terms(L: Any, places: tuple[Integers, Integers], points: Integers, width: int) -> tuple[Any, Any, Any, Array]:
+    """:func:`bent_terms` of some points; short integers, for there are many."""
     j, k = places
-    chosen = np.flatnonzero(np.repeat(used, len(j)))
-    entry, first, value = pulled(L, _local(len(used), width, j)[chosen])
-    source = chosen[entry]
-    entry, second, more = pulled(L, _local(len(used), width, k)[source])
-    source, first, value = source[entry], first[entry], value[entry] * more
-    diagonal = np.tile(j == k, len(used))[source]
+    number = (points[:, None] * len(j) + np.arange(len(j))).ravel().astype(np.int32)
+    entry, first, value = pulled(L, (points[:, None] * width + j).ravel())
+    again, second, more = pulled(L, (points[:, None] * width + k).ravel()[entry])
+    entry, first, value = entry[again], first[again], value[again] * more
+    diagonal = np.tile(j == k, len(points))[entry]
     inside = ~diagonal | (first >= second)  # h u u^T is symmetric by itself: its upper triangle is left away
-    source, first, second = source[inside], first[inside], second[inside]
+    entry, first, second = entry[inside], first[inside], second[inside]
     twice = ~diagonal[inside] & (first == second)
     value = np.where(twice, 2.0, 1.0) * value[inside]
-    return np.maximum(first, second), np.minimum(first, second), source, value
+    row, column = np.maximum(first, second), np.minimum(first, second)
+    return row.astype(np.int32), column.astype(np.int32), number[entry], value
 
 
 def _local(points: int, width: int, columns: Integers) -> Integers:

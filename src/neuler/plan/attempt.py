@@ -13,7 +13,8 @@ from neuler.motions import splines
 from neuler.motions.profiles import Profiles
 from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize import solvers
-from neuler.optimize.programme import Array, Progress, Report, Solution
+from neuler.optimize.linearised import Curvature, Linearised
+from neuler.optimize.programme import Array, Programme, Progress, Report, Solution, infeasibility
 from neuler.plan import guess as guesses
 from neuler.plan import judge
 from neuler.plan.guess import FirstGuess
@@ -79,7 +80,7 @@ class Attempt:
             return guesses.along(self.transcription, profiles, self.settings.guess)
         return guesses.guessed(self.transcription, profiles, self.first)
 
-    def transcribed(self, profiles: Sequence[Profiles], guess: Array) -> Transcribed:
+    def transcribed(self, profiles: Sequence[Profiles], guess: Array, *, bent_rows: bool = True) -> Transcribed:
         """The programme on profiles, with the rows and margins that checks have found."""
         along = self.motion(profiles, guess)
         margins, left_out = [], []
@@ -89,7 +90,7 @@ class Attempt:
             left_out.append(known.left_out(mine.grid))
         return self.transcription.transcribe(
             profiles, guess, margins=margins, left_out=left_out, total_margins=self.total_margins,
-            more=self.more, ceiling=self.ceiling,
+            more=self.more, ceiling=self.ceiling, bent_rows=bent_rows,
         )  # fmt: skip
 
     def feasible(self, profiles: Sequence[Profiles], guess: Array) -> Array:
@@ -111,10 +112,29 @@ class Attempt:
     def solved(self, state: Transcribed, warm: Solution | None, tolerance: float) -> Solution:
         """What the solver finds with the iterations and seconds that are left."""
         state.check_count()
+        return self._solved(state.programme, warm, tolerance)
+
+    def stepped(
+        self, state: Transcribed, tolerance: float, *, damping: float = 0.0, curvature: Curvature | None = None,
+        warm: Solution | None = None, weight: float = 1.0,
+    ) -> Solution:  # fmt: skip
+        """A step of sequential quadratic programming from a programme's start; see :class:`Linearised`.
+
+        The solution's rows and objective are those of the programme itself.
+        """
+        programme = state.programme
+        with np.errstate(all="ignore"):  # what is not finite ends the step
+            model = Linearised(programme, programme.start, damping, curvature, weight)
+            found = self._solved(model, warm, tolerance)
+            rows, objective = programme.rows(found.x), programme.objective(found.x)
+        violation = infeasibility(programme, found.x, rows)
+        return replace(found, objective=objective, rows=rows, infeasibility=violation)
+
+    def _solved(self, programme: Programme, warm: Solution | None, tolerance: float) -> Solution:
         left = self.settings.seconds
         left = None if left is None else max(left - (time.perf_counter() - self.clock), 1e-3)
         found = solvers.solve(
-            state.programme,
+            programme,
             self.settings.solver,
             warm=warm,
             tolerance=tolerance,
@@ -166,10 +186,10 @@ class Attempt:
 
     # ---- between grid points ----------------------------------------------------------------------------------
 
-    def checked(self, state: Transcribed, x: Array, *, given: bool = True) -> list[PhaseCheck]:
+    def checked(self, profiles: Sequence[Profiles], x: Array, *, given: bool = True) -> list[PhaseCheck]:
         """Every phase's limits on a fine grid, and undriven forces; ``given``: see :func:`judge.check_phase`."""
-        motion = self.motion(state.profiles, x)
-        slacks = {name: float(x[place]) for name, place in state.slacks.items()}
+        motion = self.motion(profiles, x)
+        slacks = {name: float(x[place]) for name, place in self.transcription.slack_places(profiles).items()}
         found = []
         for k, phase in enumerate(self.transcription.phases):
             mine = {name: slacks[name] for name in phase.slacks}
@@ -191,6 +211,11 @@ class Attempt:
         sides = [(limit.lower, limit.upper) for limit in self.transcription.totals]
         return np.array([1.0 + max((abs(x) for x in pair if np.isfinite(x)), default=0.0) for pair in sides])
 
+    def leave_for_totals(self, excess: Array) -> None:
+        """Tighten limits of the whole motion by what they are violated by, :meth:`total_excess`, and a little more."""
+        if (excess > self.valid_to).any():
+            self.total_margins = self.total_margins + 1.2 * np.maximum(excess, 0.0) * self.total_sizes
+
     # ---- what came out ----------------------------------------------------------------------------------------
 
     def costs(self, state: Transcribed, x: Array, checks: Sequence[PhaseCheck] = ()) -> dict[str, float]:
@@ -208,7 +233,7 @@ class Attempt:
         finite = bool(np.isfinite(x).all())
         valid = smooth = finite and worst <= self.valid_to
         if finite and not valid and any(phase.as_given is not None for phase in transcription.phases):
-            rounded = self.checked(state, x, given=False)
+            rounded = self.checked(state.profiles, x, given=False)
             left = violations_of(transcription, motion, rounded, state, solution, self.valid_to)
             smooth = max((each.relative for each in left), default=0.0) <= self.valid_to
         parts = self.costs(state, x, checks)

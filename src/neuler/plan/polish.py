@@ -4,7 +4,8 @@ Least time is decided by the joints that reach their limits; what the others do 
 and a solver returns anything, joints that shake among it. The second stage keeps all limits and the objective within
 1e-4 of one and its size, and minimises squared jerks: the sum over all profiles of the integral of the squared jerk
 beside 720 d^2 / T^5, its least value for a way d from rest to rest in a time T. Idle joints, whose way is short, count
-most.
+most. Durations in it are those of the plan, so that it is a convex quadratic of the control points, which
+``plan/steps.py`` minimises by quadratic programmes.
 """
 
 from __future__ import annotations
@@ -17,16 +18,15 @@ import numpy as np
 
 from neuler.functions.function import Function, function
 from neuler.motions import splines
-from neuler.motions.profiles import Profiles, placed
+from neuler.motions.profiles import Profiles
 from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.blocks import Block
 from neuler.optimize.programme import Array
 from neuler.plan.attempt import Attempt
 from neuler.plan.objectives import DURATION, PEAK
-from neuler.plan.options import SOLVED
 from neuler.plan.phases import Phase
 from neuler.plan.planned import Planned
-from neuler.plan.refine import refined
+from neuler.plan.steps import smoothed
 
 LOSS = 1e-4
 """What the objective may lose, beside one and its size."""
@@ -39,8 +39,6 @@ ROUGH, SLIGHT = 3000.0, 1e-2
 times has some hundred times the least. Ranges below the share of the largest are of no account."""
 RANGE = 501
 """Points of a phase at which the range of its profiles is looked at."""
-COARSE = 1e-6
-"""The tolerance of solves: how smooth it is need not be exact."""
 
 
 def is_undecided(phases: Sequence[Phase]) -> bool:
@@ -55,20 +53,15 @@ def polished(attempt: Attempt, found: Planned) -> Planned:
     if weights is None or shaking is None or (shaking * jerks).sum(axis=0).max() < ROUGH:
         return found
     weights = weights / float((weights * jerks).sum())
-    attempt.tolerance = max(attempt.tolerance, COARSE)
     limit = found.objective + LOSS * (1.0 + abs(found.objective))
-    attempt.more, attempt.ceiling = [JerkBlocks(tuple(map(tuple, weights)))], limit - 0.01 * LOSS
-    before, transcription = found.motion.profiles, attempt.transcription
-    profiles = placed([
-        transcription.phase_profiles(phase, 0, breaks=np.unique(mine.knots))
-        for phase, mine in zip(transcription.phases, before, strict=True)
-    ])  # fmt: skip
-    state = attempt.transcribed(profiles, attempt.carried(before, found.motion.x, profiles))
-    solution = attempt.solved(state, None, attempt.tolerance)
-    if solution.status not in SOLVED:
-        return found
-    plan = refined(attempt, state, solution)
-    left = float((weights * squared_jerks(plan.motion)).sum())
+    scaled = weights / found.motion.durations[:, None] ** 5
+    attempt.more, attempt.ceiling = [JerkBlocks(tuple(map(tuple, scaled)))], limit - 0.01 * LOSS
+    plan, left = found, 1.0
+    for state, solution, checks in smoothed(attempt, found.motion):
+        motion = attempt.motion(state.profiles, state.x(solution.x))
+        now = float((weights * squared_jerks(motion)).sum())
+        if now < left:
+            plan, left = attempt.planned(state, solution, checks), now
     if not (plan.valid and plan.objective <= limit and left < 1.0):
         return found
     note = (
@@ -116,7 +109,7 @@ class JerkBlocks:
         found = []
         for mine, weight in zip(profiles, self.weights, strict=True):
             shares, weights = _points(mine)
-            maps = mine.inputs(["c3", "T"], shares, n)
+            maps = mine.inputs(["c3"], shares, n)
             scaled = weights[:, None] * np.array(weight)
             found.append(Block.of(_squares(mine.count), maps, len(shares), weights=scaled, name="jerk"))
         return found
@@ -130,4 +123,4 @@ def _points(profiles: Profiles) -> tuple[Array, Array]:
 
 @functools.cache
 def _squares(count: int) -> Function:
-    return function(lambda c3, T: [x * x / T**5 for x in c3], {"c3": count, "T": ()}, "rows", "jerk")
+    return function(lambda c3: [x * x for x in c3], {"c3": count}, "rows", "jerk")

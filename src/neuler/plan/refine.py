@@ -1,7 +1,8 @@
 """Refinement of a solution: knots where rows switch, points of integrals, points and margins where limits are violated.
 
 A solution holds at the points of its grid. Limits are checked between them: where one is violated, the grid gets
-points and, after some rounds, the bound a margin. Where undriven forces are not zero between the points, the splines
+points and, after some rounds, the bound a margin; once violations are small, steps by quadratic programmes find both
+(``plan/steps.py``). Where undriven forces are not zero between the points, the splines
 themselves are too coarse and get more control points.
 """
 
@@ -9,15 +10,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from neuler.motions.profiles import placed
+from neuler.motions.profiles import Profiles, placed
 from neuler.optimize.programme import Solution
 from neuler.plan import judge
 from neuler.plan.attempt import Attempt
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.knots import with_switches
 from neuler.plan.options import SOLVED
+from neuler.plan.phases import Phase
 from neuler.plan.planned import Planned
-from neuler.plan.refinement import SMALL
+from neuler.plan.refinement import COUNTS, SMALL
+from neuler.plan.steps import approached, can_approach
 from neuler.plan.transcribe import Transcribed
 
 TIGHTEN_AFTER = 3
@@ -26,6 +29,10 @@ QUADRATURE_STEPS, QUADRATURE = 2, 1e-5
 """Refinements of integrals, and what they may be off by beside 1 + |objective|."""
 GROWTHS = 6
 """How often splines may get more control points by themselves."""
+DENSE = 5
+"""Grid points in every span of a denser grid, used where points at single violations would be more."""
+NEARLY = 0.05
+"""Violations, of 1 + |bound|, up to which steps by quadratic programmes find what a solution needs between points."""
 SWITCHES = 2
 """How often knots are inserted where rows switch."""
 
@@ -34,7 +41,7 @@ def add_lazy_limits(attempt: Attempt, state: Transcribed, solution: Solution) ->
     """Solve again, from the first guess, as long as limits that were left out are violated."""
     known = attempt.refinements
     while any(each.lazy.any() for each in known) and solution.status in SOLVED and not attempt.exhausted:
-        checks = attempt.checked(state, state.x(solution.x))
+        checks = attempt.checked(state.profiles, state.x(solution.x))
         added = [each.add_lazy(check, attempt.valid_to) for each, check in zip(known, checks, strict=True)]
         if not any(added):
             break
@@ -108,7 +115,7 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
     best: tuple[tuple[bool, float], Transcribed, Solution, list[PhaseCheck]] | None = None
     for turn in range(settings.rounds + 1):
         x = state.x(solution.x)
-        checks = attempt.checked(state, x)
+        checks = attempt.checked(state.profiles, x)
         excess = attempt.total_excess(state, x)
         worst = max([*(each.worst for each in checks), *excess])
         good = solution.status in SOLVED
@@ -117,24 +124,33 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
             best = rank, state, solution, checks
         if worst <= valid_to or not settings.refine or turn == settings.rounds or not good or attempt.exhausted:
             break
-        profiles, added, more = [], False, False
+        if worst <= NEARLY and not (excess > valid_to).any() and can_approach(attempt):
+            near = approached(attempt, state, solution, checks)
+            if near is not None:
+                state, solution = near
+                continue
+        profiles, added, more, tightened = [], False, False, False
         for phase, mine, check, known in zip(phases, state.profiles, checks, attempt.refinements, strict=True):
-            finer, new = known.refined(mine, check, valid_to)
+            finer, new = known.refined(mine, check, COUNTS * valid_to)
+            dense = _denser(attempt, phase, mine) if turn == 0 else None
+            if dense is not None and len(dense.grid) < len(finer.grid):
+                known.pose_near(dense, check, mine.grid)
+                finer = dense
             more |= new
             added |= known.add_lazy(check, valid_to) | known.astray(check)
             breaks = judge.grown_breaks(mine, check, valid_to) if growths_left > 0 else None
             if breaks is not None:
                 finer = attempt.transcription.phase_profiles(phase, 0, breaks=breaks)
                 known.restarted()
-            elif turn > since:
-                known.tighten(mine, check, valid_to, np.inf if turn - since >= TIGHTEN_AFTER else SMALL)
+            elif turn > since or not new:  # also at once where limits are posed at all places that count
+                most = np.inf if turn - since >= TIGHTEN_AFTER else SMALL
+                tightened |= known.tighten(mine, check, valid_to, most)
             profiles.append(finer)
         profiles = placed(profiles)
         same = all(len(new.knots) == len(old.knots) for new, old in zip(profiles, state.profiles, strict=True))
-        tightening = turn >= TIGHTEN_AFTER and judge.violated(checks, valid_to)
-        if (excess > valid_to).any():
-            tightening = True
-            attempt.total_margins = attempt.total_margins + 1.2 * np.maximum(excess, 0.0) * attempt.total_sizes
+        tightening = tightened or (turn >= TIGHTEN_AFTER and judge.violated(checks, valid_to))
+        tightening |= bool((excess > valid_to).any())
+        attempt.leave_for_totals(excess)
         if same and not added and not more and not tightening:
             break
         if not same:
@@ -154,3 +170,9 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
             solution = attempt.solved(state, None, attempt.tolerance)
     assert best is not None
     return attempt.planned(*best[1:])
+
+
+def _denser(attempt: Attempt, phase: Phase, profiles: Profiles) -> Profiles | None:
+    """The profiles with more points in every span, those of the grid among them; None where they are not."""
+    found = attempt.transcription.phase_profiles(phase, 0, breaks=np.unique(profiles.knots), grid=DENSE)
+    return found if np.isin(profiles.grid, found.grid).all() else None

@@ -9,6 +9,7 @@ do not suffice, bounds are tightened by what is left, about the places where the
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +31,22 @@ REACH = 1.0
 """Spans about a violation in which a bound is tightened, fully in the middle and not at all at the ends."""
 SMALL = 2e-4
 """Violations, of 1 + |bound|, by which bounds are tightened at once: it costs next to nothing."""
+FAR = 0.1
+"""Of 1 + |bound|: limits that stay so far from their bounds are left out at points of denser grids."""
+COUNTS = 0.1
+"""Of the tolerance: violations that get points."""
 BEYOND = 1.2
 """How much bounds are tightened, beside what they are violated by."""
 TIGHTENED_MOST = 0.05
 """How much each of two bounds is tightened at most, as a share of their distance."""
+
+
+class SavedMargins(NamedTuple):
+    """What bounds of a phase leave: where they are tightened, and for friction at the points of a grid."""
+
+    tighter: tuple[tuple[int, float, float, float], ...]
+    friction: Array | None
+    grid: Array
 
 
 @dataclass(eq=False)
@@ -89,6 +102,20 @@ class Refinement:
         mask[:-1] |= mask[1:].copy()
         self.near |= dict(zip(new.tolist(), mask, strict=True))
 
+    def pose_near(self, profiles: Profiles, check: PhaseCheck, everything: Array) -> None:
+        """At the points of a grid pose the limits that come near their bounds about them, and leave out the others.
+
+        ``everything``: shares of points at which all limits are posed, as before.
+        """
+        rows = np.array([each.path_row for each in check.columns])
+        columns = np.flatnonzero(rows >= 0)
+        first = np.searchsorted(check.shares, profiles.grid[:-1])
+        between = np.maximum.reduceat(check.relative[:, columns], first, axis=0) > -FAR
+        near = np.concatenate([between[:1], between[1:] | between[:-1], between[-1:]])
+        for share, mine in zip(profiles.grid.tolist(), near, strict=True):
+            if share not in everything:
+                self.posed[share] = set(rows[columns[mine]].tolist())
+
     def left_out(self, grid: Array) -> NDArray[np.bool_]:
         """Which rows are not posed at the points of a grid, (points, rows)."""
         found: NDArray[np.bool_] = np.tile(self.lazy, (len(grid), 1))
@@ -128,6 +155,14 @@ class Refinement:
             found = np.maximum(found, np.transpose(before))
         self.friction, self._friction_grid = found, grid
 
+    def saved_margins(self) -> SavedMargins:
+        """What bounds leave now, for :meth:`restore_margins`."""
+        return SavedMargins(tuple(self.tighter), self.friction, self._friction_grid)
+
+    def restore_margins(self, saved: SavedMargins) -> None:
+        """Let bounds leave what they left when it was saved."""
+        self.tighter[:], self.friction, self._friction_grid = saved
+
     def relaxed(self) -> None:
         """Tighten nothing any more."""
         self.tighter.clear()
@@ -138,17 +173,23 @@ class Refinement:
         self.posed.clear()
         self.near.clear()
 
-    def refined(self, profiles: Profiles, check: PhaseCheck, tolerance: float) -> tuple[Profiles, bool]:
-        """Profiles with points at violations that count, without weight in integrals; and whether rows are new."""
+    def refined(
+        self, profiles: Profiles, check: PhaseCheck, above: float, merged: float = MERGED
+    ) -> tuple[Profiles, bool]:
+        """Profiles with points at the peaks of limits that are violated by more than ``above``, of 1 + |bound|.
+
+        The points have no weight in integrals. Violations that are not SMALL share a point within ``merged``, of a
+        span. Returned besides: whether rows are new.
+        """
         grid, more = profiles.grid, False
         span = np.diff(np.unique(profiles.knots)).min()
         chosen: list[float] = []
-        for share, row, excess in sorted((p.share, row, p.excess) for p, row in check.of_path(0.1 * tolerance)):
+        for share, row, excess in sorted((p.share, row, p.excess) for p, row in check.of_path(above)):
             at = float(grid[np.abs(grid - share).argmin()])
             if abs(at - share) > 1e-5 * span:
-                apart = MERGED if excess > SMALL else CLOSE
+                apart = merged if excess > SMALL else CLOSE
                 at = next((other for other in chosen[-2:] if abs(share - other) <= apart * span), share)
-            if at == share and at not in self.posed:
+            if at == share and not (grid == share).any():
                 chosen.append(share)
                 self.posed[share] = set()
             if at in self.posed and row not in self.posed[at]:
@@ -191,12 +232,13 @@ class Refinement:
             self.lazy[family.rows] = False
         return int(self.lazy.sum()) < before
 
-    def tighten(self, profiles: Profiles, check: PhaseCheck, tolerance: float, most: float = SMALL) -> None:
-        """Tighten bounds of limits about the places where they are violated between points, by ``most`` or less."""
-        edges = np.unique(profiles.knots)
+    def tighten(self, profiles: Profiles, check: PhaseCheck, tolerance: float, most: float = SMALL) -> bool:
+        """Tighten bounds of limits about the places where they are violated, by ``most`` or less; whether any is."""
+        edges, before = np.unique(profiles.knots), len(self.tighter)
         for peak, row in check.of_path(0.5 * tolerance):
             if self.spared[row] and peak.excess <= most:
                 span = np.diff(edges)[np.clip(np.searchsorted(edges, peak.share) - 1, 0, len(edges) - 2)]
-                before = self._tightened(np.array([peak.share]))[0, row]
-                amount = float(before + BEYOND * peak.excess * check.sizes[peak.row])
+                now = self._tightened(np.array([peak.share]))[0, row]
+                amount = float(now + BEYOND * peak.excess * check.sizes[peak.row])
                 self.tighter.append((row, peak.share, REACH * float(span), amount))
+        return len(self.tighter) > before

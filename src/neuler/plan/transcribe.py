@@ -96,11 +96,13 @@ class Transcribed:
             new = np.zeros(block.bounded.shape)
             if isinstance(origin, FromClearance) and isinstance(origin_before, FromClearance):
                 new[:, 0] = origin.carried(origin_before, values[:, 0])
-            elif block.points == mine.points:
-                new = values
             elif isinstance(origin, FromPath):
                 k = origin.phase
-                new[np.searchsorted(self.profiles[k].grid, before.profiles[k].grid)] = values
+                grids = self.profiles[k].grid, before.profiles[k].grid
+                _, here, there = np.intersect1d(*grids, return_indices=True)
+                new[here] = values[there]
+            elif block.points == mine.points:
+                new = values
             found.append(new)
         lower, upper = solution.bound_multipliers
         if len(self.elimination.free) != len(lower):  # positions at new grid points
@@ -277,6 +279,7 @@ class Transcription:
         more: Sequence[BlockMaker] = (),
         ceiling: float | None = None,
         proximal: float = 0.0,
+        bent_rows: bool = True,
     ) -> Transcribed:
         """The programme on profiles; ``guess`` are all variables.
 
@@ -284,7 +287,7 @@ class Transcription:
         and ``left_out`` are (grid, rows): rows of its path, then of clearances. ``more`` blocks come besides the plan's
         own. With a ``ceiling`` durations and peaks are not minimised: their weighted sum stays below it. With a
         ``proximal`` weight the objective is the distance from the guess alone: half the sum of squares over all
-        variables of the phases.
+        variables of the phases. ``bent_rows``: see :class:`BlockProgramme`.
         """
         mine = list(profiles)
         n = self.size(mine)
@@ -328,6 +331,7 @@ class Transcription:
             guess[found.free],
             float(cost @ found.c),
             [] if proximal else self._overall(mine, blocks),
+            bent_rows,
         )
         return Transcribed(mine, slacks, found, programme, [origin for origin, _ in blocks])
 

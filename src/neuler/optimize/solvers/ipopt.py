@@ -1,7 +1,7 @@
 """IPOPT 3.14 from the ``casadi`` wheel, by its C interface: CasADi itself is not imported.
 
 A primal-dual interior point method with a filter line search (Waechter and Biegler, Mathematical Programming 106,
-2006), here always with the exact Hessian of the Lagrangian.
+2006), here always with the Hessian that the programme gives.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ WARM: dict[str, float | int | str] = {
     "mu_init": 1e-6,
 }
 """A warm start stays where it is: pushed further from bounds, variables that hardly matter wander far."""
+QUADRATIC: dict[str, float | int | str] = {"jac_c_constant": "yes", "jac_d_constant": "yes", "hessian_constant": "yes"}
+"""Derivatives of a quadratic programme are asked for once."""
 MOST = 2e19
 """IPOPT takes this and more for infinite."""
 
@@ -319,6 +321,7 @@ def solve(programme: Programme, request: Request) -> Solution:
         "max_iter": request.iterations,
         **({} if request.seconds is None else {"max_wall_time": float(max(request.seconds, 1e-6))}),
         **({} if request.warm is None else WARM),
+        **(QUADRATIC if getattr(programme, "quadratic", False) else {}),
         **given,
     }
     n, m = programme.n, programme.m
