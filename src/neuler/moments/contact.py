@@ -10,7 +10,7 @@ the base's forces are zero by construction.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -224,6 +224,8 @@ class Support:
     split: str | Callable[[Moment], Any] = LINE
     firm: tuple[bool, ...] = ()
     """Of each contact whether it carries a moment."""
+    exact: bool = False
+    """Whether, where profiles give all forces, contacts carry in turn what these leave."""
     weight: float = field(init=False)
     """Of the robot (N): forces are compared with it."""
 
@@ -289,7 +291,12 @@ class Support:
     @cached_property
     def carrying(self) -> dict[Contact, tuple[float, float]]:
         """Where the split is free: the contacts that carry in turn what the others do not, each with its window."""
-        return {} if self.split != FREE else dict(in_turn(self.contacts) or ())
+        return dict(in_turn(self.contacts) or ()) if self.split == FREE or self.exact else {}
+
+    @property
+    def balanced(self) -> Support:
+        """The same contacts with forces that balance at all times; itself where they do so already."""
+        return replace(self, exact=True) if self.split == PROFILES and not self.exact else self
 
     @cached_property
     def components(self) -> tuple[Components, ...]:
@@ -321,7 +328,7 @@ class Support:
 
     def own_window(self, contact: Contact) -> tuple[float, float]:
         """When a contact lasts without carrying what others leave: then its wrench is a profile."""
-        carried = self.carrying.get(contact)
+        carried = self.carrying.get(contact) if self.split == FREE else None
         return contact.when if carried is None else (contact.when[0], carried[0])
 
     @cached_property
