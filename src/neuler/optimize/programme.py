@@ -79,6 +79,7 @@ class Request:
     seconds: float | None
     progress: Report | None
     options: Mapping[str, Any] | None
+    push: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,8 @@ from neuler.plan.options import SolveOptions
 from neuler.plan.planned import Planned
 from neuler.plan.refinement import Refinement
 from neuler.plan.report import bounds_of, costs, obstacles_of, totals_of, violations_of
-from neuler.plan.transcribe import BlockMaker, Transcribed, Transcription
+from neuler.plan.transcribe import BlockMaker, Transcription
+from neuler.plan.transcribed import Transcribed
 from neuler.robot import Robot
 
 PROXIMAL, FEASIBLE = 1e-2, 1e-4
@@ -109,10 +110,12 @@ class Attempt:
         x = near.x(self.solved(near, None, max(self.tolerance, FEASIBLE)).x)
         return guesses.filled(self.transcription, profiles, x) if np.isfinite(x).all() else guess
 
-    def solved(self, state: Transcribed, warm: Solution | None, tolerance: float) -> Solution:
-        """What the solver finds with the iterations and seconds that are left."""
+    def solved(
+        self, state: Transcribed, warm: Solution | None, tolerance: float, push: float = solvers.PUSH
+    ) -> Solution:
+        """What the solver finds with the iterations and seconds that are left; ``push``: see ``solvers.solve``."""
         state.check_count()
-        return self._solved(state.programme, warm, tolerance)
+        return self._solved(state.programme, warm, tolerance, push)
 
     def stepped(
         self, state: Transcribed, tolerance: float, *, damping: float = 0.0, curvature: Curvature | None = None,
@@ -130,7 +133,9 @@ class Attempt:
         violation = infeasibility(programme, found.x, rows)
         return replace(found, objective=objective, rows=rows, infeasibility=violation)
 
-    def _solved(self, programme: Programme, warm: Solution | None, tolerance: float) -> Solution:
+    def _solved(
+        self, programme: Programme, warm: Solution | None, tolerance: float, push: float = solvers.PUSH
+    ) -> Solution:
         left = self.settings.seconds
         left = None if left is None else max(left - (time.perf_counter() - self.clock), 1e-3)
         found = solvers.solve(
@@ -142,6 +147,7 @@ class Attempt:
             seconds=left,
             progress=self._progress(),
             options=self.settings.options,
+            push=push,
         )
         self.spent += found.iterations
         self.function_seconds += found.function_seconds

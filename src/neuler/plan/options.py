@@ -41,6 +41,8 @@ class SolveOptions:
     """A motion to begin with."""
     polish: bool = True
     """Whether a second stage picks the smoothest of the motions that are equally good."""
+    switches: bool = True
+    """Whether profiles of least time get knots where rows switch between bounds."""
     guesses: int | None = None
     """First guesses that are tried; None: one, and more where it may not be enough."""
     proximal: float | None = None
@@ -53,7 +55,7 @@ class SolveOptions:
             value = getattr(self, name)
             if (name != "seconds" or value is not None) and number(f"solve: {name}", value) <= 0.0:
                 raise InputError(f"solve: {name} must be above zero, got {value!r}")
-        for name in ("refine", "polish"):
+        for name in ("refine", "polish", "switches"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"solve: {name} must be True or False, got {getattr(self, name)!r}")
         if self.proximal is not None and number("solve: proximal", self.proximal) < 0.0:

@@ -295,6 +295,7 @@ class Plan:
         rounds: int = ROUNDS,
         mesh: Sequence[int] | None = None,
         polish: bool = True,
+        switches: bool = True,
         guesses: int | None = None,
         seed: int | None = None,
         starts: int = 1,
@@ -311,8 +312,10 @@ class Plan:
         violated in a valid plan, as a share of 1 + |bound|. ``mesh``: numbers of control points to go through, coarse
         to fine, as (8, 20, 80). ``iterations`` and ``seconds`` bound all solves together, the former from each first
         guess. Where the objective leaves open how some joints move, as least time does, ``polish`` picks the smoothest
-        motion, with an objective within 1e-4. ``guesses``: how many first guesses are tried, straight and swinging ones
-        at several paces; by default one, and more where it finds no valid motion, or where motors are too weak to hold
+        motion, with an objective within 1e-4. With ``switches`` profiles of least time get knots where limited rows
+        switch between bounds, up to half as many control points again, for which a solve takes longer. ``guesses``: how
+        many first guesses are tried, straight and swinging ones at several paces; by default one, and more where it
+        finds no valid motion, or where motors are too weak to hold
         the robot on its way. ``seed`` perturbs the straight first guess, the same way for the same seed; ``starts``
         solves from so many of them, the straight one first, in ``workers`` processes (all cores) or on the machines of
         an ``executor`` (``concurrent.futures``, docs/studies.md), and returns the best. ``proximal``: first a motion
@@ -335,6 +338,7 @@ class Plan:
             valid_to,
             guess,
             polish,
+            switches,
             guesses,
             proximal,
         )

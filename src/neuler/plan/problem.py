@@ -148,6 +148,7 @@ def _solve_options(section: Section) -> dict[str, Any]:
         "iterations": section.whole("iterations", ITERATIONS, least=1, most=2**31 - 1),
         "refine": section.flag("refine", True),
         "polish": section.flag("polish", True),
+        "switches": section.flag("switches", True),
         "guesses": section.whole("guesses", None, least=1, most=MOST_GUESSES),
         "seed": section.whole("seed", None),
     }

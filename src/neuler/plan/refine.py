@@ -1,4 +1,4 @@
-"""Refinement of a solution: knots where rows switch, points of integrals, points and margins where limits are violated.
+"""Refinement of a solution: points of integrals, points and margins where limits are violated.
 
 A solution holds at the points of its grid. Limits are checked between them: where one is violated, the grid gets
 points and, after some rounds, the bound a margin; once violations are small, steps by quadratic programmes find both
@@ -15,13 +15,12 @@ from neuler.optimize.programme import Solution
 from neuler.plan import judge
 from neuler.plan.attempt import Attempt
 from neuler.plan.judge import PhaseCheck
-from neuler.plan.knots import with_switches
 from neuler.plan.options import SOLVED
 from neuler.plan.phases import Phase
 from neuler.plan.planned import Planned
 from neuler.plan.refinement import COUNTS, SMALL
 from neuler.plan.steps import approached, can_approach
-from neuler.plan.transcribe import Transcribed
+from neuler.plan.transcribed import Transcribed
 
 TIGHTEN_AFTER = 3
 """Refinements after which bounds are tightened by what is left."""
@@ -33,11 +32,11 @@ DENSE = 5
 """Grid points in every span of a denser grid, used where points at single violations would be more."""
 NEARLY = 0.05
 """Violations, of 1 + |bound|, up to which steps by quadratic programmes find what a solution needs between points."""
-SWITCHES = 2
-"""How often knots are inserted where rows switch."""
 
 
-def add_lazy_limits(attempt: Attempt, state: Transcribed, solution: Solution) -> tuple[Transcribed, Solution]:
+def add_lazy_limits(
+    attempt: Attempt, state: Transcribed, solution: Solution, tolerance: float
+) -> tuple[Transcribed, Solution]:
     """Solve again, from the first guess, as long as limits that were left out are violated."""
     known = attempt.refinements
     while any(each.lazy.any() for each in known) and solution.status in SOLVED and not attempt.exhausted:
@@ -46,34 +45,7 @@ def add_lazy_limits(attempt: Attempt, state: Transcribed, solution: Solution) ->
         if not any(added):
             break
         state = attempt.transcribed(state.profiles, attempt.guess(state.profiles))
-        solution = attempt.solved(state, None, attempt.tolerance)
-    return state, solution
-
-
-def insert_switches(attempt: Attempt, state: Transcribed, solution: Solution) -> tuple[Transcribed, Solution]:
-    """Knots where limited rows switch between their bounds: profiles follow a jump within a short span."""
-    transcription = attempt.transcription
-    if transcription.breaks is not None:  # knots are given
-        return state, solution
-    most = [mine.control_point_count + mine.control_point_count // 2 for mine in state.profiles]
-    for _ in range(SWITCHES):
-        if attempt.exhausted or solution.status not in SOLVED:
-            break
-        x = state.x(solution.x)
-        motion = attempt.motion(state.profiles, x)
-        profiles, changed = [], False
-        for k, (phase, mine) in enumerate(zip(transcription.phases, state.profiles, strict=True)):
-            breaks = with_switches(motion, k, phase, most[k] - mine.control_point_count)
-            changed |= breaks is not None
-            profiles.append(mine if breaks is None else transcription.phase_profiles(phase, 0, breaks=breaks))
-        if not changed:
-            break
-        profiles = placed(profiles)
-        finer = attempt.transcribed(profiles, attempt.carried(state.profiles, x, profiles))
-        found = attempt.solved(finer, None, attempt.tolerance)
-        if found.status not in SOLVED or found.objective > solution.objective:
-            break
-        state, solution = finer, found
+        solution = attempt.solved(state, None, tolerance)
     return state, solution
 
 

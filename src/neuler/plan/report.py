@@ -28,7 +28,8 @@ from neuler.plan.phase_blocks import (
 )
 from neuler.plan.planned import Violation
 from neuler.plan.rows import COLLOCATED, LIMIT, OBJECTIVE, TOTAL
-from neuler.plan.transcribe import Transcribed, Transcription
+from neuler.plan.transcribe import Transcription
+from neuler.plan.transcribed import Transcribed
 
 MANY, LEAST = 12, 400
 """Points of integrals in every span, and of all spans together."""

@@ -13,11 +13,13 @@ from neuler.errors import InputError, NeulerError
 from neuler.optimize.programme import Report, Solution
 from neuler.plan.attempt import Attempt
 from neuler.plan.guess import GUESSES, ROOM, FirstGuess, first_guesses, guessed, slow_share
+from neuler.plan.insertion import COARSE, PUSH, follows_switches, insert_switches
 from neuler.plan.options import SOLVED, SolveOptions
 from neuler.plan.planned import Planned
 from neuler.plan.polish import is_undecided, polished
-from neuler.plan.refine import add_lazy_limits, insert_switches, refine_quadrature, refined
-from neuler.plan.transcribe import Transcribed, Transcription
+from neuler.plan.refine import add_lazy_limits, refine_quadrature, refined
+from neuler.plan.transcribe import Transcription
+from neuler.plan.transcribed import Transcribed
 from neuler.robot import Robot
 from neuler.workers.engines import cores
 from neuler.workers.jobs import job_of
@@ -29,14 +31,13 @@ FEW = 2
 """First guesses where motors can hold the robot on its way, but hardly."""
 WORTH = 2.0
 """Seconds of a solve from which on others go to processes of their own."""
-COARSE = 1e-4
-"""Tolerance of solves whose solution is only where the next one begins."""
 
 
 def attempted(attempt: Attempt) -> Planned:
     """Solve on coarse profiles, then on finer ones, from a first guess; then refine the last."""
     transcription = attempt.transcription
     meshes: Sequence[int | None] = attempt.settings.mesh or [None]
+    coarse, follows = max(attempt.tolerance, COARSE), follows_switches(attempt)
     transcription.compile()
     attempt.clock = time.perf_counter()
     state: Transcribed | None = None
@@ -48,16 +49,20 @@ def attempted(attempt: Attempt) -> Planned:
         else:
             guess = attempt.carried(state.profiles, state.x(solution.x), profiles)
         state = attempt.transcribed(profiles, guess)
-        tolerance = max(attempt.tolerance, COARSE) if k < len(meshes) - 1 else attempt.tolerance
-        solution = attempt.solved(state, None, tolerance)
+        tolerance = coarse if k < len(meshes) - 1 or follows else attempt.tolerance
+        solution = None
+        if follows and k == 0 and attempt.settings.guess is not None:
+            solution = attempt.solved(state, state.without_multipliers(), tolerance, PUSH)
+        if solution is None or (solution.status not in SOLVED and not attempt.exhausted):
+            solution = attempt.solved(state, None, tolerance)
         if attempt.exhausted:
             break
     assert state is not None
     assert solution is not None
     if attempt.settings.refine:
-        state, solution = add_lazy_limits(attempt, state, solution)
-        if is_undecided(transcription.phases):
-            state, solution = insert_switches(attempt, state, solution)
+        state, solution = add_lazy_limits(attempt, state, solution, tolerance)
+    if follows:
+        state, solution = insert_switches(attempt, state, solution)
     state, solution = refine_quadrature(attempt, state, solution)
     return refined(attempt, state, solution)
 

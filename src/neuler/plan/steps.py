@@ -21,7 +21,7 @@ from neuler.plan.attempt import Attempt
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.options import SOLVED
 from neuler.plan.refinement import CLOSE, COUNTS, Refinement, SavedMargins
-from neuler.plan.transcribe import Transcribed
+from neuler.plan.transcribed import Transcribed
 
 TOLERANCE, COARSE = 1e-6, 1e-5
 """Of quadratic programmes about a solution, and of the second objective: how small it is need not be exact."""
@@ -54,9 +54,8 @@ def can_approach(attempt: Attempt) -> bool:
     there are no variables at grid points, and no limit is left out altogether.
     """
     phases = attempt.transcription.phases
-    large = any(phase.path is not None and phase.path.derivatives.by_products for phase in phases)
     at_points = any(phase.collocated or phase.held or phase.magnitudes or phase.model.dependent for phase in phases)
-    return large and not at_points and not any(known.lazy.any() for known in attempt.refinements)
+    return attempt.transcription.large and not at_points and not any(known.lazy.any() for known in attempt.refinements)
 
 
 def approached(

@@ -24,7 +24,7 @@ from neuler.optimize.blocks import Block
 from neuler.optimize.composed import ComposedBlock
 from neuler.optimize.elimination import Elimination, eliminated
 from neuler.optimize.overall import Overall
-from neuler.optimize.programme import Array, Solution
+from neuler.optimize.programme import Array
 from neuler.plan.collocation import with_edges
 from neuler.plan.impacts import impact
 from neuler.plan.linear import dependent_bounds, equalities, variable_bounds
@@ -47,6 +47,7 @@ from neuler.plan.phase_blocks import (
 from neuler.plan.phases import Phase
 from neuler.plan.relations import Relation
 from neuler.plan.rows import TOTAL, Family
+from neuler.plan.transcribed import Transcribed
 from neuler.plan.two_times import TwoMoments, TwoTimes, joined, joined_derivatives, trace_two, two_times_block
 from neuler.trace.graph import Node
 
@@ -54,66 +55,6 @@ GAUSS, FEW = 3, 8
 """Points of integrals in every span; twice as many where there are but a few spans."""
 BlockMaker = Callable[[Sequence[Profiles], int], Block | Sequence[Block]]
 """A user's own blocks: from the profiles of all phases and the number of variables."""
-
-
-@dataclass(eq=False)
-class Transcribed:
-    """A programme on some grids, and how to read its variables."""
-
-    profiles: list[Profiles]
-    slacks: dict[str, int]
-    """Places of the variables that peaks stay below."""
-    elimination: Elimination
-    programme: BlockProgramme
-    origins: list[Origin]
-    """Where each of its blocks comes from."""
-
-    def x(self, y: Array) -> Array:
-        """All variables from those of the programme."""
-        return np.asarray(self.elimination.Z @ y + self.elimination.c)
-
-    def check_count(self) -> None:
-        """Refuse a programme whose equalities leave the objective nothing to decide."""
-        programme, equal = self.programme, dict[str, int]()
-        for block in programme.blocks:
-            low, high = block.bounds
-            equal[block.name] = equal.get(block.name, 0) + int((low == high).sum())
-        free = programme.n - int((programme.lower == programme.upper).sum())
-        if sum(equal.values()) > free:
-            many = ", ".join(f"{count} of {name}" for name, count in equal.items() if count)
-            raise InputError(
-                f"plan: there are more equality rows than free variables: {sum(equal.values())} rows ({many}) and "
-                f"{free} variables; ask for less at ends, contacts and limits that are equalities, or use more control "
-                "points"
-            )
-
-    def warm(self, before: Transcribed, solution: Solution) -> Solution:
-        """A solution on other grids as a start here: multipliers of rows at points that both have; zero at new ones."""
-        old, rest = before.programme.multipliers_of(solution.multipliers)
-        found = []
-        blocks = zip(self.origins, self.programme.blocks, before.origins, before.programme.blocks, old, strict=True)
-        for origin, block, origin_before, mine, values in blocks:
-            new = np.zeros(block.bounded.shape)
-            if isinstance(origin, FromClearance) and isinstance(origin_before, FromClearance):
-                new[:, 0] = origin.carried(origin_before, values[:, 0])
-            elif isinstance(origin, FromPath):
-                k = origin.phase
-                grids = self.profiles[k].grid, before.profiles[k].grid
-                _, here, there = np.intersect1d(*grids, return_indices=True)
-                new[here] = values[there]
-            elif block.points == mine.points:
-                new = values
-            found.append(new)
-        lower, upper = solution.bound_multipliers
-        if len(self.elimination.free) != len(lower):  # positions at new grid points
-            lower = upper = np.zeros(len(self.elimination.free))
-        return replace(
-            solution,
-            x=self.programme.start,
-            rows=np.zeros(self.programme.m),
-            multipliers=self.programme.with_multipliers(found, rest),
-            bound_multipliers=(lower, upper),
-        )
 
 
 @dataclass(eq=False)
@@ -139,6 +80,11 @@ class Transcription:
     def slacks(self) -> dict[str, Term]:
         """Variables that peaks stay below, of all phases."""
         return {name: term for phase in self.phases for name, term in phase.slacks.items()}
+
+    @property
+    def large(self) -> bool:
+        """Whether second derivatives of limits are so many that they are not written out."""
+        return any(phase.path is not None and phase.path.derivatives.by_products for phase in self.phases)
 
     @cached_property
     def joints(self) -> list[TwoTimes]:

@@ -14,6 +14,9 @@ from neuler.naming import hint
 from neuler.optimize.programme import Programme, Report, Request, Solution, infeasibility
 from neuler.optimize.solvers import ipopt, scipy, uno
 
+PUSH = 1e-7
+"""Relative distance of a warm start from bounds: pushed further, variables that hardly matter wander far."""
+
 
 class Solver(NamedTuple):
     """A solver's library: whether it is here, and the solve."""
@@ -103,10 +106,12 @@ def solve(
     seconds: float | None = None,
     progress: Report | None = None,
     options: Mapping[str, Any] | None = None,
+    push: float = PUSH,
 ) -> Solution:
     """A local minimum of a sparse nonlinear programme.
 
-    ``warm`` begins at an earlier solution and its multipliers. ``tolerance`` is of the scaled optimality conditions;
+    ``warm`` begins at an earlier solution and its multipliers, ``push`` away from bounds (IPOPT, relative to their
+    distance): the rougher the earlier solution, the more. ``tolerance`` is of the scaled optimality conditions;
     rows hold to a hundred times that, as they are given. ``progress`` is told every iteration and stops the solve by
     returning False; then, after Ctrl-C and at a limit (``iterations``, ``seconds``) the best point so far is given:
     the least infeasible, and of feasible ones the lowest. ``options`` go to the solver under its own names. What a
@@ -119,11 +124,13 @@ def solve(
         raise InputError(f"iterations: expected a whole number, not negative, got {iterations!r}")
     if seconds is not None and not seconds > 0:
         raise InputError(f"seconds: expected a number above 0, got {seconds!r}")
+    if not 0 < push < 0.5:
+        raise InputError(f"push: expected a number between 0 and 0.5, got {push!r}")
     check(programme, warm)
     if programme.n == 0:
         return _nothing(programme, name)
     with np.errstate(all="ignore"):  # what is not finite is counted, and solvers step back from it
-        request = Request(warm, float(tolerance), int(iterations), seconds, progress, options)
+        request = Request(warm, float(tolerance), int(iterations), seconds, progress, options, float(push))
         return SOLVERS[name].solve(programme, request)
 
 

@@ -71,20 +71,23 @@ DEFAULTS: dict[str, float | int | str] = {
     "mumps_permuting_scaling": 0,
     "mumps_scaling": 0,
 }
-WARM: dict[str, float | int | str] = {
-    "warm_start_init_point": "yes",
-    "warm_start_bound_push": 1e-7,
-    "warm_start_bound_frac": 1e-7,
-    "warm_start_slack_bound_push": 1e-7,
-    "warm_start_slack_bound_frac": 1e-7,
-    "warm_start_mult_bound_push": 1e-7,
-    "mu_init": 1e-6,
-}
-"""A warm start stays where it is: pushed further from bounds, variables that hardly matter wander far."""
 QUADRATIC: dict[str, float | int | str] = {"jac_c_constant": "yes", "jac_d_constant": "yes", "hessian_constant": "yes"}
 """Derivatives of a quadratic programme are asked for once."""
 MOST = 2e19
 """IPOPT takes this and more for infinite."""
+
+
+def _warm(push: float) -> dict[str, float | int | str]:
+    """Options of a warm start at a relative distance from bounds."""
+    return {
+        "warm_start_init_point": "yes",
+        "warm_start_bound_push": push,
+        "warm_start_bound_frac": push,
+        "warm_start_slack_bound_push": push,
+        "warm_start_slack_bound_frac": push,
+        "warm_start_mult_bound_push": min(push, 1e-3),
+        "mu_init": min(max(push, 1e-6), 1e-3),
+    }
 
 
 def folder() -> Path | None:
@@ -320,7 +323,7 @@ def solve(programme: Programme, request: Request) -> Solution:
         "acceptable_constr_viol_tol": min(1e-2, 100 * request.tolerance),
         "max_iter": request.iterations,
         **({} if request.seconds is None else {"max_wall_time": float(max(request.seconds, 1e-6))}),
-        **({} if request.warm is None else WARM),
+        **({} if request.warm is None else _warm(request.push)),
         **(QUADRATIC if getattr(programme, "quadratic", False) else {}),
         **given,
     }
