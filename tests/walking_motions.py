@@ -112,6 +112,9 @@ def _angles(phase, sway):
         q[:, index[name + "shoulder_flexion"]] = -0.3 * np.cos(2 * np.pi * own)
         q[:, index[name + "elbow_flexion"]] = 0.4 - 0.1 * np.cos(2 * np.pi * own)
     q[:, 0] -= BEHIND
+    for joint, degrees, often in (("lateral", 1.0, 1), ("rotation", 2.0, 1), ("flexion", 0.5, 2)):
+        for k in (1, 2):  # shoulders turn against the legs, and nod with every step
+            q[:, index[f"spine{k}_{joint}"]] = np.radians(degrees) * np.sin(2 * np.pi * often * phase + 0.4)
     return q
 
 

@@ -21,12 +21,12 @@ from neuler.extras import require
 from neuler.inputs import number, whole
 
 Array = NDArray[np.float64]
-CUTOFF, LIMBS, ORDER = 6.0, 4.0 / 3.0, 8
+CUTOFF, LIMBS, ORDER = 6.0, 4.0 / 3.0, 6
 """Cut-off frequency (Hz), that of joints as a multiple of it, and the order of both passes together, by default."""
 LOWEST, STEP = 1.0, 0.5
 """The lowest cut-off frequency that is chosen, and the steps from there (Hz)."""
-CLEAR = 12.0
-"""How many times the noise's power a frequency must have to count as motion: of noise alone 1 in 2000 has."""
+CLEAR = 20.0
+"""How many times the noise's power a frequency must have to count as motion: of noise alone 1 in 100 000 has."""
 _PADDING = 0.5
 """Seconds by which series are continued at both ends, point-symmetric about the end, while they are filtered."""
 _QUIET = 0.6
@@ -88,17 +88,18 @@ def cutoffs(series: Array, rate: float, order: int, highest: float) -> Array:
     """Cut-off frequencies (...) for series (..., n) with the least error of acceleration that is to be expected.
 
     The power N of white noise is the median above 0.6 of the highest frequency. Of the powers Y at all frequencies f
-    those above 12 N count as motion, S = Y - N. A filter H(f) then has the error sum f^4 ((1 - H)^2 S + H^2 N): what it
+    those above 20 N count as motion, S = Y - N. A filter H(f) then has the error sum f^4 ((1 - H)^2 S + H^2 N): what it
     takes from the motion and what it leaves of the noise. Cut-offs from 1 Hz to ``highest`` are tried in steps of
-    0.5 Hz. Powers are those of a cosine transform of the series less the line between its ends.
+    0.5 Hz. Powers are those of a sine transform of the series less the line between its ends: of the series as it is
+    continued for the filter, without a jump of value or slope.
     """
-    from scipy.fft import dct
+    from scipy.fft import dst
 
     count = series.shape[-1]
     line = np.linspace(0.0, 1.0, count)
     flat = series - series[..., :1] - (series[..., -1:] - series[..., :1]) * line
-    power = np.asarray(dct(flat, axis=-1, norm="ortho")) ** 2
-    f = np.arange(count) * rate / (2 * count)
+    power = np.asarray(dst(flat[..., 1:-1], type=1, axis=-1, norm="ortho")) ** 2
+    f = np.arange(1, count - 1) * rate / (2 * (count - 1))
     noise = np.median(power[..., f > _QUIET * rate / 2], axis=-1, keepdims=True) / _MEDIAN
     motion = np.where((power > CLEAR * noise) & (f < 0.4 * rate), power - noise, 0.0)
     tried = np.arange(LOWEST, highest + STEP, STEP)

@@ -19,7 +19,7 @@ from neuler.errors import InputError
 from neuler.functions.function import Function, function
 from neuler.inputs import told
 from neuler.moments.clearance import HalfSpace
-from neuler.moments.contact import FLOOR, LIGHT, STANDARD_GRAVITY
+from neuler.moments.contact import FLOOR, LIGHT, STANDARD_GRAVITY, Root
 from neuler.moments.support import root_of
 from neuler.naming import closest
 from neuler.robot import Robot
@@ -71,6 +71,12 @@ def weight(robot: Robot) -> float:
 
 
 @functools.lru_cache(maxsize=16)
+def base_of(robot: Robot, feet: tuple[Foot, ...]) -> Root:
+    """The coordinates without motors through which feet hang on the world."""
+    return root_of(robot, [frame for foot in feet for frame in foot.frames], "gait: ")
+
+
+@functools.lru_cache(maxsize=16)
 def ground_reaction(robot: Robot, ground: HalfSpace = FLOOR, feet: tuple[Foot, ...] = tuple(FEET.values())) -> Function:
     """The resultant of the ground as a compiled function of q, qd and qdd, for any batch.
 
@@ -88,7 +94,7 @@ def ground_reaction(robot: Robot, ground: HalfSpace = FLOOR, feet: tuple[Foot, .
     >>> round(float(reaction.force[2]) / 9.81, 9), bool(abs(reaction.zero_moment_point[1]) < 1e-12)
     (80.0, True)
     """
-    root = root_of(robot, [frame for foot in feet for frame in foot.frames], "gait: ")
+    root = base_of(robot, feet)
     first = next(joint.child for joint in robot.joints if joint.name == root.names[0])
     row, place = robot.shown_names.index(first), np.array(ground.point)
     normal, light = np.array(ground.normal), LIGHT * weight(robot)

@@ -16,13 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
 from neuler.gait import sharing
-from neuler.gait.ground import Foot, checked_feet, ground_reaction, soles, weight
+from neuler.gait.ground import Foot, base_of, checked_feet, ground_reaction, soles, weight
 from neuler.gait.stance import Thresholds, find_stance, given_stance, never
 from neuler.inputs import array, choice, row, told
 from neuler.moments.clearance import HalfSpace
 from neuler.moments.contact import FLOOR
 from neuler.moments.moving_robot import moving_links
-from neuler.moments.support import root_of
 from neuler.robot import Robot
 
 if TYPE_CHECKING:
@@ -238,7 +237,7 @@ def ground_loads(
     found = sharing.shared(reaction.force, reaction.moment, ends, share, ground, pivot, light)
     loads = _frame_loads(pair, sole.points, found, ground)
     tau = robot.compile("inverse_dynamics", loads=tuple(loads))(*motion, *loads.values())
-    root = root_of(robot, [frame for foot in pair for frame in foot.frames], "gait: ")
+    root = base_of(robot, pair)
     outside = sharing.outside(found.pressure, sole.points, np.array([foot.width for foot in pair]))
     return Loads(
         robot, tuple(named), times, motion[0], motion[1], motion[2], reaction.force, reaction.moment,
@@ -276,7 +275,7 @@ def _frame_loads(
     With the centre of pressure between ball and tip the toes carry the share of the way, in front of the tip all,
     behind the ball nothing: the same split as between two feet, along the line from ball to tip.
     """
-    loads = {}
+    loads: dict[str, Array] = {}
     for k, foot in enumerate(feet):
         ball, tip = points[..., k, 1, :], points[..., k, 2, :]
         way = sharing.on_ground(tip, ground) - sharing.on_ground(ball, ground)
@@ -287,8 +286,8 @@ def _frame_loads(
         force = found.force[..., k, :]
         moment = found.moment[..., k, :] + np.cross(found.anchor[..., k, :] - middle, force)
         whole = np.concatenate([force, moment], axis=-1)
-        loads[foot.ball] = (1.0 - part) * whole
-        loads[foot.tip] = part * whole
+        for frame, share in ((foot.ball, 1.0 - part), (foot.tip, part)):  # the same frame, where there are no toes
+            loads[frame] = loads.get(frame, 0.0) + share * whole
     return loads
 
 

@@ -17,14 +17,13 @@ from neuler.files.opensim import SUFFIXES, read_storage
 from neuler.gait import plausibility as check
 from neuler.gait.columns import GAIT2392, OPENSIM, Columns, own_columns, pelvis_coordinates, standing_pelvis
 from neuler.gait.filtering import CUTOFF, LIMBS, ORDER, differentiated, smoothed
-from neuler.gait.ground import Foot, checked_feet, soles
+from neuler.gait.ground import Foot, base_of, checked_feet, soles
 from neuler.gait.loads import Loads, ground_loads
 from neuler.gait.sharing import SPLITS
 from neuler.gait.stance import Thresholds
 from neuler.inputs import array, named, number, row, told
 from neuler.moments.clearance import HalfSpace
 from neuler.moments.contact import FLOOR
-from neuler.moments.support import root_of
 from neuler.robot import Robot
 from neuler.robots.humans.joints import LEFT, PELVIS, RIGHT
 
@@ -227,7 +226,7 @@ class Measured:
         """Of every coordinate: the base moves the whole body."""
         number("gait: cutoff", cutoff, above=0.0, unit="Hz")
         other = LIMBS * cutoff if limbs is None else number("gait: limbs", limbs, above=0.0, unit="Hz")
-        root = root_of(self.robot, [frame for foot in feet.values() for frame in foot.frames], "gait: ")
+        root = base_of(self.robot, tuple(feet.values()))
         found = np.full(self.robot.nv, other)
         found[list(root.speeds)] = cutoff
         return found

@@ -62,7 +62,8 @@ def check_columns(names: Sequence[str], needed: Sequence[str], called: str, hint
     """Refuse tables in which needed columns are missing; likely ones are proposed."""
     missing = [name for name in needed if name not in names]
     if missing:
-        meant = {name: closest(name, names) for name in missing}
+        others = [name for name in names if name not in needed]
+        meant = {name: closest(name, others) for name in missing}
         shown = ", ".join(f"{name!r}" + (f" (is it {meant[name]!r}?)" if meant[name] else "") for name in missing[:8])
         more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
         raise InputError(f"{called}: columns are missing: {shown}{more}. {hint}")
