@@ -6,7 +6,7 @@ import pytest
 import neuler
 import walking_motions as walking
 from gait_walk import human, index, known, times
-from neuler import InputError, gait, robots
+from neuler import FormatError, InputError, gait, robots
 from neuler.gait.columns import opensim_angles, own_columns
 from random_robots import close
 
@@ -93,6 +93,16 @@ def test_tables_of_our_own_names(tmp_path):
     close(trial.q, walk.q, 1e-12, scale=1.0)
     assert trial.notes == ()
     assert trial.rate == pytest.approx(100.0)
+    lines = text.splitlines()
+    (tmp_path / "gap.csv").write_text("\n".join([*lines[:9], lines[9].partition(",")[0] + "," * 55, *lines[10:]]))
+    with pytest.raises(InputError, match=r"gap\.csv': column 'pelvis_x' has no value in 1 samples from 0.08 s on"):
+        gait.Measured.read(tmp_path / "gap.csv", human(), degrees=True)
+    (tmp_path / "bad.csv").write_text("\n".join([*lines[:9], "1.0,much"]))
+    with pytest.raises(FormatError, match=r"bad\.csv': row 9 has 2 cells under 56 names"):
+        gait.Measured.read(tmp_path / "bad.csv", human(), degrees=True)
+    (tmp_path / "bad.csv").write_text("time,a\n0,much")
+    with pytest.raises(FormatError, match=r"bad\.csv': cannot be read as a table of numbers"):
+        gait.Measured.read(tmp_path / "bad.csv", human(), degrees=True)
     with pytest.raises(InputError, match=r"does not say whether angles are in degrees; say degrees=True or"):
         gait.Measured.read(tmp_path / "walk.csv", human())
     radians = gait.Measured.of_table(own_table(degrees=False), human(), degrees=False)
@@ -140,6 +150,8 @@ def test_loads_on_disk(tmp_path, suffix):
         stands = exact.share[:, 0] > 0.0
         np.testing.assert_array_equal(found["ground_force_right_px"][stands], exact.center_of_pressure[stands, 0, 0])
         return
+    if suffix == "csv":  # a motion again, by its columns q_<joint> and t
+        close(gait.Measured.read(path, human(), degrees=False).q, exact.q, 1e-12, scale=1.0)
     pandas = pytest.importorskip("pandas")
     found = pandas.read_csv(path) if suffix == "csv" else pandas.read_parquet(path)
     np.testing.assert_allclose(found["left_vertical"], exact.vertical[:, 1], rtol=1e-15)

@@ -7,7 +7,7 @@ order. Here: x forwards, y to the left, z up; yaw about z, pitch about y, roll a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,9 +106,10 @@ GAIT2392 = Columns(_opensim(knee_angle=("knee_flexion", -1.0)), "y", (0.0707, 0.
 """Those of gait2392 and gait2354: knee flexion is negative."""
 
 
-def own_columns(robot: Robot) -> Columns:
-    """Every coordinate of a robot under its own name, as it is in q."""
-    return Columns({name: name for name in robot.coordinates.names("q")})
+def own_columns(robot: Robot, header: Collection[str] = ()) -> Columns:
+    """Every coordinate of a robot under its own name, or with ``q_`` before it where a header has it so."""
+    names = robot.coordinates.names("q")
+    return Columns({f"q_{name}" if f"q_{name}" in header else name: name for name in names})
 
 
 # ---- the pelvis ---------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import FormatError, InputError
-from neuler.files.cells import numbers_below
+from neuler.files.cells import bare
 from neuler.files.opensim import SUFFIXES, read_storage
 from neuler.gait import plausibility as check
 from neuler.gait.columns import GAIT2392, OPENSIM, Columns, own_columns, pelvis_coordinates, standing_pelvis
@@ -108,11 +109,7 @@ class Measured:
                 note = ""
             chosen = OPENSIM if chosen is None else chosen
         else:
-            try:
-                header, rows = numbers_below(path, ())
-            except FormatError as error:
-                raise FormatError(f"{name!r}: {error}") from None
-            table, said, note, chosen = dict(zip(header, rows.T, strict=True)), None, "", columns
+            table, said, note, chosen = _csv(path), None, "", columns
         unit_given = said if degrees is None else degrees
         if unit_given is None:
             raise InputError(f"{name!r}: does not say whether angles are in degrees; say degrees=True or degrees=False")
@@ -131,9 +128,9 @@ class Measured:
         called: str = "gait",
     ) -> Measured:
         """From columns (n,) by name; as of :meth:`read`."""
-        chosen = (
-            own_columns(robot) if columns is None else columns if isinstance(columns, Columns) else Columns(columns)
-        )
+        if columns is None:
+            columns = own_columns(robot, table)
+        chosen = columns if isinstance(columns, Columns) else Columns(columns)
         fixed = {key: number(f"{called}: held {key!r}", value) for key, value in named(f"{called}: held", held).items()}
         values = {str(key): np.asarray(value, dtype=float) for key, value in table.items()}
         time = next((key for key in ("time", "t") if key in values), None)
@@ -235,6 +232,24 @@ class Measured:
         """The robot, how many samples, at which rate."""
         many = f", {self.q.shape[0]} trials" if self.q.ndim > 2 else ""
         return f"<measured motion of {self.robot.name!r}: {len(self.t)} samples at {self.rate:g} Hz{many}>"
+
+
+def _csv(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """Columns of a CSV file by name; empty cells are gaps, NaN."""
+    shown = repr(os.fspath(path))
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+        header, below = bare(rows[0] if rows else [], ()), rows[1:]
+        for k, each in enumerate(below):
+            if len(each) != len(header):
+                raise FormatError(f"{shown}: row {k + 1} has {len(each)} cells under {len(header)} names of columns")
+        numbers = np.array([[float(cell) if cell.strip() else np.nan for cell in each] for each in below])
+    except (OSError, ValueError, csv.Error) as error:
+        raise FormatError(f"{shown}: cannot be read as a table of numbers: {error}") from None
+    if not below or len(set(header)) != len(header):
+        raise FormatError(f"{shown}: a header with different names is needed, then rows of numbers")
+    return dict(zip(header, numbers.T, strict=True))
 
 
 def _check_names(
