@@ -26,7 +26,9 @@ def support_of(robot: Robot, contacts: Sequence[Contact], split: Any, what: str 
     if robot.loops or any(entry.elastic for entry in robot.coordinates):
         raise InputError(f"{what}contacts are for robots without loops and elastic drives, which {robot.name!r} has")
     if not (callable(split) or split in (LINE, FREE, PROFILES)):
-        raise InputError(f"{what}split must be {LINE!r}, {FREE!r}, {PROFILES!r} or a function of a moment, got {split!r:.60}")
+        raise InputError(
+            f"{what}split must be {LINE!r}, {FREE!r}, {PROFILES!r} or a function of a moment, got {split!r:.60}"
+        )
     for contact in contacts:
         robot.locate(contact.frame)
     _check_together(contacts, split, what)

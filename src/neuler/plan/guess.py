@@ -16,7 +16,7 @@ from neuler.errors import InputError, NeulerError
 from neuler.moments.moving_robot import MovingRobot
 from neuler.motions import splines
 from neuler.motions.motion import Motion
-from neuler.motions.profiles import FORCE_DEGREE, Profiles
+from neuler.motions.profiles import Profiles
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Condition
 from neuler.plan.objectives import MAGNITUDE
