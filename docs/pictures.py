@@ -1,5 +1,5 @@
 """Pictures of the catalogue's machines for machines.md, of plans for planning.md and the README,
-of a timed path for path-timing.md, of studies for studies.md: ``make pictures``."""
+of a timed path for path-timing.md, of studies for studies.md, of the skeleton for human.md: ``make pictures``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MACHINES = (
     "four_bar", "five_bar", "slider_crank", "sr400", "gough_stewart", "delta", "orthoglide", "planar_3rrr", "eel",
 )  # fmt: skip
 PLAN, REACH, TIMING, BOX, PHASES = "barman_4_1", "reach", "path_timing", "plan_box", "plan_phases"
-STUDY = "study"
+STUDY, HUMAN = "study", "human"
 EXAMPLES = ("size_motors", "payload_map")
 """Those that are studies."""
 FOLDER = Path(__file__).parent / "images"
@@ -196,6 +196,13 @@ def example_picture(name: str) -> bytes:
         return small(png(figure), 256)
 
 
+def human_picture() -> bytes:
+    """Two persons, one of them in a step, as PNG."""
+    import human_picture as people
+
+    return small(people.picture(DPI), 48)
+
+
 def small(data: bytes, colours: int = 64) -> bytes:
     """A PNG of few colours."""
     from PIL import Image
@@ -211,7 +218,7 @@ def main(names: list[str]) -> None:
     FOLDER.mkdir(exist_ok=True)
     special = {
         PLAN: plan_picture, REACH: reach_picture, TIMING: timing_picture, BOX: box_picture, PHASES: phases_picture,
-        STUDY: study_picture,
+        STUDY: study_picture, HUMAN: human_picture,
     }  # fmt: skip
     special |= {name: functools.partial(example_picture, name) for name in EXAMPLES}
     for name in names or (*MACHINES, *special):

@@ -35,6 +35,7 @@ def gravity_torque(robot, q):
 
 def test_names_and_get():
     trees = {"eel", "stanford", "two_link", "prismatic_revolute", "puma560", "rx90", "shuttle_arm", "hua_3r"}
+    trees |= {"human"}
     machines = {"five_bar", "four_bar", "slider_crank", "sr400"}
     parallel = {"delta", "gough_stewart", "orthoglide", "planar_3rrr"}
     assert set(robots.names()) == trees | machines | parallel

@@ -151,7 +151,7 @@ def test_only_robots_that_can_need_it_carry_a_guard():
     assert weightless(two_slides()) == {"x"}
     for name in neuler.robots.names():
         robot = neuler.robots.get(name)
-        if not robot.loops:
+        if not robot.loops and name != "human":  # whose joints lie at one point with nothing between them
             assert not weightless(robot), name
     seen = 0
     for seed in range(20):

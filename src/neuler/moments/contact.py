@@ -9,8 +9,8 @@ the base's forces are zero by construction.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,8 +32,9 @@ FLOOR = HalfSpace((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
 """The ground by default: z = 0, up."""
 SLIP = 1e-4
 """Metres that held points may move, by default."""
-LINE, FREE = "line", "free"
-"""How contacts share the resultant: by the zero-moment point on the line between two centres; by profiles."""
+LINE, FREE, PROFILES = "line", "free", "profiles"
+"""How contacts share the resultant: by the zero-moment point on the line between two centres; by profiles of all but
+those that carry the rest; by profiles of all, for which the base's equations of motion are constraints."""
 TOGETHER = 0.05
 """Metres between two centres below which they share the force more nearly by halves than by the line between them."""
 LIGHT = 0.02
@@ -52,6 +53,7 @@ class Contact:
     plane, by default z = 0. ``centre`` is where its share of the ground's force acts, by default the points' mean.
     ``slip`` (m): how far points may move between the points at which they are held. ``torsion`` (m): the most that the
     moment about the ground's normal may be, at the centre, as a multiple of the normal force; None for no limit.
+    ``hold=False``: it carries force, but points are not held; limits of your own say where they are.
 
     >>> sole = Contact("foot", [(-0.0625, 0.0, 0.0), (0.1875, 0.0, 0.0)], friction=0.6)
     >>> sole.name, sole.centre.tolist()
@@ -66,6 +68,7 @@ class Contact:
     centre: Any = None
     slip: float = SLIP
     torsion: float | None = None
+    hold: bool = True
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -93,6 +96,8 @@ class Contact:
         window = real(self.when)
         if window is None or window.shape != (2,) or not 0.0 <= window[0] < window[1] <= 1.0:
             raise InputError(f"{what}: when must be two shares of a phase, 0 <= a < b <= 1, got {self.when!r:.60}")
+        if not isinstance(self.hold, bool):
+            raise InputError(f"{what}: hold must be True or False, got {self.hold!r:.60}")
         if not isinstance(self.ground, HalfSpace):
             raise InputError(f"{what}: ground must be plan.HalfSpace(point, normal), got {self.ground!r:.60}")
         values = {
@@ -114,11 +119,17 @@ class Contact:
 
     def active(self, share: Any) -> Any:
         """1 while it lasts, else 0; where a window ends another may begin, so that its end is not part of it."""
-        if self.whole_phase:
-            return 1.0
-        begin, end = self.when
-        found = nm.greater_equal(share, begin) if begin > 0.0 else 1.0
-        return found * nm.less(share, end) if end < 1.0 else found
+        return _inside(share, self.when)
+
+    def fading(self, share: Any, window: tuple[float, float]) -> Any:
+        """1 in a window, falling to zero at those of its ends that are within the phase: forces do not jump there."""
+        begin, end = window
+        length, found = end - begin, 1.0
+        if begin > 0.0:
+            found = found * nm.maximum((share - begin) / length, 0.0)
+        if end < 1.0:
+            found = found * nm.maximum((end - share) / length, 0.0)
+        return 4.0 * found if begin > 0.0 and end < 1.0 else found
 
     def places(self, moment: Moment) -> Any:
         """Its points in the base frame, (k, 3)."""
@@ -133,7 +144,7 @@ class Contact:
     def __reduce__(self) -> Any:
         return Contact, (
             self.frame, self.points, self.when, self.friction, self.ground, self.centre, self.slip, self.torsion,
-            self.name,
+            self.hold, self.name,
         )  # fmt: skip
 
 
@@ -211,8 +222,10 @@ class Support:
     contacts: tuple[Contact, ...]
     root: Root
     split: str | Callable[[Moment], Any] = LINE
-    components: tuple[Components, ...] = ()
-    """Of each contact the directions of force and moment that profiles give, where the split is free."""
+    firm: tuple[bool, ...] = ()
+    """Of each contact whether it carries a moment."""
+    exact: bool = False
+    """Whether, where profiles give all forces, contacts carry in turn what these leave."""
     weight: float = field(init=False)
     """Of the robot (N): forces are compared with it."""
 
@@ -268,17 +281,61 @@ class Support:
 
     def wrenches(self, moment: Moment) -> dict[str, ContactWrench]:
         """What the ground exerts on every contact, by its name."""
-        if self.split == FREE:
-            return self._free_wrenches(moment)
+        if self.by_profiles:
+            return self._given_wrenches(moment)
         found = {}
         for contact, share, centre in zip(self.contacts, self.shares(moment), self.centres(moment), strict=True):
             found[contact.name] = ContactWrench(share * moment.ground.force, share * self.moved(moment), centre)
         return found
 
     @cached_property
-    def carrier(self) -> Contact:
-        """The contact that carries what the others do not, where the split is free."""
-        return next(contact for contact in self.contacts if contact.whole_phase)
+    def carrying(self) -> dict[Contact, tuple[float, float]]:
+        """Where the split is free: the contacts that carry in turn what the others do not, each with its window."""
+        return dict(in_turn(self.contacts) or ()) if self.split == FREE or self.exact else {}
+
+    @property
+    def balanced(self) -> Support:
+        """The same contacts with forces that balance at all times; itself where they do so already."""
+        return replace(self, exact=True) if self.split == PROFILES and not self.exact else self
+
+    @cached_property
+    def components(self) -> tuple[Components, ...]:
+        """Of each contact the directions of its force and of its moment that profiles give."""
+        forces, axes = _basis(self.root.translations), _basis(self.root.rotations)
+        found = []
+        for contact, firm in zip(self.contacts, self.firm, strict=True):
+            begin, end = self.own_window(contact) if self.by_profiles else (0.0, 0.0)
+            found.append((forces, axes if firm else axes[:0]) if begin < end else (forces[:0], axes[:0]))
+        return tuple(found)
+
+    @property
+    def by_profiles(self) -> bool:
+        """Whether profiles give forces of contacts."""
+        return self.split in (FREE, PROFILES)
+
+    @cached_property
+    def held(self) -> tuple[Contact, ...]:
+        """Contacts whose points are held."""
+        return tuple(contact for contact in self.contacts if contact.hold)
+
+    def _lasting(self, contact: Contact, share: Any) -> Any:
+        """What a contact's profile counts: fading towards the ends of its window, or zero from there on."""
+        if self.split == FREE:
+            return contact.fading(share, self.own_window(contact))
+        begin, end = contact.when
+        found = nm.greater(share, begin) if begin > 0.0 else 1.0
+        return found * nm.less(share, end) if end < 1.0 else found
+
+    def own_window(self, contact: Contact) -> tuple[float, float]:
+        """When a contact lasts without carrying what others leave: then its wrench is a profile."""
+        carried = self.carrying.get(contact) if self.split == FREE else None
+        return contact.when if carried is None else (contact.when[0], carried[0])
+
+    @cached_property
+    def force_windows(self) -> Array:
+        """When each of the profiles of forces counts, (forces, 2)."""
+        pairs = zip(self.contacts, self.components, strict=True)
+        return np.array([self.own_window(each) for each, parts in pairs for part in parts for _ in part]).reshape(-1, 2)
 
     @cached_property
     def force_count(self) -> int:
@@ -291,25 +348,31 @@ class Support:
         normal = np.array(self.ground.normal) / len(self.contacts)
         return np.concatenate([np.concatenate([ways @ normal, np.zeros(len(axes))]) for ways, axes in self.components])
 
-    def _free_wrenches(self, moment: Moment) -> dict[str, ContactWrench]:
-        """Those that profiles give, and the rest on the carrier: with it the base's forces are zero at all times."""
+    def _given_wrenches(self, moment: Moment) -> dict[str, ContactWrench]:
+        """Those that profiles give, and the rest on who carries: with it the base's forces are zero at all times."""
         ground, found, at = moment.ground, {}, 0
         force, turning = ground.force, ground.moment
-        for contact, (ways, axes), centre in zip(self.contacts, self.components, self.centres(moment), strict=True):
-            if contact is self.carrier:
-                middle = centre
+        centres = dict(zip(self.contacts, self.centres(moment), strict=True))
+        for contact, (ways, axes) in zip(self.contacts, self.components, strict=True):
+            count = len(ways) + len(axes)
+            if not count:
                 continue
-            values = moment.contact_forces[at : at + len(ways) + len(axes)] * self.weight
-            values = values * contact.active(moment.share)
-            at += len(values)
-            mine = ContactWrench(values[: len(ways)] @ ways, values[len(ways) :] @ axes, centre)
-            found[contact.name] = mine
+            values = moment.contact_forces[at : at + count] * self.weight
+            values = values * self._lasting(contact, moment.share)
+            at += count
+            mine = ContactWrench(values[: len(ways)] @ ways, values[len(ways) :] @ axes, centres[contact])
+            found[contact] = mine
             force, turning = force - mine.force, turning - mine.about(ground.point)
-        rest: Any = np.zeros(3)
-        if self.root.turns:
-            rest = self._turning(turning - np.cross(middle - ground.point, force))
-        found[self.carrier.name] = ContactWrench(force, rest, middle)
-        return found
+        for contact, window in self.carrying.items():
+            on, centre = _inside(moment.share, window), centres[contact]
+            rest: Any = np.zeros(3)
+            if self.root.turns:
+                rest = self._turning(turning - np.cross(centre - ground.point, force))
+            mine = ContactWrench(on * force, on * rest, centre)
+            if contact in found:
+                mine = ContactWrench(mine.force + found[contact].force, mine.moment + found[contact].moment, centre)
+            found[contact] = mine
+        return {contact.name: found[contact] for contact in self.contacts}
 
     def shares(self, moment: Moment) -> list[Any]:
         """Shares of the contacts in the ground's force, whose sum is 1."""
@@ -396,6 +459,40 @@ class Support:
             origin = moment.pose(contact.frame)[:3, 3]
             found[contact.frame] = found[contact.frame] + np.concatenate([each.force, each.about(origin)])
         return list(found.values())
+
+
+def _basis(projector: Array) -> Array:
+    """Orthonormal directions of a projector, those of the base frame's axes where they are."""
+    found: list[Array] = []
+    for axis in projector:
+        rest = axis - sum((axis @ each) * each for each in found)
+        if np.linalg.norm(rest) > 1e-6:
+            found.append(rest / np.linalg.norm(rest))
+    return np.array(found).reshape(-1, 3)
+
+
+def _inside(share: Any, window: tuple[float, float]) -> Any:
+    """1 in a window of shares, its end left out, else 0."""
+    begin, end = window
+    found = nm.greater_equal(share, begin) if begin > 0.0 else 1.0
+    return found * nm.less(share, end) if end < 1.0 else found
+
+
+def in_turn(contacts: Sequence[Contact]) -> list[tuple[Contact, tuple[float, float]]] | None:
+    """Contacts that cover a phase one after the other, each with its window; None where there are no such.
+
+    Of those that last at a share the one that lasts longest, of equal ones the first.
+    """
+    found: list[tuple[Contact, tuple[float, float]]] = []
+    at = 0.0
+    while at < 1.0:
+        now = [each for each in contacts if each.when[0] <= at < each.when[1]]
+        if not now:
+            return None
+        best = max(now, key=lambda each: each.when[1])
+        found.append((best, (at, best.when[1])))
+        at = best.when[1]
+    return found
 
 
 def _product(values: Any) -> Any:

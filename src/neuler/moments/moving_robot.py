@@ -82,13 +82,19 @@ class MovingRobot:
 
     @cached_property
     def as_given(self) -> MovingRobot | None:
-        """The same robot with the friction that it has, which jumps at rest; None where that is nothing else.
+        """The same robot with the friction that it has, which jumps at rest, and with forces of contacts that balance.
 
-        With springs and loops it is not looked at: their torques need rates of friction.
+        None where that is nothing else. With springs and loops friction is not looked at: their torques need its rates.
         """
+        exact = self.balanced
         if not self.friction_width or self.elastic or self.robot.loops:
-            return None
-        return replace(self, robot=self.given, friction_width=0.0)
+            return None if exact is self else exact
+        return replace(exact, robot=self.given, friction_width=0.0)
+
+    @cached_property
+    def balanced(self) -> MovingRobot:
+        """The same robot with forces of contacts that balance at all times, not at grid points alone."""
+        return self if self.support is None else replace(self, support=self.support.balanced)
 
     def _carrying(self, robot: Robot) -> Robot:
         for each in self.payloads:

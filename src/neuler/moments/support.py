@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.moments.contact import FREE, LINE, Components, Contact, Root, Support
+from neuler.moments.contact import FREE, LINE, PROFILES, Contact, Root, Support
 from neuler.robot import Robot
 from neuler.robot.coordinates import undriven
 
@@ -25,38 +25,17 @@ def support_of(robot: Robot, contacts: Sequence[Contact], split: Any, what: str 
         return None
     if robot.loops or any(entry.elastic for entry in robot.coordinates):
         raise InputError(f"{what}contacts are for robots without loops and elastic drives, which {robot.name!r} has")
-    if not (callable(split) or split in (LINE, FREE)):
-        raise InputError(f"{what}split must be {LINE!r}, {FREE!r} or a function of a moment, got {split!r:.60}")
+    if not (callable(split) or split in (LINE, FREE, PROFILES)):
+        raise InputError(
+            f"{what}split must be {LINE!r}, {FREE!r}, {PROFILES!r} or a function of a moment, got {split!r:.60}"
+        )
     for contact in contacts:
         robot.locate(contact.frame)
     _check_together(contacts, split, what)
     root = root_of(robot, [contact.frame for contact in contacts], what)
     _check_shapes(root, contacts, split, what)
-    return Support(robot, tuple(contacts), root, split, _components(robot, root, contacts, split))
-
-
-def _components(robot: Robot, root: Root, contacts: Sequence[Contact], split: Any) -> tuple[Components, ...]:
-    """Of each contact the directions of its force and of its moment that profiles give; none of the carrier's."""
-    if split != FREE:
-        return tuple((np.zeros((0, 3)), np.zeros((0, 3))) for _ in contacts)
-    carrier = next(k for k, contact in enumerate(contacts) if contact.whole_phase)
-    forces, axes = _basis(root.translations), _basis(root.rotations)
-    found = []
-    for k, contact in enumerate(contacts):
-        firm = bool(edges_of(robot, root, contact))
-        mine = (forces, axes if firm else axes[:0]) if k != carrier else (forces[:0], axes[:0])
-        found.append(mine)
-    return tuple(found)
-
-
-def _basis(projector: Array) -> Array:
-    """Orthonormal directions of a projector, those of the base frame's axes where they are."""
-    found: list[Array] = []
-    for axis in projector:
-        rest = axis - sum((axis @ each) * each for each in found)
-        if np.linalg.norm(rest) > 1e-6:
-            found.append(rest / np.linalg.norm(rest))
-    return np.array(found).reshape(-1, 3)
+    firm = tuple(bool(edges_of(robot, root, contact)) for contact in contacts)
+    return Support(robot, tuple(contacts), root, split, firm)
 
 
 def _check_together(contacts: Sequence[Contact], split: Any, what: str) -> None:
@@ -78,7 +57,7 @@ def _check_together(contacts: Sequence[Contact], split: Any, what: str) -> None:
             )
         for k, one in enumerate(now):
             for other in now[:k]:
-                if one.frame == other.frame and split != FREE:
+                if one.frame == other.frame and split not in (FREE, PROFILES):
                     raise InputError(
                         f"{what}contacts {other.name!r} and {one.name!r} contradict each other: both hold frame "
                         f"{one.frame!r} at once; make one contact of all points"
@@ -88,10 +67,6 @@ def _check_together(contacts: Sequence[Contact], split: Any, what: str) -> None:
                 f"{what}{len(now)} contacts at once ({', '.join(each.name for each in now)}): the zero-moment point "
                 f"shares the ground's force between two; give split=a function of a moment, or split={FREE!r}"
             )
-    if split == FREE and not any(contact.whole_phase for contact in contacts):
-        raise InputError(
-            f"{what}split={FREE!r}: one contact must last the whole phase, to carry what the others do not"
-        )
 
 
 def _check_shapes(root: Root, contacts: Sequence[Contact], split: Any, what: str) -> None:
@@ -109,7 +84,7 @@ def _check_shapes(root: Root, contacts: Sequence[Contact], split: Any, what: str
                 f"share the ground's force by; give split=a function of a moment, or split={FREE!r}"
             )
         spread = np.linalg.matrix_rank(contact.points - contact.points[0], tol=1e-9)
-        if root.spatial and spread < 2 and split != FREE:
+        if root.spatial and spread < 2 and split not in (FREE, PROFILES):
             shape = "one point" if spread == 0 else "points on one line"
             raise InputError(
                 f"{what}contact {contact.name!r}: a centre of pressure in space needs a polygon, three points that are "
@@ -160,7 +135,7 @@ def carries_no_moment(support: Support, contact: Contact) -> bool:
     """Whether a contact is a point whose moment is not zero by itself: the only one, of a base that turns."""
     if not support.root.turns or edges_of(support.robot, support.root, contact):
         return False
-    return len(support.contacts) == 1 or (support.split == FREE and contact is support.carrier)
+    return len(support.contacts) == 1 or (support.split == FREE and contact in support.carrying)
 
 
 def root_of(robot: Robot, frames: Sequence[str], what: str = "") -> Root:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from neuler.moments.contact import PROFILES
 from neuler.moments.moving_robot import MovingRobot
 from neuler.moments.tracing import MAGNITUDES, PAYLOAD, is_force, is_profile
 from neuler.motions import splines
@@ -53,6 +54,8 @@ class Profiles:
     """How many bounds of magnitudes are variables at every grid point that has a weight."""
     force_count: int = 0
     """How many profiles give forces of contacts: splines of their own, on the same breaks."""
+    nodal: bool = False
+    """Whether forces of contacts are values at the points of the grid, and linear between them."""
 
     @classmethod
     def of(
@@ -61,8 +64,9 @@ class Profiles:
         """Return the profiles of the robot of a phase, the first variable at 0."""
         dependent, payload = len(robot.dependent), robot.payload_numbers
         return cls(
-            robot.profile_count, degree, knots, grid, weights, 0, dependent, payload, magnitudes, robot.force_count
-        )
+            robot.profile_count, degree, knots, grid, weights, 0, dependent, payload, magnitudes, robot.force_count,
+            robot.support is not None and robot.support.split == PROFILES,
+        )  # fmt: skip
 
     @cached_property
     def control_point_count(self) -> int:
@@ -91,14 +95,19 @@ class Profiles:
 
     @cached_property
     def force_knots(self) -> Array:
-        """Knots of the forces of contacts: those of the profiles, each once."""
-        edges = np.unique(self.knots)
-        return splines.clamped(len(edges) - 1 + FORCE_DEGREE, FORCE_DEGREE, edges)
+        """Knots of the forces of contacts: those of the profiles, each once, or the points of the grid."""
+        edges = self.grid if self.nodal else np.unique(self.knots)
+        return splines.clamped(len(edges) - 1 + self.force_degree, self.force_degree, edges)
+
+    @property
+    def force_degree(self) -> int:
+        """Degree of the splines of forces of contacts."""
+        return 1 if self.nodal else FORCE_DEGREE
 
     @property
     def last(self) -> int:
         """The place behind its variables."""
-        points = len(self.force_knots) - FORCE_DEGREE - 1 if self.force_count else 0
+        points = len(self.force_knots) - self.force_degree - 1 if self.force_count else 0
         return self.first_force + points * self.force_count
 
     def force_points(self, x: Array) -> Array:
@@ -187,7 +196,7 @@ class Profiles:
         found: dict[str, tuple[Any, Any, Any]] = {}
         for letter, mine, knots, degree, begin, count in (
             ("c", is_profile, self.knots, self.degree, self.first, self.count),
-            ("f", is_force, self.force_knots, FORCE_DEGREE, self.first_force, self.force_count),
+            ("f", is_force, self.force_knots, self.force_degree, self.first_force, self.force_count),
         ):
             orders = [int(name[1:]) for name in names if mine(name)]
             if not orders:
@@ -206,8 +215,8 @@ class Profiles:
         found = {f"c{k}": values[k] for k in orders}
         rates = [int(name[1:]) for name in names if is_force(name)]
         if rates:
-            first, basis = splines.basis(self.force_knots, FORCE_DEGREE, shares, max(rates))
-            near = self.force_points(x)[first[:, None] + np.arange(FORCE_DEGREE + 1)]
+            first, basis = splines.basis(self.force_knots, self.force_degree, shares, max(rates))
+            near = self.force_points(x)[first[:, None] + np.arange(self.force_degree + 1)]
             found |= {f"f{k}": np.einsum("na,nak->nk", basis[k], near) for k in rates}
         if "T" in names:
             found["T"] = np.full(len(shares), x[self.duration])

@@ -71,7 +71,7 @@ class Attempt:
 
     def motion(self, profiles: Sequence[Profiles], x: Array) -> SplineMotion:
         """The motion of some variables."""
-        return SplineMotion(self.models, profiles, x)
+        return SplineMotion([model.balanced for model in self.models], profiles, x)
 
     # ---- solves -----------------------------------------------------------------------------------------------
 
@@ -238,7 +238,8 @@ class Attempt:
         worst = max((each.relative for each in violations), default=0.0)
         finite = bool(np.isfinite(x).all())
         valid = smooth = finite and worst <= self.valid_to
-        if finite and not valid and any(phase.as_given is not None for phase in transcription.phases):
+        rough = [phase for phase in transcription.phases if phase.as_given is not None and phase.model.friction_width]
+        if finite and not valid and rough:
             rounded = self.checked(state.profiles, x, given=False)
             left = violations_of(transcription, motion, rounded, state, solution, self.valid_to)
             smooth = max((each.relative for each in left), default=0.0) <= self.valid_to

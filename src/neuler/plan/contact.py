@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from neuler.moments.contact import FREE, LINE, Contact, ContactWrench, Support
+from neuler.moments.contact import LINE, Contact, ContactWrench, Support
 from neuler.moments.measures import ConstantLabels, Measure
 from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import MovingRobot
@@ -96,7 +96,7 @@ class Twisting:
 def _wrench(moment: Moment, contact: str) -> ContactWrench:
     """The wrench of a contact; where contacts share a resultant, that of all of it at the contact's centre."""
     support, found = _support(moment), moment.contact_wrenches[contact]
-    if support.split == FREE:
+    if support.by_profiles:
         return found
     return ContactWrench(moment.ground.force, support.moved(moment), found.centre)
 
@@ -114,7 +114,7 @@ def contact_limits(robot: MovingRobot) -> list[Limit]:
     found, gripped = [], set()
     for contact in support.contacts:
         parts: list[tuple[str, Any, list[str]]] = [(f"pressure of {contact.name}", Pressing(contact.name), [""])]
-        mine = contact.name if support.split == FREE else ""
+        mine = contact.name if support.by_profiles else ""
         if (mine, contact.friction, contact.when) not in gripped:
             parts += _friction(support, contact, mine)
             gripped.add((mine, contact.friction, contact.when))

@@ -16,7 +16,7 @@ from neuler.errors import InputError, NeulerError
 from neuler.moments.moving_robot import MovingRobot
 from neuler.motions import splines
 from neuler.motions.motion import Motion
-from neuler.motions.profiles import FORCE_DEGREE, Profiles
+from neuler.motions.profiles import Profiles
 from neuler.optimize.programme import Array
 from neuler.plan.conditions import Condition
 from neuler.plan.objectives import MAGNITUDE
@@ -193,7 +193,7 @@ def carried_forces(old: Profiles, new: Profiles, x: Array) -> Array:
     """Control points of the forces of contacts on other knots, nearest to those of some variables."""
     P = old.force_points(x)
     if len(old.force_knots) != len(new.force_knots) or not np.allclose(old.force_knots, new.force_knots):
-        P = splines.fitted(old.force_knots, FORCE_DEGREE, new.force_knots, ends=0) @ P
+        P = splines.fitted(old.force_knots, old.force_degree, new.force_knots, ends=0) @ P
     return np.asarray(P).ravel()
 
 

@@ -58,7 +58,7 @@ def held_rows(
     motions = np.hstack([np.asarray(jacobian(q)) for q in random_positions(machine, 3)])
     U, size, _ = np.linalg.svd(motions, full_matrices=False)
     reach = U[:, size > 1e-9 * size[0]]  # velocities that the frame can have, (6, d)
-    near = [each for each in robot.support.contacts if each.frame == contact.frame]
+    near = [each for each in robot.support.held if each.frame == contact.frame]
     earlier = [each for each in going if each.frame == contact.frame]
     turn = _flat(np.vstack([each.points for each in (*near, *earlier)]), normal)
     tangents = robot.support.root.tangents(normal)
@@ -140,7 +140,7 @@ class Held:
             if last and not (row.normal or self.anchored):  # where it was put down follows from the end
                 found[-1, k] = True
         assert self.robot.support is not None
-        if sum(each.frame == self.contact.frame for each in self.robot.support.contacts) > 1:
+        if sum(each.frame == self.contact.frame for each in self.robot.support.held) > 1:
             for point, share in enumerate(shares):
                 free = held_rows(self.robot, self.contact, float(share))
                 found[point] &= [row in free for row in self.rows]
@@ -167,9 +167,9 @@ def held(
     of the first phase with ``repeated`` derivatives. ``ends``: profiles and their rates where the phase ends.
     """
     support = robot.support
-    if support is None:
+    if support is None or not support.held:
         return []
-    every = {contact.name: held_rows(robot, contact) for contact in support.contacts}
+    every = {contact.name: held_rows(robot, contact) for contact in support.held}
     _check_independent(robot)
     last = 0
     for values in ends:
@@ -177,7 +177,7 @@ def held(
             break
         last += 1
     found = []
-    for contact in support.contacts:
+    for contact in support.held:
         new = contact in begins
         first = 2 if new or before else max(2, repeated + 1)
         anchored = all_given(q) if new and contact.when[0] == 0.0 else any(
@@ -235,7 +235,7 @@ def _check_independent(robot: MovingRobot) -> None:
     assert robot.support is not None
     q = random_positions(robot.robot, 1)[0]
     rows, names = [], []
-    for contact in robot.support.contacts:
+    for contact in robot.support.held:
         if not contact.whole_phase:
             continue
         pose = np.asarray(robot.robot.compile("link_poses", frame=contact.frame)(q))
@@ -291,9 +291,9 @@ class SlipCheck:
 def slip_check(robot: MovingRobot) -> SlipCheck | None:
     """Rows that a dense check compares with the slip of each contact; None without contacts."""
     support = robot.support
-    if support is None:
+    if support is None or not support.held:
         return None
-    every = [(contact, held_rows(robot, contact)) for contact in support.contacts]
+    every = [(contact, held_rows(robot, contact)) for contact in support.held]
 
     def rows(moment: Moment) -> Any:
         found: list[Any] = []

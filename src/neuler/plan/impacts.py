@@ -21,7 +21,7 @@ from neuler.plan.two_times import TwoMoments
 def impact(robot: MovingRobot, phase: int, title: str) -> TwoMoments:
     """Velocities at the start of a phase less those that an impact makes of the ones at the end of the phase before."""
     assert robot.support is not None
-    held = [(each, held_rows(robot, each, 0.0)) for each in robot.support.contacts if each.when[0] == 0.0]
+    held = [(each, held_rows(robot, each, 0.0)) for each in robot.support.held if each.when[0] == 0.0]
 
     def rows(before: Moment, after: Moment) -> Any:
         J = np.array([row for contact, mine in held for row in _jacobian(after, contact, mine)], dtype=object)

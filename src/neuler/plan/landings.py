@@ -79,7 +79,7 @@ def begins(models: Sequence[MovingRobot], relations: Sequence[Relation], degree:
     """Of every phase the contacts that begin in it: those that the phase before, or a cycle's end, does not have."""
     found = []
     for k, model in enumerate(models):
-        mine = () if model.support is None else model.support.contacts
+        mine = () if model.support is None else model.support.held
         if k == 0:
             again = [_repeated(models, relations, degree, each) and each.when[0] == 0.0 for each in mine]
             found.append([contact for contact, so in zip(mine, again, strict=True) if not so])
@@ -91,7 +91,7 @@ def begins(models: Sequence[MovingRobot], relations: Sequence[Relation], degree:
 
 def lasting(robot: MovingRobot) -> list[Contact]:
     """Contacts that last until the phase ends."""
-    return [] if robot.support is None else [each for each in robot.support.contacts if each.when[1] == 1.0]
+    return [] if robot.support is None else [each for each in robot.support.held if each.when[1] == 1.0]
 
 
 def _goes_on(contact: Contact, going: Sequence[Contact]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from neuler.errors import InputError
@@ -64,7 +65,20 @@ def variable_bounds(phases: Sequence[Phase], profiles: Sequence[Profiles], n: in
         least, most = phase.span
         low[mine.duration] = max(least, BRIEFEST * guess[mine.duration]) if least < most else -np.inf
         high[mine.duration] = most if least < most else np.inf
+        idle = _idle_forces(phase, mine)
+        low[mine.first_force : mine.last][idle] = high[mine.first_force : mine.last][idle] = 0.0
     return low, high
+
+
+def _idle_forces(phase: Phase, profiles: Profiles) -> NDArray[np.bool_]:
+    """Control points of forces that have no part in them, since their contact does not last then."""
+    support, count = phase.model.support, profiles.last - profiles.first_force
+    if support is None or not count:
+        return np.zeros(count, dtype=bool)
+    knots, degree = profiles.force_knots, profiles.force_degree
+    begin, end = support.force_windows.T
+    first, last = knots[: -degree - 1], knots[degree + 1 :]
+    return np.asarray((last[:, None] <= begin + 1e-9) | (first[:, None] >= end - 1e-9)).ravel()
 
 
 def dependent_bounds(

@@ -11,7 +11,7 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import real, several, whole
-from neuler.moments.contact import Contact
+from neuler.moments.contact import PROFILES, Contact
 from neuler.moments.measures import OF_ROBOT, Measure, acceleration, jerk, position, velocity
 from neuler.moments.moving_robot import MovingRobot, Payload
 from neuler.moments.rotations import turn_rows
@@ -30,6 +30,7 @@ from neuler.plan.rows import (
     TOTAL,
     Family,
     Rows,
+    balance_family,
     closure_family,
     collocated_family,
     limit_family,
@@ -224,6 +225,8 @@ class Phase:
         object.__setattr__(self, "magnitudes", bounds)
         if model.dependent:
             families.append(closure_family())
+        if model.support is not None and model.support.split == PROFILES:
+            families.append(balance_family(model))
         if not families:
             return None
         return trace_rows(model, families, "path", list(self.slacks), points=points, magnitudes=bounds)

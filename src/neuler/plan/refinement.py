@@ -147,7 +147,7 @@ class Refinement:
 
         With ``more`` the room that was left before stays: joints that turn back elsewhere each time are so held.
         """
-        if self.phase.as_given is None:
+        if self.phase.as_given is None or not self.phase.model.friction_width:
             return
         found = friction_margins(motion, k, self.phase, grid)
         if more and self.friction is not None:

@@ -214,6 +214,18 @@ def closure_family() -> Family:
     return Family(CLOSURE, "closure", lambda moment: moment.closure, lambda n: [str(k) for k in range(n)])
 
 
+def balance_family(robot: MovingRobot) -> Family:
+    """Forces of the base: zero at grid points, where forces of contacts are variables; between, these are corrected."""
+    support = robot.support
+    assert support is not None
+    places, unit = list(support.root.forces), robot.force_unit
+
+    def rows(moment: Moment) -> Any:
+        return moment.all_tau[places] / unit
+
+    return Family(CLOSURE, "force of the base", rows, lambda n: [str(k) for k in range(n)])
+
+
 def collocated_family(name: str, rows: Callable[[Moment], Any], labels: Sequence[str]) -> Family:
     """Rows of the profiles that are zero at collocation points, and between them as far as the splines can follow."""
     return Family(COLLOCATED, name, rows, lambda n: labels)

@@ -27,13 +27,13 @@ def stood(
     ``before``: where the phase began, and contacts were put down.
     """
     support, places = robot.support, np.flatnonzero(free)
-    if support is None or not len(places):
+    if support is None or not support.held or not len(places):
         return profiles
     from scipy.optimize import least_squares
 
     low, high = low[places], np.maximum(high[places], low[places] + 1e-9)
     near = np.clip(profiles[places], low, high)
-    put = None if before is None else [contact_points(robot, contact, before) for contact in support.contacts]
+    put = None if before is None else [contact_points(robot, contact, before) for contact in support.held]
 
     def there(x: Array) -> Array:
         found = profiles.copy()
@@ -42,7 +42,7 @@ def stood(
 
     def rows(x: Array) -> Array:
         parts = []
-        for k, contact in enumerate(support.contacts):
+        for k, contact in enumerate(support.held):
             at, normal = contact_points(robot, contact, there(x)), np.array(contact.ground.normal)
             parts.append((at - np.array(contact.ground.point)) @ normal)
             if put is not None:
@@ -55,14 +55,14 @@ def stood(
 def check_reach(robot: MovingRobot, low: Array, high: Array, what: str) -> None:
     """Refuse contacts that cannot be on the ground, all of a phase at once, within the bounds of positions."""
     support = robot.support
-    if support is None:
+    if support is None or not support.held:
         return
     random = np.random.default_rng(1)
     begin = robot.profiles_at(robot.reference)
     free, best = np.ones(len(begin), dtype=bool), None
     for turn in range(TRIES):
         there = stood(robot, begin + 0.5 * random.normal(size=len(begin)) * (turn > 0), free, low, high)
-        away = {each.name: float(np.abs(point_heights(robot, each, there)).max()) for each in support.contacts}
+        away = {each.name: float(np.abs(point_heights(robot, each, there)).max()) for each in support.held}
         best = away if best is None or max(away.values()) < max(best.values()) else best
         if max(best.values()) < NEAR:
             return

@@ -1,4 +1,4 @@
-"""The catalogue: the robots of the papers and machines with closed loops, ready to use.
+"""The catalogue: the robots of the papers, machines with closed loops and a human, ready to use.
 
 >>> names()[:5]
 ('delta', 'eel', 'five_bar', 'four_bar', 'gough_stewart')
@@ -17,6 +17,7 @@ from neuler.robots.barman_arms import prismatic_revolute, two_link
 from neuler.robots.eel import eel
 from neuler.robots.general import general_chain
 from neuler.robots.hua import hua_3r
+from neuler.robots.humans import human
 from neuler.robots.linkages import five_bar, four_bar, slider_crank
 from neuler.robots.platforms import delta, gough_stewart, orthoglide, planar_3rrr
 from neuler.robots.puma import puma560
@@ -34,6 +35,7 @@ __all__ = [
     "get",
     "gough_stewart",
     "hua_3r",
+    "human",
     "names",
     "orthoglide",
     "planar_3rrr",
@@ -54,6 +56,7 @@ _CATALOGUE: dict[str, Callable[[], Robot]] = {
     "four_bar": four_bar,
     "gough_stewart": gough_stewart,
     "hua_3r": hua_3r,
+    "human": human,
     "orthoglide": orthoglide,
     "planar_3rrr": planar_3rrr,
     "prismatic_revolute": prismatic_revolute,

@@ -1,0 +1,37 @@
+"""Human gait: what the ground and the joints carry in a measured motion.
+
+>>> import numpy as np
+>>> from neuler import gait, robots
+>>> human, t = robots.human(mass=70.0), np.arange(100) / 100
+>>> loads = gait.Measured(human, t, np.zeros((100, 55))).loads()
+>>> (loads.vertical.sum(axis=-1) / loads.weight).round(6).max().item()
+1.0
+"""
+
+from neuler.gait.agreement import Agreement, agreement, compare, pressure_error
+from neuler.gait.columns import GAIT2392, OPENSIM, Columns
+from neuler.gait.ground import FEET, Foot, ground_reaction
+from neuler.gait.loads import Loads, ground_loads
+from neuler.gait.measured import Measured
+from neuler.gait.motion import MeasuredMotion
+from neuler.gait.stance import Thresholds
+from neuler.gait.tables import save_angles
+
+__all__ = [
+    "FEET",
+    "GAIT2392",
+    "OPENSIM",
+    "Agreement",
+    "Columns",
+    "Foot",
+    "Loads",
+    "Measured",
+    "MeasuredMotion",
+    "Thresholds",
+    "agreement",
+    "compare",
+    "ground_loads",
+    "ground_reaction",
+    "pressure_error",
+    "save_angles",
+]

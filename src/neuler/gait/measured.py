@@ -1,0 +1,299 @@
+"""Measured motion: angles and poses of the pelvis over time in, loads of ground and joints out, no force plates."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import FormatError, InputError
+from neuler.files.cells import bare
+from neuler.files.opensim import SUFFIXES, read_storage
+from neuler.gait import plausibility as check
+from neuler.gait.columns import GAIT2392, OPENSIM, Columns, own_columns, pelvis_coordinates, standing_pelvis
+from neuler.gait.filtering import CUTOFF, LIMBS, ORDER, differentiated, smoothed
+from neuler.gait.ground import Foot, base_of, checked_feet, soles
+from neuler.gait.loads import Loads, ground_loads
+from neuler.gait.sharing import SPLITS
+from neuler.gait.stance import Thresholds
+from neuler.inputs import array, named, number, row, told
+from neuler.moments.clearance import HalfSpace
+from neuler.moments.contact import FLOOR
+from neuler.robot import Robot
+from neuler.robots.humans.joints import LEFT, PELVIS, RIGHT
+
+Array = NDArray[np.float64]
+
+FOUND = "found"
+"""The floor at the lowest soles."""
+_SHORTEST = 20
+"""Samples that are needed."""
+_NEEDED = tuple(side + name for side in (RIGHT, LEFT) for name in ("hip_flexion", "knee_flexion", "ankle_flexion"))
+"""Joints without which nothing can be said of the ground."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Positions of a person over time: q (n, nq) at times t (n,), s, or of many trials with the same times (k, n, nq).
+
+    Times rise evenly, at 50 Hz or more. :meth:`read` makes it from a file, :meth:`of_table` from columns.
+    """
+
+    robot: Robot
+    t: Array
+    q: Array
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.robot, Robot):
+            raise InputError(f"gait: a robot is needed, got {told(self.robot)}")
+        if self.robot.nq != self.robot.nv:
+            raise InputError(
+                f"gait: robot {self.robot.name!r} has quaternions or loops; measured angles need a person with "
+                "neuler.robots.human(base='joints')"
+            )
+        t, q = row("gait: t", self.t, 2), array("gait", "q", self.q, (self.robot.nq,))
+        check.check_times(t, "gait")
+        if q.ndim < 2 or q.shape[-2] != len(t):
+            raise InputError(f"gait: q must have a row for each of {len(t)} times, got shape {q.shape}")
+        if len(t) < _SHORTEST:
+            raise InputError(f"gait: {len(t)} samples are too few to be filtered; {_SHORTEST} are needed")
+        lost = np.argwhere(~np.isfinite(q))
+        if len(lost):
+            name, first = self.robot.coordinates.names("q")[lost[0][-1]], t[lost[0][-2]]
+            raise InputError(
+                f"gait: {name!r} has no value at {first:g} s ({len(lost)} in all); fill or cut out gaps first"
+            )
+        object.__setattr__(self, "t", t)
+        object.__setattr__(self, "q", q)
+
+    @property
+    def rate(self) -> float:
+        """Samples a second (Hz)."""
+        return (len(self.t) - 1) / float(self.t[-1] - self.t[0])
+
+    # ---- from tables ---------------------------------------------------------------------------------------------
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        robot: Robot,
+        columns: Columns | Mapping[str, Any] | None = None,
+        *,
+        degrees: bool | None = None,
+        held: Mapping[str, float] | None = None,
+    ) -> Measured:
+        """From a .csv, .mot or .sto file with a column ``time`` (s).
+
+        ``columns``: what columns are called. ``gait.OPENSIM`` (default of .mot and .sto) and ``gait.GAIT2392`` have
+        OpenSim's names; the default of .csv is the robot's own names; or a mapping {"HipL": "l_hip_flexion", "KneeL":
+        ("l_knee_flexion", -1)}. ``degrees``: whether angles are in degrees, which .mot and .sto say in their header; of
+        .csv it must be given. ``held``: angles (rad) of joints that have no column. Joints that have neither are at
+        zero, with a note; hips, knees and ankles must have one.
+        """
+        name = os.fspath(path)
+        if Path(path).suffix.lower() in SUFFIXES:
+            storage = read_storage(path)
+            table, said, chosen = storage.columns, storage.in_degrees, columns
+            if said is not None and degrees is not None and said != degrees:
+                unit = "degrees" if said else "radians"
+                note = f"{name!r}: the header says {unit}; degrees={degrees} was taken"
+            else:
+                note = ""
+            chosen = OPENSIM if chosen is None else chosen
+        else:
+            table, said, note, chosen = _csv(path), None, "", columns
+        unit_given = said if degrees is None else degrees
+        if unit_given is None:
+            raise InputError(f"{name!r}: does not say whether angles are in degrees; say degrees=True or degrees=False")
+        found = cls.of_table(table, robot, chosen, degrees=unit_given, held=held, called=repr(name))
+        return found if not note else cls(robot, found.t, found.q, (note, *found.notes))
+
+    @classmethod
+    def of_table(
+        cls,
+        table: Mapping[str, Any],
+        robot: Robot,
+        columns: Columns | Mapping[str, Any] | None = None,
+        *,
+        degrees: bool,
+        held: Mapping[str, float] | None = None,
+        called: str = "gait",
+    ) -> Measured:
+        """From columns (n,) by name; as of :meth:`read`."""
+        if columns is None:
+            columns = own_columns(robot, table)
+        chosen = columns if isinstance(columns, Columns) else Columns(columns)
+        fixed = {key: number(f"{called}: held {key!r}", value) for key, value in named(f"{called}: held", held).items()}
+        values = {str(key): np.asarray(value, dtype=float) for key, value in table.items()}
+        time = next((key for key in ("time", "t") if key in values), None)
+        if time is None:
+            raise InputError(f"{called}: a column 'time' (s) is missing; there are {', '.join(list(values)[:8])}")
+        t = values.pop(time)
+        check.check_times(t, called)
+        own = {entry.name: entry for entry in robot.coordinates}
+        joints = {key: pair for key, pair in chosen.joints.items() if pair[0] in own}
+        _check_names(robot, chosen, fixed, own, called)
+        _check_needed(values, chosen, joints, fixed, own, called)
+        taken = {key: values[key] for key in (*joints, *chosen.pelvis) if key in values}
+        check.check_gaps(taken, t, called)
+        q, scale = np.zeros((len(t), robot.nq)), np.pi / 180.0 if degrees else 1.0
+        turns = {joint for joint, unit in zip(own, robot.coordinates.units("q"), strict=True) if unit == "rad"}
+        given: set[str] = set()
+        for key, (joint, factor) in joints.items():
+            if key in taken:
+                q[:, own[joint].q.start] = factor * taken[key] * (scale if joint in turns else 1.0)
+                given.add(joint)
+        for joint, value in fixed.items():
+            q[:, own[joint].q.start] = value
+            given.add(joint)
+        if chosen.pelvis:
+            q[:, [own[joint].q.start for joint in PELVIS]] = _pelvis(robot, chosen, taken, scale, called)
+            given.update(PELVIS)
+        turning = turns.difference(PELVIS)
+        raw = {key: taken[key] for key, (joint, _) in joints.items() if key in taken and joint in turning}
+        place = q[:, [own[joint].q.start for joint in PELVIS[:3] if joint in own]]
+        check.check_angles(raw, {joint: q[:, own[joint].q.start] for joint in turning}, place, degrees, called)
+        return cls(robot, t, q, _left_out(values, taken, own, given))
+
+    # ---- to loads ------------------------------------------------------------------------------------------------
+
+    def smooth(
+        self,
+        cutoff: float | None = CUTOFF,
+        *,
+        limbs: float | None = None,
+        order: int = ORDER,
+        adaptive: bool = True,
+        feet: Mapping[str, Foot] | None = None,
+    ) -> tuple[Array, Array, Array]:
+        """q, qd and qdd after the filter; arguments as of :meth:`loads`."""
+        q = self.q
+        if cutoff is not None:
+            highest = self._cutoffs(cutoff, limbs, checked_feet(self.robot, feet))
+            q, _ = smoothed(q, self.rate, highest, order, adaptive=adaptive)
+        return (q, *differentiated(self.t, q))
+
+    def loads(
+        self,
+        *,
+        cutoff: float | None = CUTOFF,
+        limbs: float | None = None,
+        order: int = ORDER,
+        adaptive: bool = True,
+        touching: Any = None,
+        thresholds: Thresholds | None = None,
+        floor: float | str = 0.0,
+        feet: Mapping[str, Foot] | None = None,
+        split: str = SPLITS[0],
+    ) -> Loads:
+        """Forces of the ground, centres of pressure, torques and forces of the joints, of all trials at once.
+
+        ``cutoff`` (Hz) of the coordinates that move the whole body, and ``limbs`` of all others, by default 4/3 of it:
+        where a Butterworth filter of ``order``, counted over its two passes, halves the power. ``adaptive`` lowers it
+        where a coordinate has less to say (see ``docs/measured-motion.md``); ``cutoff=None`` does not filter.
+        ``floor``: the height of the ground (m), or "found": the soles of the person at their lowest. ``touching``,
+        ``thresholds``, ``feet`` and ``split`` as of :func:`ground_loads`.
+        """
+        pair = checked_feet(self.robot, feet)
+        q, qd, qdd = self.smooth(cutoff, limbs=limbs, order=order, adaptive=adaptive, feet=pair)
+        if floor == FOUND:
+            points = soles(self.robot, tuple(pair.values()))(q, qd).points
+            height = float(np.median(points[..., 2].min(axis=(-1, -2))))
+        else:
+            height = number("gait: floor", floor)
+        ground = HalfSpace((0.0, 0.0, height), (0.0, 0.0, 1.0)) if height else FLOOR
+        settings = {
+            "cutoff": cutoff, "limbs": None if cutoff is None else limbs or LIMBS * cutoff, "order": order,
+            "adaptive": adaptive, "derivatives": "quintic splines", "floor": height, "rate": self.rate,
+        }  # fmt: skip
+        return ground_loads(
+            self.robot, self.t, q, qd, qdd, touching=touching, feet=pair, ground=ground, split=split,
+            thresholds=thresholds, settings=settings, notes=self.notes,
+        )  # fmt: skip
+
+    def _cutoffs(self, cutoff: float, limbs: float | None, feet: Mapping[str, Foot]) -> Array:
+        """Of every coordinate: the base moves the whole body."""
+        number("gait: cutoff", cutoff, above=0.0, unit="Hz")
+        other = LIMBS * cutoff if limbs is None else number("gait: limbs", limbs, above=0.0, unit="Hz")
+        root = base_of(self.robot, tuple(feet.values()))
+        found = np.full(self.robot.nv, other)
+        found[list(root.speeds)] = cutoff
+        return found
+
+    def __repr__(self) -> str:
+        """The robot, how many samples, at which rate."""
+        many = f", {self.q.shape[0]} trials" if self.q.ndim > 2 else ""
+        return f"<measured motion of {self.robot.name!r}: {len(self.t)} samples at {self.rate:g} Hz{many}>"
+
+
+def _csv(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """Columns of a CSV file by name; empty cells are gaps, NaN."""
+    shown = repr(os.fspath(path))
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+        header, below = bare(rows[0] if rows else [], ()), rows[1:]
+        for k, each in enumerate(below):
+            if len(each) != len(header):
+                raise FormatError(f"{shown}: row {k + 1} has {len(each)} cells under {len(header)} names of columns")
+        numbers = np.array([[float(cell) if cell.strip() else np.nan for cell in each] for each in below])
+    except (OSError, ValueError, csv.Error) as error:
+        raise FormatError(f"{shown}: cannot be read as a table of numbers: {error}") from None
+    if not below or len(set(header)) != len(header):
+        raise FormatError(f"{shown}: a header with different names is needed, then rows of numbers")
+    return dict(zip(header, numbers.T, strict=True))
+
+
+def _check_names(
+    robot: Robot, chosen: Columns, fixed: Mapping[str, float], own: Mapping[str, Any], called: str
+) -> None:
+    """Refuse joints that the robot does not have, and a pelvis where it has none; OpenSim's may be held."""
+    if chosen is not OPENSIM and chosen is not GAIT2392:
+        for key, (joint, _) in chosen.joints.items():
+            if joint not in own:
+                raise InputError(f"{called}: column {key!r} is mapped to {joint!r}, no joint of robot {robot.name!r}")
+    for joint in fixed:
+        if joint not in own:
+            raise InputError(f"{called}: held: {joint!r} is no joint of robot {robot.name!r}")
+    if chosen.pelvis and any(joint not in own for joint in PELVIS):
+        raise InputError(f"{called}: robot {robot.name!r} must have the joints {', '.join(PELVIS)}")
+
+
+def _check_needed(
+    values: Mapping[str, Array], chosen: Columns, joints: Mapping[str, Any], fixed: Mapping[str, float],
+    own: Mapping[str, Any], called: str,
+) -> None:  # fmt: skip
+    """Refuse tables without the pelvis, or without hips, knees and ankles."""
+    wanted = (*_NEEDED, *(() if chosen.pelvis else PELVIS))
+    by_joint = {joint: key for key, (joint, _) in joints.items()}
+    needed = [*chosen.pelvis, *(by_joint.get(joint, joint) for joint in wanted if joint in own and joint not in fixed)]
+    check.check_columns(
+        list(values), needed, called,
+        "columns= says what they are called (gait.OPENSIM, gait.GAIT2392 or a mapping), held= gives joints an angle",
+    )  # fmt: skip
+
+
+def _pelvis(robot: Robot, chosen: Columns, taken: Mapping[str, Array], scale: float, called: str) -> Array:
+    place, angles = (np.stack([taken[key] for key in part], axis=-1) for part in (chosen.pelvis[:3], chosen.pelvis[3:]))
+    check.check_units(place, float(standing_pelvis(robot)[2]), chosen, called)
+    return pelvis_coordinates(robot, chosen, place, scale * angles)
+
+
+def _left_out(values: Mapping[str, Array], taken: Mapping[str, Array], own: Mapping[str, Any], given: set[str]) -> Any:
+    """Notes on joints without a column and columns without a joint."""
+    notes = []
+    zero = [joint for joint in own if joint not in given]
+    if zero:
+        notes.append(f"joints without a column, held at zero: {', '.join(zero)}")
+    unused = [key for key in values if key not in taken]
+    if unused:
+        notes.append(f"columns that were not used: {', '.join(unused)}")
+    return tuple(notes)
