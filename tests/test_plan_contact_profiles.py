@@ -16,7 +16,7 @@ from neuler.moments.contact import PROFILES, in_turn
 
 pytest.importorskip("scipy")
 sys.path.append(str(Path(__file__).parents[1] / "examples"))
-import plan_step  # noqa: E402
+import plan_step
 
 
 @functools.cache
