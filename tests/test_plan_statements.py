@@ -489,3 +489,21 @@ def test_an_experiment_gives_the_most_information():
     information = np.einsum("t,tri,trj->ij", weights, y, y)
     assert found.objective == pytest.approx(-np.linalg.slogdet(information)[1], abs=1e-4)
     assert np.linalg.cond(information) < 100.0
+
+
+def test_a_limit_says_what_its_rows_are_divided_by():
+    """The solver sees other numbers, the optimum is the same."""
+    arm = neuler.robots.two_link()
+    near = plan.measure(lambda moment: [moment.q[0] - moment.q[1] - 2.0], "apart", labels=["both"])
+    found = {}
+    for scale in (None, 0.5):
+        band = plan.limit(near, -0.01, 0.01, scale=scale, when=(0.3, 0.7))
+        task = plan.Plan(arm, plan.effort(), start=[0.0, -2.0], goal=[1.0, -1.0], duration=1.0, limits=[band])
+        path = task.transcription.phases[0].path
+        family = next(each for each in path.families if each.name == "apart")
+        assert path.scales()[family.rows].tolist() == [0.01 if scale is None else 0.5]
+        found[scale] = task.solve()
+        assert found[scale].valid
+    assert found[None].objective == pytest.approx(found[0.5].objective, rel=1e-7)
+    with pytest.raises(neuler.InputError, match="scale must be above zero"):
+        plan.limit(near, -0.01, 0.01, scale=0.0)

@@ -53,6 +53,8 @@ class Limit:
     """Bounds are those of the robot's joints, which :meth:`of` looks up."""
     family: str = ""
     """A name by which a result sums up what is violated; that of the measure where there is none."""
+    scale: float | None = None
+    """What rows are divided by for the solver; None: the size of their bounds."""
 
     def of(self, robot: MovingRobot) -> Limit:
         """Return the limit with its bounds as numbers, those of the robot's joints looked up."""
@@ -158,12 +160,15 @@ def limit(
     when: tuple[float, float] = (0.0, 1.0),
     lazy: bool = False,
     family: str = "",
+    scale: float | None = None,
 ) -> Limit:
     """lower <= measure <= upper: bounds are numbers, one for each row, or mappings by joint; None is none.
 
     ``joints`` takes some rows by their names, ``when`` a window of shares of the phase. A ``lazy`` limit is left out
     of the programme at first, where it is rarely met, checked after the solve, and added where it was violated.
-    ``family``: a name by which ``Planned.families`` sums up what is violated.
+    ``family``: a name by which ``Planned.families`` sums up what is violated. ``scale``: what rows are divided by for
+    the solver, by default the size of their bounds; give it for narrow bands about zero, as 0.1 for places in metres
+    that are held within millimetres.
     """
     if not isinstance(measure, Measure):
         raise InputError(f"limit: a measure is needed, plan.torque or one of plan.measure(...), got {measure!r:.60}")
@@ -175,7 +180,10 @@ def limit(
     chosen = None if joints is None else names(f"limit of {measure.name}: joints", joints)
     if not isinstance(family, str):
         raise InputError(f"limit of {measure.name}: its family must be text, got {family!r:.60}")
-    return Limit(measure, lower, upper, chosen, (float(window[0]), float(window[1])), bool(lazy), family=family)
+    if scale is not None and number(f"limit of {measure.name}: scale", scale) <= 0.0:
+        raise InputError(f"limit of {measure.name}: scale must be above zero, got {scale!r}")
+    when = float(window[0]), float(window[1])
+    return Limit(measure, lower, upper, chosen, when, bool(lazy), family=family, scale=scale)
 
 
 def below_half_a_turn() -> Limit:

@@ -104,9 +104,12 @@ class Rows:
         return np.concatenate([f.lower for f in self.families]), np.concatenate([f.upper for f in self.families])
 
     def scales(self) -> Array:
-        """What to divide rows by: the size of their bounds."""
+        """What to divide rows by: the size of their bounds, where limits say nothing else."""
         low, high = self.bounds()
         size = np.maximum(np.where(np.isfinite(low), np.abs(low), 0.0), np.where(np.isfinite(high), np.abs(high), 0.0))
+        for family in self.families:
+            if family.limit is not None and family.limit.scale is not None:
+                size[family.rows] = family.limit.scale
         return np.where(size > 0.0, size, 1.0)
 
     def find(self, row: int) -> tuple[Family, str]:
