@@ -1,0 +1,177 @@
+"""What a walk minimises: terms of a step, each a mean over its duration.
+
+Times are counted in steps, forces in body weights and torques in strengths, so that weights mean the same for every
+person and speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler import math as nm
+from neuler import plan
+from neuler.moments.moment import Moment
+from neuler.plan.objectives import Objective
+
+SMOOTH = 0.1
+"""W/kg: powers below are rounded off."""
+NEGATIVE = 0.3
+"""What negative work costs beside positive work."""
+ACCELERATION = 50.0
+"""rad/s^2 or m/s^2: accelerations are counted in these."""
+LEVER = 0.05
+"""m: moments of contacts are counted in body weights at this lever."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of the terms of a walk's objective.
+
+    They were chosen so that the walk of one adult (1.33 m/s, steps of 0.69 m) comes near his measured curves: agreement
+    with him is a fit, and says little about others.
+    """
+
+    effort: float = 1.0
+    """Squared torques, each as a share of the strength in the direction in which it acts."""
+    force_rate: float = 0.01
+    """Squared rates of the ground's fore-aft and vertical force, body weights a step."""
+    power: float = 0.1
+    """Positive and 0.3 of negative power of all joints, W/kg."""
+    pelvis: float = 20.0
+    """Squared rotations of the pelvis (rad)."""
+    trunk: float = 5.0
+    """Squared angles of the spine (rad)."""
+    arms: float = 0.005
+    """Squared angles of the arms from hanging (rad)."""
+    acceleration: float = 0.006
+    """Squared accelerations of all coordinates, of 50 rad/s^2 or m/s^2."""
+    contact: float = 0.1
+    """Squared forces and moments of contacts (body weights, and at a lever of 5 cm): decides what the others leave."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Sum of squared torques, each over the strength in the direction in which it acts."""
+
+    places: tuple[int, ...]
+    negative: tuple[float, ...]
+    positive: tuple[float, ...]
+
+    def __call__(self, moment: Moment) -> Any:
+        """One row."""
+        found: Any = 0.0
+        for k, low, high in zip(self.places, self.negative, self.positive, strict=True):
+            tau = moment.all_tau[k]
+            found = found + (nm.maximum(tau, 0.0) / high) ** 2 + (nm.minimum(tau, 0.0) / low) ** 2
+        return [found]
+
+
+@dataclass(frozen=True)
+class ForceRate:
+    """Squared rates of the ground's fore-aft and vertical force, in body weights a step."""
+
+    weight: float
+
+    def __call__(self, moment: Moment) -> Any:
+        """One row."""
+        rate = moment.rate(moment.ground.force) * (moment.duration / self.weight)
+        return [rate[0] * rate[0] + rate[2] * rate[2]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Positive power of all joints and a part of the negative one, W/kg, rounded off about zero."""
+
+    places: tuple[int, ...]
+    mass: float
+
+    def __call__(self, moment: Moment) -> Any:
+        """One row."""
+        found: Any = 0.0
+        for k in self.places:
+            power = moment.all_tau[k] * moment.qd[k] / self.mass
+            size = nm.sqrt(power * power + SMOOTH * SMOOTH) - SMOOTH
+            found = found + 0.5 * (size + power) + 0.5 * NEGATIVE * (size - power)
+        return [found]
+
+
+@dataclass(frozen=True)
+class Posture:
+    """Weighted squares of angles from others (rad)."""
+
+    places: tuple[int, ...]
+    weights: tuple[float, ...]
+    angles: tuple[float, ...]
+
+    def __call__(self, moment: Moment) -> Any:
+        """One row."""
+        rows = zip(self.places, self.weights, self.angles, strict=True)
+        return [sum(weight * (moment.q[k] - angle) ** 2 for k, weight, angle in rows)]
+
+
+@dataclass(frozen=True)
+class Shaking:
+    """Squared accelerations of all coordinates, in units of 50 rad/s^2 or m/s^2."""
+
+    def __call__(self, moment: Moment) -> Any:
+        """One row."""
+        return [sum((x / ACCELERATION) ** 2 for x in moment.qdd)]
+
+
+@dataclass(frozen=True)
+class Pressing:
+    """Squared forces of all contacts (body weights), and moments at a lever of 5 cm."""
+
+    weight: float
+
+    def __call__(self, moment: Moment) -> Any:
+        """One row."""
+        found: Any = 0.0
+        for each in moment.contact_wrenches.values():
+            found = found + sum(x * x for x in each.force) / self.weight**2
+            found = found + sum(x * x for x in each.moment) / (LEVER * self.weight) ** 2
+        return [found]
+
+
+def objective(
+    weights: Weights,
+    duration: float,
+    names: Sequence[str],
+    strengths: tuple[NDArray[np.float64], NDArray[np.float64]],
+    mass: float,
+    weight: float,
+) -> Objective:
+    """The objective of a step with ``duration`` (s), of a robot with coordinates ``names`` and ``strengths``."""
+    low, high = strengths
+    driven = tuple(k for k in range(len(names)) if high[k] > 0.0)
+    postures = [(k, *row) for k, name in enumerate(names) if (row := _posture(weights, name)) is not None]
+    terms: dict[str, tuple[float, Any]] = {
+        "effort": (weights.effort, Effort(driven, *(tuple(map(float, np.abs(x)[list(driven)])) for x in (low, high)))),
+        "force rate": (weights.force_rate, ForceRate(weight)),
+        "work": (weights.power, Work(driven, mass)),
+        "posture": (1.0, Posture(*(tuple(x) for x in zip(*postures, strict=True)))),
+        "acceleration": (weights.acceleration, Shaking()),
+        "contact": (weights.contact, Pressing(weight)),
+    }
+    found = [
+        (size / duration) * plan.integral(plan.measure(rows, name), name)
+        for name, (size, rows) in terms.items()
+        if size
+    ]
+    return sum(found[1:], start=found[0])
+
+
+def _posture(weights: Weights, name: str) -> tuple[float, float] | None:
+    """The weight of a coordinate's square, and the angle (rad) from which it is counted."""
+    if name in ("pelvis_yaw", "pelvis_pitch", "pelvis_roll"):
+        return weights.pelvis, 0.0
+    if name.startswith("spine"):
+        return weights.trunk, 0.0
+    if "shoulder" in name or "elbow" in name:
+        return weights.arms, 0.2 if name.endswith("elbow_flexion") else 0.0
+    return None
