@@ -1,4 +1,4 @@
-"""Human gait: what the ground and the joints carry in a measured motion.
+"""Human gait: prediction of walking, and what the ground and the joints carry in a measured motion.
 
 >>> import numpy as np
 >>> from neuler import gait, robots
@@ -10,12 +10,14 @@
 
 from neuler.gait.agreement import Agreement, agreement, compare, pressure_error
 from neuler.gait.columns import GAIT2392, OPENSIM, Columns
+from neuler.gait.costs import Weights
 from neuler.gait.ground import FEET, Foot, ground_reaction
 from neuler.gait.loads import Loads, ground_loads
 from neuler.gait.measured import Measured
 from neuler.gait.motion import MeasuredMotion
 from neuler.gait.stance import Thresholds
 from neuler.gait.tables import save_angles
+from neuler.gait.walk import Events, Walk
 
 __all__ = [
     "FEET",
@@ -23,11 +25,14 @@ __all__ = [
     "OPENSIM",
     "Agreement",
     "Columns",
+    "Events",
     "Foot",
     "Loads",
     "Measured",
     "MeasuredMotion",
     "Thresholds",
+    "Walk",
+    "Weights",
     "agreement",
     "compare",
     "ground_loads",

@@ -75,8 +75,11 @@ def _idle_forces(phase: Phase, profiles: Profiles) -> NDArray[np.bool_]:
     support, count = phase.model.support, profiles.last - profiles.first_force
     if support is None or not count:
         return np.zeros(count, dtype=bool)
-    knots, degree = profiles.force_knots, profiles.force_degree
     begin, end = support.force_windows.T
+    if profiles.nodal:  # values at grid points: zero from where a contact ends within the phase
+        place = profiles.grid[:, None]
+        return np.asarray(((place <= begin) & (begin > 0.0)) | ((place >= end) & (end < 1.0))).ravel()
+    knots, degree = profiles.force_knots, profiles.force_degree
     first, last = knots[: -degree - 1], knots[degree + 1 :]
     return np.asarray((last[:, None] <= begin + 1e-9) | (first[:, None] >= end - 1e-9)).ravel()
 

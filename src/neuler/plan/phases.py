@@ -285,6 +285,11 @@ class Phase:
         return [rows for rows in every if rows is not None]
 
     @property
+    def forces_jump(self) -> bool:
+        """Whether forces of contacts jump where these begin and end: not where they are values at grid points."""
+        return self.model.support is None or self.model.support.split != PROFILES
+
+    @property
     def rounds_friction(self) -> bool:
         """Whether checks are of the robot with its Coulomb friction rounded off."""
         equal = any(each.weak for each in self.collocated)

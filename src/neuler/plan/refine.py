@@ -55,6 +55,8 @@ def refine_quadrature(attempt: Attempt, state: Transcribed, solution: Solution) 
     for turn in range(1, QUADRATURE_STEPS + 1):
         if not any(phase.integrates for phase in transcription.phases) or not attempt.settings.refine:
             break
+        if not all(phase.forces_jump for phase in transcription.phases):  # more points would be more variables
+            break
         if attempt.exhausted or solution.status not in SOLVED:
             break
         x = state.x(solution.x)

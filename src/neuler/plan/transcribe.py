@@ -163,7 +163,8 @@ class Transcription:
             points, weights = _merged([points, left], [weights, np.zeros(len(left))])
         shares = [each.share for each in phase.conditions if each.rows is not None and 0.0 < each.share < 1.0]
         shares += [edge for limit in phase.limits for edge in limit.when]
-        shares += [edge - LEFT * share for edge in phase.model.contact_edges for share in (0.0, 1.0)]
+        jumps = (0.0, 1.0) if phase.forces_jump else (0.0,)
+        shares += [edge - LEFT * share for edge in phase.model.contact_edges for share in jumps]
         if phase.model.dependent:  # which are variables at the points of the grid alone
             shares += [float(s) for each in phase.collocated for s in each.all_points(knots, self.degree)]
         for share in shares:
