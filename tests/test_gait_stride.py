@@ -154,9 +154,7 @@ def test_a_planned_cycle_balances():
     assert found.root_residual < 1e-9
     assert abs(found.impulse_error) < 1e-3
     assert max(found.state_jump) < 1e-9
-    edge = 0.25 * planned().duration * (1 - 1e-5)
-    left = planned().measure(plan.contact_force("rear"), edge)[2]
-    assert found.release == pytest.approx(max(left, 0.0), abs=1e-3 * found.weight)
+    assert found.release < 0.01 * found.weight  # profiles of "free" fade where a contact ends
 
 
 # ---- units and figures of merit -------------------------------------------------------------------------------------
@@ -192,6 +190,24 @@ def test_the_ground_carries_the_weight():
     found = gait.Stride.of(more.motion())
     assert found.impulse_error == pytest.approx(0.1, abs=2e-3)
     assert found.root_residual > 0.05
+
+
+class Lifted(gait.MeasuredMotion):
+    """The left foot leaves the ground at its tenth sample, whatever it carries."""
+
+    def _contact_loads(self, t):
+        values = super()._contact_loads(t).reshape(len(t), -1, 6)
+        left = [name.startswith("l_") for name in self.contact_frames]
+        values[np.ix_(t > self.t[10], left)] = 0.0
+        return values.reshape(len(t), -1)
+
+
+def test_load_that_is_dropped_is_seen():
+    known = part(0, STEP)
+    assert stride().release < 0.01 * stride().weight
+    found = gait.Stride.of(Lifted.of_loads(known))
+    assert known.vertical[10, 1] > 0.3 * found.weight
+    assert found.release == pytest.approx(known.vertical[10, 1], rel=1e-3)
 
 
 def test_peaks_are_not_kinks():
