@@ -1,4 +1,4 @@
-"""Human gait: prediction of walking, and what the ground and the joints carry in a measured motion.
+"""Human gait: prediction of walking, curves of strides, and the loads of measured motion.
 
 >>> import numpy as np
 >>> from neuler import gait, robots
@@ -15,7 +15,10 @@ from neuler.gait.ground import FEET, Foot, ground_reaction
 from neuler.gait.loads import Loads, ground_loads
 from neuler.gait.measured import Measured
 from neuler.gait.motion import MeasuredMotion
+from neuler.gait.peaks import Peak
+from neuler.gait.reference import Reference
 from neuler.gait.stance import Thresholds
+from neuler.gait.stride import Stride
 from neuler.gait.tables import save_angles
 from neuler.gait.walk import Events, Walk
 
@@ -30,6 +33,9 @@ __all__ = [
     "Loads",
     "Measured",
     "MeasuredMotion",
+    "Peak",
+    "Reference",
+    "Stride",
     "Thresholds",
     "Walk",
     "Weights",

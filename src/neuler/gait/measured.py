@@ -109,7 +109,7 @@ class Measured:
                 note = ""
             chosen = OPENSIM if chosen is None else chosen
         else:
-            table, said, note, chosen = _csv(path), None, "", columns
+            table, said, note, chosen = csv_columns(path), None, "", columns
         unit_given = said if degrees is None else degrees
         if unit_given is None:
             raise InputError(f"{name!r}: does not say whether angles are in degrees; say degrees=True or degrees=False")
@@ -234,7 +234,7 @@ class Measured:
         return f"<measured motion of {self.robot.name!r}: {len(self.t)} samples at {self.rate:g} Hz{many}>"
 
 
-def _csv(path: str | os.PathLike[str]) -> dict[str, Array]:
+def csv_columns(path: str | os.PathLike[str]) -> dict[str, Array]:
     """Columns of a CSV file by name; empty cells are gaps, NaN."""
     shown = repr(os.fspath(path))
     try:
