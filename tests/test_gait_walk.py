@@ -164,11 +164,21 @@ def test_contacts_and_families():
         ({"control_points": 6}, "control_points"),
         ({"degree": 3}, "degree"),
         ({"friction": "high"}, "friction"),
+        ({"width": float("nan")}, "width"),
+        ({"knee": (60.0,)}, "knee must be two numbers"),
+        ({"weights": {"effort": 1.0}}, r"weights must be gait.Weights\(...\)"),
+        ({"ranges": {"wing": (0.0, 1.0)}}, "there is no joint 'wing'"),
+        ({"ranges": {"knee_flexion": (9.0, 1.0)}}, "range of knee_flexion: two angles"),
     ],
 )
 def test_bad_input(change, words):
     with pytest.raises(InputError, match=words):
         gait.Walk(**change)
+
+
+def test_weights_are_not_negative():
+    with pytest.raises(InputError, match="weight of effort must not be negative"):
+        gait.Weights(effort=-1.0)
 
 
 def test_events_in_order():

@@ -7,7 +7,7 @@ person and speed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from neuler import math as nm
 from neuler import plan
+from neuler.errors import InputError
+from neuler.inputs import number
 from neuler.moments.moment import Moment
 from neuler.plan.objectives import Objective
 
@@ -52,6 +54,11 @@ class Weights:
     """Squared accelerations of all coordinates, of 50 rad/s^2 or m/s^2."""
     contact: float = 0.1
     """Squared forces and moments of contacts (body weights, and at a lever of 5 cm): decides what the others leave."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            if number(f"gait: weight of {each.name}", getattr(self, each.name)) < 0.0:
+                raise InputError(f"gait: weight of {each.name} must not be negative, got {getattr(self, each.name)!r}")
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,14 @@ from neuler.gait.costs import Weights
 from neuler.gait.ground import weight
 from neuler.gait.soles import Away, Heights, Point, Sliding, Sole
 from neuler.gait.start import rough_step
-from neuler.inputs import number, whole
+from neuler.inputs import number, real, whole
 from neuler.moments.contact import PROFILES
 from neuler.motions.recorded import Recorded
+from neuler.naming import hint
 from neuler.plan.limits import Limit
 from neuler.plan.relations import Relation
 from neuler.robot import Robot
-from neuler.robots.humans import PARTNERS, WALKING_FIXED, Person, skeleton, strengths
+from neuler.robots.humans import JOINTS, PARTNERS, WALKING_FIXED, Person, skeleton, strengths
 
 X, Y, Z = range(3)
 NEAR = 0.1
@@ -38,7 +39,7 @@ PATCH = 0.03
 RANGES = {"ankle_flexion": (-25.0, 20.0), "knee_flexion": (0.0, 85.0)}
 """Ranges of motion in walking (degrees) that are narrower than those of the joints: chosen. Unloaded feet and legs
 flail beyond them."""
-SOLVE: dict[str, Any] = {"tolerance": 1e-4, "valid_to": 6e-4, "proximal": 1.0, "guesses": 1, "polish": False}
+SOLVE: dict[str, Any] = {"tolerance": 1e-4, "valid_to": 6e-4, "proximal": 100.0, "guesses": 1, "polish": False}
 """How steps are solved, where nothing else is asked for."""
 ORACLE = {"mu_oracle": "probing"}
 """How IPOPT chooses its barrier: others end in worse minima, or crawl."""
@@ -104,6 +105,17 @@ class Walk:
                 raise InputError(f"gait: {name} must be above zero, got {getattr(self, name)!r}")
         if number("gait: clearance", self.clearance) < 0.0:
             raise InputError(f"gait: clearance must not be below zero (m), got {self.clearance!r}")
+        if self.width is not None and number("gait: width", self.width) <= 0.0:
+            raise InputError(f"gait: width must be above zero (m), got {self.width!r}")
+        for name, kind in (("events", Events), ("weights", Weights)):
+            if not isinstance(getattr(self, name), kind):
+                raise InputError(f"gait: {name} must be gait.{kind.__name__}(...), got {getattr(self, name)!r:.60}")
+        knee = real(self.knee)
+        if knee is None or knee.shape != (2,) or not np.isfinite(knee).all() or knee[1] < 0.0:
+            raise InputError(
+                f"gait: knee must be two numbers, degrees and how much it may differ, got {self.knee!r:.60}"
+            )
+        self._check_ranges()
         whole("gait: control_points", self.control_points, 12)
         whole("gait: degree", self.degree, 4, 8)
         reach = 2.0 * (self.person.lengths["thigh"] + self.person.lengths["shank"])
@@ -112,6 +124,17 @@ class Walk:
                 f"gait: a step of {self.step:g} m is longer than the legs allow: both of them stretched out reach "
                 f"{reach:.2f} m"
             )
+
+    def _check_ranges(self) -> None:
+        known = {name.removeprefix("l_").removeprefix("r_") for name in JOINTS}
+        for name, pair in self.ranges.items():
+            if name not in known:
+                raise InputError(f"gait: ranges: there is no joint {name!r}; {hint(name, sorted(known))}")
+            bounds = real(pair)
+            if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
+                raise InputError(
+                    f"gait: range of {name}: two angles are needed (degrees), the least first, got {pair!r:.60}"
+                )
 
     # ---- the person -------------------------------------------------------------------------------------------------
 
@@ -231,7 +254,7 @@ class Walk:
         most: dict[str, float] = {}
         for entry in robot.coordinates:
             bounds = entry.joint.limits
-            own = self.ranges.get(entry.name[2:])
+            own = self.ranges.get(entry.name.removeprefix("l_").removeprefix("r_"))
             lower, upper = (bounds.lower, bounds.upper) if own is None else map(radians, own)
             least |= {entry.name: lower} if lower > -inf else {}
             most |= {entry.name: upper} if upper < inf else {}

@@ -28,8 +28,9 @@ from neuler.plan.transcribe import BlockMaker, Transcription
 from neuler.plan.transcribed import Transcribed
 from neuler.robot import Robot
 
-PROXIMAL, FEASIBLE = 1e-2, 1e-4
-"""Weight of the distance from the guess of plans with contacts, and tolerance of the solve that minimises it."""
+PROXIMAL, FEASIBLE, LONG = 1e-2, 1e-4, 150
+"""Weight of the distance from the guess of plans with contacts; tolerance of the solve that minimises it; iterations
+from which on it ends as soon as limits hold to ten times that: the distance need not be the least."""
 ONE_SOLVE = 500
 """Iterations of one solve at most."""
 
@@ -53,7 +54,7 @@ class Attempt:
         self.began = self.clock = time.perf_counter()
         self.spent = 0
         self.function_seconds = 0.0
-        self.interrupted = False
+        self.interrupted = self._ended_early = False
         self.refinements = [Refinement(phase) for phase in self.transcription.phases]
         self.total_margins: Array | float = 0.0
         self.tolerance, self.valid_to = self.settings.tolerance, self.settings.valid_to
@@ -107,7 +108,8 @@ class Attempt:
             return guess
         left_out = [known.left_out(mine.grid) for known, mine in zip(self.refinements, profiles, strict=True)]
         near = self.transcription.transcribe(profiles, guess, left_out=left_out, proximal=weight)
-        x = near.x(self.solved(near, None, max(self.tolerance, FEASIBLE)).x)
+        near.check_count()
+        x = near.x(self._solved(near.programme, None, max(self.tolerance, FEASIBLE), until=10.0 * FEASIBLE).x)
         return guesses.filled(self.transcription, profiles, x) if np.isfinite(x).all() else guess
 
     def solved(
@@ -134,8 +136,10 @@ class Attempt:
         return replace(found, objective=objective, rows=rows, infeasibility=violation)
 
     def _solved(
-        self, programme: Programme, warm: Solution | None, tolerance: float, push: float = solvers.PUSH
-    ) -> Solution:
+        self, programme: Programme, warm: Solution | None, tolerance: float, push: float = solvers.PUSH,
+        until: float | None = None,
+    ) -> Solution:  # fmt: skip
+        """The solution; ``until``: of a long solve, the violation of rows below which it ends early."""
         left = self.settings.seconds
         left = None if left is None else max(left - (time.perf_counter() - self.clock), 1e-3)
         found = solvers.solve(
@@ -145,22 +149,28 @@ class Attempt:
             tolerance=tolerance,
             iterations=min(max(self.settings.iterations - self.spent, 1), ONE_SOLVE),
             seconds=left,
-            progress=self._progress(),
+            progress=self._progress(until),
             options=self.settings.options,
             push=push,
         )
         self.spent += found.iterations
         self.function_seconds += found.function_seconds
-        self.interrupted = found.status == "interrupted"
+        self.interrupted = found.status == "interrupted" and not self._ended_early
         return found
 
-    def _progress(self) -> Report | None:
-        if self.report is None:
+    def _progress(self, until: float | None) -> Report | None:
+        self._ended_early = False
+        if self.report is None and until is None:
             return None
         tell, spent, began = self.report, self.spent, self.began
 
         def told(progress: Progress) -> bool | None:
-            return tell(replace(progress, iteration=progress.iteration + spent, seconds=time.perf_counter() - began))
+            since = replace(progress, iteration=progress.iteration + spent, seconds=time.perf_counter() - began)
+            answer = None if tell is None else tell(since)
+            if until is not None and progress.iteration >= LONG and progress.infeasibility <= until:
+                self._ended_early = answer is not False
+                return False
+            return answer
 
         return told
 
