@@ -1,5 +1,6 @@
 """Pictures of the catalogue's machines for machines.md, of plans for planning.md and the README,
-of a timed path for path-timing.md, of studies for studies.md, of the skeleton for human.md: ``make pictures``."""
+of a timed path for path-timing.md, of studies for studies.md, of the skeleton for human.md, of a walk for gait.md:
+``make pictures``."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import neuler
-from neuler import plan, timing
+from neuler import gait, plan, timing
 from neuler.motions.pictures import panels
 from neuler.view import draw
 from neuler.view.motion_figures import stroboscope
@@ -28,7 +29,7 @@ MACHINES = (
     "four_bar", "five_bar", "slider_crank", "sr400", "gough_stewart", "delta", "orthoglide", "planar_3rrr", "eel",
 )  # fmt: skip
 PLAN, REACH, TIMING, BOX, PHASES = "barman_4_1", "reach", "path_timing", "plan_box", "plan_phases"
-STUDY, HUMAN = "study", "human"
+STUDY, HUMAN, WALK, STRIP = "study", "human", "walk", "walk_strip"
 EXAMPLES = ("size_motors", "payload_map")
 """Those that are studies."""
 FOLDER = Path(__file__).parent / "images"
@@ -213,12 +214,28 @@ def small(data: bytes, colours: int = 64) -> bytes:
     return buffer.getvalue()
 
 
+@functools.cache
+def _stride() -> gait.Stride:
+    """The walk of gait.md."""
+    return gait.Stride.of(gait.Walk(speed=1.33, step=0.69).solve(refine=False))
+
+
+def walk_picture() -> bytes:
+    """Curves of a stride beside those of a measured adult."""
+    return small(png(_stride().plot()))
+
+
+def strip_picture() -> bytes:
+    """The same stride as stick figures."""
+    return small(png(_stride().strip()), 32)
+
+
 def main(names: list[str]) -> None:
     """Write them, or those that are named."""
     FOLDER.mkdir(exist_ok=True)
     special = {
         PLAN: plan_picture, REACH: reach_picture, TIMING: timing_picture, BOX: box_picture, PHASES: phases_picture,
-        STUDY: study_picture, HUMAN: human_picture,
+        STUDY: study_picture, HUMAN: human_picture, WALK: walk_picture, STRIP: strip_picture,
     }  # fmt: skip
     special |= {name: functools.partial(example_picture, name) for name in EXAMPLES}
     for name in names or (*MACHINES, *special):

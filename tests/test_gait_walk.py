@@ -105,9 +105,17 @@ def test_weights_are_means_over_a_step():
     task = walk().statement
     sizes = {term.name: term.weight * walk().duration for term in task.objective.terms}
     assert sizes == pytest.approx(
-        {"effort": 1.0, "force rate": 0.01, "work": 0.1, "posture": 1.0, "acceleration": 0.006, "contact": 0.1}
+        {
+            "effort": 1.0,
+            "force rate": 0.01,
+            "work": 0.1,
+            "posture": 1.0,
+            "acceleration": 0.006,
+            "contact": 0.1,
+            "contact rate": 0.001,
+        }
     )
-    lean = gait.Walk(weights=gait.Weights(power=0.0, contact=0.0)).statement
+    lean = gait.Walk(weights=gait.Weights(power=0.0, contact=0.0, contact_rate=0.0)).statement
     assert {term.name for term in lean.objective.terms} == {"effort", "force rate", "posture", "acceleration"}
 
 

@@ -55,6 +55,9 @@ class Weights:
     contact: float = 0.1
     """Squared forces and moments of contacts (body weights, and at a lever of 5 cm): decides what the others leave."""
 
+    contact_rate: float = 0.001
+    """Squared rates of the same, a step: forces of two feet against each other do not jump from time to time."""
+
     def __post_init__(self) -> None:
         for each in fields(self):
             if number(f"gait: weight of {each.name}", getattr(self, each.name)) < 0.0:
@@ -145,6 +148,22 @@ class Pressing:
         return [found]
 
 
+@dataclass(frozen=True)
+class Changing:
+    """Squared rates of the forces of contacts (body weights a step), and of their moments at a lever of 5 cm."""
+
+    def __call__(self, moment: Moment) -> Any:
+        """One row."""
+        support = moment.model.support
+        assert support is not None
+        found, at = 0.0, 0
+        for forces, axes in support.components:
+            for lever, count in ((1.0, len(forces)), (LEVER, len(axes))):
+                found = found + sum((x / lever) ** 2 for x in moment.forces[1][at : at + count])
+                at += count
+        return [found]
+
+
 def objective(
     weights: Weights,
     duration: float,
@@ -164,6 +183,7 @@ def objective(
         "posture": (1.0, Posture(*(tuple(x) for x in zip(*postures, strict=True)))),
         "acceleration": (weights.acceleration, Shaking()),
         "contact": (weights.contact, Pressing(weight)),
+        "contact rate": (weights.contact_rate, Changing()),
     }
     found = [
         (size / duration) * plan.integral(plan.measure(rows, name), name)
