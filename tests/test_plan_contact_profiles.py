@@ -12,7 +12,8 @@ import pytest
 from legged_robots import biped, crouched, hopper, sole, standing
 from neuler import plan
 from neuler.errors import InputError
-from neuler.moments.contact import PROFILES, in_turn
+from neuler.moments.contact import PROFILES
+from neuler.moments.sharing import in_turn
 
 pytest.importorskip("scipy")
 sys.path.append(str(Path(__file__).parents[1] / "examples"))

@@ -29,7 +29,7 @@ class Agreement:
     samples: int
 
     def __str__(self) -> str:
-        """In a line."""
+        """Say it in one line: errors and correlation."""
         return (
             f"RMSE {self.rmse:.4g} ({self.rmse_body_weight:.2f} % of body weight), {self.nrmse:.2f} % of range, "
             f"r = {self.correlation:.4f}"

@@ -73,7 +73,7 @@ class Effort:
     positive: tuple[float, ...]
 
     def __call__(self, moment: Moment) -> Any:
-        """One row."""
+        """Return its value at a moment, as one row."""
         found: Any = 0.0
         for k, low, high in zip(self.places, self.negative, self.positive, strict=True):
             tau = moment.all_tau[k]
@@ -88,7 +88,7 @@ class ForceRate:
     weight: float
 
     def __call__(self, moment: Moment) -> Any:
-        """One row."""
+        """Return its value at a moment, as one row."""
         rate = moment.rate(moment.ground.force) * (moment.duration / self.weight)
         return [rate[0] * rate[0] + rate[2] * rate[2]]
 
@@ -101,7 +101,7 @@ class Work:
     mass: float
 
     def __call__(self, moment: Moment) -> Any:
-        """One row."""
+        """Return its value at a moment, as one row."""
         found: Any = 0.0
         for k in self.places:
             power = moment.all_tau[k] * moment.qd[k] / self.mass
@@ -119,7 +119,7 @@ class Posture:
     angles: tuple[float, ...]
 
     def __call__(self, moment: Moment) -> Any:
-        """One row."""
+        """Return its value at a moment, as one row."""
         rows = zip(self.places, self.weights, self.angles, strict=True)
         return [sum(weight * (moment.q[k] - angle) ** 2 for k, weight, angle in rows)]
 
@@ -129,7 +129,7 @@ class Shaking:
     """Squared accelerations of all coordinates, in units of 50 rad/s^2 or m/s^2."""
 
     def __call__(self, moment: Moment) -> Any:
-        """One row."""
+        """Return its value at a moment, as one row."""
         return [sum((x / ACCELERATION) ** 2 for x in moment.qdd)]
 
 
@@ -140,7 +140,7 @@ class Pressing:
     weight: float
 
     def __call__(self, moment: Moment) -> Any:
-        """One row."""
+        """Return its value at a moment, as one row."""
         found: Any = 0.0
         for each in moment.contact_wrenches.values():
             found = found + sum(x * x for x in each.force) / self.weight**2
@@ -153,7 +153,7 @@ class Changing:
     """Squared rates of the forces of contacts (body weights a step), and of their moments at a lever of 5 cm."""
 
     def __call__(self, moment: Moment) -> Any:
-        """One row."""
+        """Return its value at a moment, as one row."""
         support = moment.model.support
         assert support is not None
         found, at = 0.0, 0

@@ -19,7 +19,8 @@ from neuler.errors import InputError
 from neuler.functions.function import Function, function
 from neuler.inputs import told
 from neuler.moments.clearance import HalfSpace
-from neuler.moments.contact import FLOOR, LIGHT, STANDARD_GRAVITY, Root
+from neuler.moments.contact import FLOOR, LIGHT, STANDARD_GRAVITY
+from neuler.moments.sharing import Root
 from neuler.moments.support import root_of
 from neuler.naming import closest
 from neuler.robot import Robot

@@ -14,7 +14,7 @@ class Peak(NamedTuple):
     """A place on a curve."""
 
     percent: float
-    """Of the stride."""
+    """Share of the stride since the heel strike, in percent."""
     value: float
 
 

@@ -34,7 +34,7 @@ class Sole:
 
     foot: str
     toes: str
-    """Links."""
+    """Names of the links of the hind foot and of the toes."""
     heel: tuple[float, float, float]
     """Of the sole, in the axes of ``foot`` (m)."""
     ball: tuple[float, float, float]

@@ -94,7 +94,7 @@ class Stride:
 
     @property
     def robot(self) -> Robot:
-        """The person."""
+        """The human whose stride it is."""
         return self.loads.robot
 
     @property

@@ -325,6 +325,6 @@ class Ahead:
     weight: float
 
     def __call__(self, moment: Any) -> Any:
-        """One row."""
+        """Return its value at a moment, as one row."""
         found = moment.contact_wrenches[self.contact]
         return [(-found.moment[1] - self.beyond * found.force[2]) / self.weight]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from neuler.errors import InputError, NeulerError
 from neuler.inputs import real
 from neuler.moments import rotations
-from neuler.moments.contact import Support
+from neuler.moments.sharing import Support
 from neuler.robot import Link, Robot
 from neuler.robot.columns import by_columns
 from neuler.robot.coordinates import Entry, Selection, springs, undriven

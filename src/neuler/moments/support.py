@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.moments.contact import FREE, LINE, PROFILES, Contact, Root, Support
+from neuler.moments.contact import FREE, LINE, PROFILES, Contact
+from neuler.moments.sharing import Root, Support
 from neuler.robot import Robot
 from neuler.robot.coordinates import undriven
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from neuler.moments.contact import LINE, Contact, ContactWrench, Support
+from neuler.moments.contact import LINE, Contact, ContactWrench
 from neuler.moments.measures import ConstantLabels, Measure
 from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import MovingRobot
+from neuler.moments.sharing import Support
 from neuler.moments.support import edges_of
 from neuler.plan.limits import Limit
 

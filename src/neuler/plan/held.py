@@ -16,9 +16,10 @@ import numpy as np
 from neuler.errors import InputError
 from neuler.functions.derivatives import Derivatives, derivatives
 from neuler.functions.function import Function
-from neuler.moments.contact import Contact, Support
+from neuler.moments.contact import Contact
 from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import MovingRobot
+from neuler.moments.sharing import Support
 from neuler.moments.support import carries_no_moment, random_positions
 from neuler.moments.tracing import function_of, traced
 from neuler.motions import splines
