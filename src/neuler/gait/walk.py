@@ -27,6 +27,7 @@ from neuler.moments.contact import PROFILES
 from neuler.motions.recorded import Recorded
 from neuler.naming import hint
 from neuler.plan.limits import Limit
+from neuler.plan.options import SOLVED
 from neuler.plan.relations import Relation
 from neuler.robot import Robot
 from neuler.robots.humans import JOINTS, PARTNERS, WALKING_FIXED, Person, skeleton, strengths
@@ -39,8 +40,10 @@ PATCH = 0.03
 RANGES = {"ankle_flexion": (-25.0, 20.0), "knee_flexion": (0.0, 85.0)}
 """Ranges of motion in walking (degrees) that are narrower than those of the joints: chosen. Unloaded feet and legs
 flail beyond them."""
-SOLVE: dict[str, Any] = {"tolerance": 1e-4, "valid_to": 6e-4, "proximal": 100.0, "guesses": 1, "polish": False}
+SOLVE: dict[str, Any] = {"tolerance": 1e-4, "valid_to": 6e-4, "guesses": 1, "polish": False}
 """How steps are solved, where nothing else is asked for."""
+NEARNESS = (100.0, 10.0, 1.0)
+"""Weights of the distance from the rough step with which a feasible one is looked for, until a solve ends well."""
 ORACLE = {"mu_oracle": "probing"}
 """How IPOPT chooses its barrier: others end in worse minima, or crawl."""
 
@@ -292,12 +295,20 @@ class Walk:
         return rough_step(self.robot, self.soles, self.step, self.duration)
 
     def solve(self, **options: Any) -> plan.Planned:
-        """Solve the plan from the rough step; ``options`` of ``plan.Plan.solve``, as guess, progress or seconds."""
+        """Solve the plan from the rough step; ``options`` of ``plan.Plan.solve``, as guess, progress or seconds.
+
+        A solve that fails is tried again with a feasible step that is looked for in another way.
+        """
         given = {**SOLVE, **options}
         given.setdefault("guess", self.start())
         if given.get("solver", "auto") in ("auto", "ipopt"):
             given["options"] = {**ORACLE, **(given.get("options") or {})}
-        return self.statement.solve(**given)
+        found: list[plan.Planned] = []
+        for near in [given.pop("proximal")] if "proximal" in given else NEARNESS:
+            found.append(self.statement.solve(proximal=near, **given))
+            if found[-1].status in (*SOLVED, "interrupted"):
+                break
+        return min(found, key=lambda each: (each.status not in SOLVED, each.worst_violation))
 
 
 @dataclass(frozen=True)
