@@ -215,13 +215,11 @@ def foot_force(found):
 @pytest.mark.slow
 def test_a_walk_is_found():
     """Two vertical peaks with a valley between them, one change from braking to pushing, a bent knee in swing."""
-    from scipy.signal import find_peaks
-
     found = walked()
     assert found.status in ("optimal", "acceptable")
     assert found.worst_violation < 0.05
     vertical, fore_aft = foot_force(found)
-    peaks = vertical[find_peaks(vertical, prominence=0.03)[0]]
+    peaks = np.array([peak.value for peak in gait.Stride.of(found).peaks()])
     assert len(peaks) == 2
     assert ((peaks > 0.95) & (peaks < 1.35)).all()
     assert 0.6 < vertical[120:380].min() < 0.95
