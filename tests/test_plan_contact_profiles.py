@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legged_robots import biped, crouched, hopper, sole, standing
+from legged_robots import biped, crouched, hopper, sole, standing, tip
 from neuler import plan
 from neuler.errors import InputError
 from neuler.moments.contact import PROFILES
@@ -87,10 +87,10 @@ def test_a_contact_that_is_not_held():
         return (pose[:3, :3] @ np.array(point) + pose[:3, 3])[[0, 2]]
 
     within = plan.limit(plan.measure(foot, "foot", labels=["x", "z"]), there[[0, 2]] - 5e-4, there[[0, 2]] + 5e-4)
-    tip = plan.Contact("shank", [point], hold=False, name="tip")
+    loose = plan.Contact("shank", [point], hold=False, name="tip")
     found = plan.Plan(
         robot, plan.effort() + 1e-5 * plan.jerk_effort(), start=start,
-        goal=plan.Boundary(q={"z": start[1] + 0.03}, qd=None), duration=0.4, contacts=[tip], limits=[within],
+        goal=plan.Boundary(q={"z": start[1] + 0.03}, qd=None), duration=0.4, contacts=[loose], limits=[within],
         control_points=10,
     ).solve()  # fmt: skip
     assert found.valid, str(found)
@@ -98,6 +98,18 @@ def test_a_contact_that_is_not_held():
     poses = np.asarray(robot.compile("link_poses", frame="shank")(q))
     moved = np.einsum("nij,j->ni", poses[:, :3, :3], point) + poses[:, :3, 3] - there
     assert 1e-6 < np.abs(moved[:, [0, 2]]).max() < 5.01e-4  # it uses what it is allowed
+
+
+def test_a_foot_that_is_a_point():
+    """Its forces at grid points have no moment by themselves; in turn, points cannot carry what others leave."""
+    robot = hopper(turns=True)
+    task = {"start": crouched(robot), "duration": 0.3, "control_points": 8}
+    whole = tip()
+    made = plan.Plan(robot, plan.effort(), contacts=[whole], split=PROFILES, **task)
+    assert not made.transcription.phases[0].collocated
+    parts = [plan.Contact("shank", whole.points, when, name=str(when)) for when in ((0.0, 0.5), (0.5, 1.0))]
+    with pytest.raises(InputError, match="is a point and carries what others leave"):
+        plan.Plan(robot, plan.effort(), contacts=parts, split="free", **task)
 
 
 def test_what_is_refused():

@@ -143,7 +143,7 @@ class Walk:
 
     @property
     def duration(self) -> float:
-        """Of a step (s)."""
+        """How long a step takes (s): its length over the speed."""
         return self.step / self.speed
 
     @cached_property
@@ -319,7 +319,7 @@ class Loaded:
     weight: float
 
     def __call__(self, moment: Any) -> Any:
-        """Six rows."""
+        """Return force and moment at a moment, six rows."""
         found = moment.contact_wrenches[self.contact]
         return np.concatenate([found.force, found.moment]) / self.weight
 

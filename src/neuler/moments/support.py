@@ -36,7 +36,14 @@ def support_of(robot: Robot, contacts: Sequence[Contact], split: Any, what: str 
     root = root_of(robot, [contact.frame for contact in contacts], what)
     _check_shapes(root, contacts, split, what)
     firm = tuple(bool(edges_of(robot, root, contact)) for contact in contacts)
-    return Support(robot, tuple(contacts), root, split, firm)
+    found = Support(robot, tuple(contacts), root, split, firm)
+    for contact, carries in zip(contacts, firm, strict=True):
+        if contact in found.carrying and root.turns and not carries and not contact.whole_phase:
+            raise InputError(
+                f"{what}contact {contact.name!r} is a point and carries what others leave for a part of the phase, but "
+                f"a point carries no moment; give it more points, make phases of the parts, or take split={PROFILES!r}"
+            )
+    return found
 
 
 def _check_together(contacts: Sequence[Contact], split: Any, what: str) -> None:
@@ -134,7 +141,7 @@ def _plain(way: Array) -> tuple[float, float, float]:
 
 def carries_no_moment(support: Support, contact: Contact) -> bool:
     """Whether a contact is a point whose moment is not zero by itself: the only one, of a base that turns."""
-    if not support.root.turns or edges_of(support.robot, support.root, contact):
+    if not support.root.turns or edges_of(support.robot, support.root, contact) or support.split == PROFILES:
         return False
     return len(support.contacts) == 1 or (support.split == FREE and contact in support.carrying)
 
