@@ -83,13 +83,19 @@ class Effort:
 
 @dataclass(frozen=True)
 class ForceRate:
-    """Squared rates of the ground's fore-aft and vertical force, in body weights a step."""
+    """Squared rates of the ground's fore-aft and vertical force, in body weights a step.
 
-    weight: float
+    They are those of the contacts' forces, which are values at grid points and balance there: no jerk is needed.
+    """
 
     def __call__(self, moment: Moment) -> Any:
         """Return its value at a moment, as one row."""
-        rate = moment.rate(moment.ground.force) * (moment.duration / self.weight)
+        support = moment.model.support
+        assert support is not None
+        rate, at = np.zeros(3), 0
+        for forces, axes in support.components:
+            rate = rate + moment.forces[1][at : at + len(forces)] @ forces
+            at += len(forces) + len(axes)
         return [rate[0] * rate[0] + rate[2] * rate[2]]
 
 
@@ -178,7 +184,7 @@ def objective(
     postures = [(k, *row) for k, name in enumerate(names) if (row := _posture(weights, name)) is not None]
     terms: dict[str, tuple[float, Any]] = {
         "effort": (weights.effort, Effort(driven, *(tuple(map(float, np.abs(x)[list(driven)])) for x in (low, high)))),
-        "force rate": (weights.force_rate, ForceRate(weight)),
+        "force rate": (weights.force_rate, ForceRate()),
         "work": (weights.power, Work(driven, mass)),
         "posture": (1.0, Posture(*(tuple(x) for x in zip(*postures, strict=True)))),
         "acceleration": (weights.acceleration, Shaking()),

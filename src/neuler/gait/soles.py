@@ -115,16 +115,5 @@ class Sliding:
         return moment.rate(np.array([here[k] for k in self.axes], dtype=object))
 
 
-@dataclass(frozen=True)
-class Heights:
-    """Heights of points above the ground (m)."""
-
-    points: tuple[Point, ...]
-
-    def __call__(self, moment: Moment) -> Any:
-        """One row a point."""
-        return [point.place(moment)[2] for point in self.points]
-
-
 def _plain(values: Array) -> tuple[float, float, float]:
     return float(values[0]), float(values[1]), float(values[2])

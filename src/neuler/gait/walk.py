@@ -20,7 +20,7 @@ from neuler.errors import InputError
 from neuler.gait import costs
 from neuler.gait.costs import Weights
 from neuler.gait.ground import weight
-from neuler.gait.soles import Away, Heights, Point, Sliding, Sole
+from neuler.gait.soles import Away, Point, Sliding, Sole
 from neuler.gait.start import rough_step
 from neuler.inputs import number, real, whole
 from neuler.moments.contact import PROFILES
@@ -40,12 +40,14 @@ PATCH = 0.03
 RANGES = {"ankle_flexion": (-25.0, 20.0), "knee_flexion": (0.0, 85.0)}
 """Ranges of motion in walking (degrees) that are narrower than those of the joints: chosen. Unloaded feet and legs
 flail beyond them."""
-SOLVE: dict[str, Any] = {"tolerance": 1e-4, "valid_to": 6e-4, "guesses": 1, "polish": False}
+SOLVE: dict[str, Any] = {"tolerance": 1e-3, "valid_to": 6e-4, "guesses": 1, "polish": False}
 """How steps are solved, where nothing else is asked for."""
-NEARNESS = (100.0, 10.0, 1.0)
-"""Weights of the distance from the rough step with which a feasible one is looked for, until a solve ends well."""
-ORACLE = {"mu_oracle": "probing"}
-"""How IPOPT chooses its barrier: others end in worse minima, or crawl."""
+BARRIERS: tuple[dict[str, Any], ...] = (
+    {"mu_strategy": "adaptive", "mu_oracle": "quality-function"},
+    {"mu_strategy": "monotone", "mu_init": 1e-3},
+    {"mu_strategy": "monotone", "mu_init": 1e-1},
+)
+"""How IPOPT chooses its barrier: the next where a solve ends without a solution."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +194,13 @@ class Walk:
         shared: dict[str, Any] = {"friction": self.friction, "torsion": self.torsion, "hold": False}
         return [
             plan.Contact(
-                front.foot, front.hind_corners(), (0.0, when.heel_off), centre=front.heel, name="front foot", **shared
+                front.foot,
+                front.hind_corners(),
+                (0.0, when.heel_off),
+                centre=front.heel,
+                name="front foot",
+                unloaded=True,
+                **shared,
             ),
             plan.Contact(
                 front.toes, front.toe_corners(), (when.flat, 1.0), centre=front.ball, name="front toes", **shared
@@ -236,19 +244,23 @@ class Walk:
         return found
 
     def _ground(self) -> list[Limit]:
-        """No foot in the ground, and the swinging one above it."""
-        points, labels = [], []
-        for name, sole in zip(("right", "left"), self.soles, strict=True):
-            ball = (sole.heel[0] + sole.arch, sole.heel[1], sole.heel[2])
-            points += [sole.heel_point(), Point(sole.foot, ball), sole.tip_point()]
-            labels += [f"{name} {part}" for part in ("heel", "ball", "tip")]
-        above = plan.measure(Heights(tuple(points)), "height", labels=labels, unit="m")
-        swing = {label: self.clearance for label in labels if label.startswith("left")}
-        middle = self.events.double + 0.15, 0.85
-        return [
-            plan.limit(above, -self.band, family="ground", scale=NEAR),
-            plan.limit(above, swing, when=middle, family="ground", scale=NEAR),
-        ]
+        """No point of a foot below the ground while it does not stand, and the swinging foot above it."""
+        (front, rear), when = self.soles, self.events
+        middle = when.double + 0.15, 0.85
+        found = []
+        for name, point, window, swings in (
+            ("right heel", front.heel_point(), (when.heel_off, 1.0), False),
+            ("right ball", front.ball_point(), (0.0, when.flat), False),
+            ("right tip", front.tip_point(), (0.0, when.flat), False),
+            ("left heel", rear.heel_point(), (0.0, 1.0), True),
+            ("left ball", rear.ball_point(), (when.flat, 1.0), True),
+            ("left tip", rear.tip_point(), (when.double, 1.0), True),
+        ):
+            above = plan.measure(Away(point, (0.0, 0.0, 0.0), (Z,)), f"height of {name}", unit="m")
+            found.append(plan.limit(above, -self.band, when=window, family="ground", scale=NEAR))
+            if swings:
+                found.append(plan.limit(above, self.clearance, when=middle, family="ground", scale=NEAR))
+        return found
 
     def _joints(self) -> list[Limit]:
         """Ranges of motion, strengths, and the bent knee of the swinging leg."""
@@ -277,15 +289,14 @@ class Walk:
         ]  # fmt: skip
 
     def _loads(self) -> list[Limit]:
-        """The front foot is loaded from zero, on its heel until it is flat; the rear one leaves on its tip."""
+        """The front foot is loaded on its heel until it is flat; the rear one leaves on its tip."""
         force, rear, when = weight(self.robot), self.soles[1], self.events
-        none = plan.measure(Loaded("front foot", force), "load at heel strike", labels=list("xyzabc"))
         heel = plan.measure(Ahead("front foot", PATCH, force), "pressure on the heel")
         tip = plan.measure(Ahead("rear toes", rear.tip[0] - 0.02, force), "pressure on the tip")
-        return [
-            plan.limit(none, 0.0, 0.0, when=(0.0, 0.0), family="contact"),
-            plan.limit(heel, None, 0.0, when=(0.0, when.flat), family="contact", scale=NEAR),
-            plan.limit(tip, 0.0, None, when=(when.flat, when.double), family="contact", scale=NEAR),
+        shared: dict[str, Any] = {"family": "contact", "scale": NEAR}
+        return [  # without load there is no pressure
+            plan.limit(heel, None, 0.0, when=(0.0, when.flat), open=(True, False), **shared),
+            plan.limit(tip, 0.0, None, when=(when.flat, when.double), open=(False, True), **shared),
         ]
 
     # ---- solved -----------------------------------------------------------------------------------------------------
@@ -297,31 +308,18 @@ class Walk:
     def solve(self, **options: Any) -> plan.Planned:
         """Solve the plan from the rough step; ``options`` of ``plan.Plan.solve``, as guess, progress or seconds.
 
-        A solve that fails is tried again with a feasible step that is looked for in another way.
+        A solve that fails is tried again with another strategy of the barrier.
         """
         given = {**SOLVE, **options}
         given.setdefault("guess", self.start())
-        if given.get("solver", "auto") in ("auto", "ipopt"):
-            given["options"] = {**ORACLE, **(given.get("options") or {})}
+        given.setdefault("proximal", 0.0)
+        asked = given.pop("options", None) or {}
         found: list[plan.Planned] = []
-        for near in [given.pop("proximal")] if "proximal" in given else NEARNESS:
-            found.append(self.statement.solve(proximal=near, **given))
+        for barrier in BARRIERS if given.get("solver", "auto") in ("auto", "ipopt") else ({},):
+            found.append(self.statement.solve(options={**barrier, **asked}, **given))
             if found[-1].status in (*SOLVED, "interrupted"):
                 break
         return min(found, key=lambda each: (each.status not in SOLVED, each.worst_violation))
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """Force and moment of a contact, as shares of the weight."""
-
-    contact: str
-    weight: float
-
-    def __call__(self, moment: Any) -> Any:
-        """Return force and moment at a moment, six rows."""
-        found = moment.contact_wrenches[self.contact]
-        return np.concatenate([found.force, found.moment]) / self.weight
 
 
 @dataclass(frozen=True)

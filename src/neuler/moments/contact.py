@@ -42,7 +42,9 @@ class Contact:
     plane, by default z = 0. ``centre`` is where its share of the ground's force acts, by default the points' mean.
     ``slip`` (m): how far points may move between the points at which they are held. ``torsion`` (m): the most that the
     moment about the ground's normal may be, at the centre, as a multiple of the normal force; None for no limit.
-    ``hold=False``: it carries force, but points are not held; limits of your own say where they are.
+    ``hold=False``: it carries force, but points are not held; limits of your own say where they are. ``unloaded``: its
+    force is zero as it begins, also where that is the begin of the phase, as of a foot that comes down; where forces
+    are values at grid points (``split="profiles"``), those of contacts that begin or end within a phase are anyway.
 
     >>> sole = Contact("foot", [(-0.0625, 0.0, 0.0), (0.1875, 0.0, 0.0)], friction=0.6)
     >>> sole.name, sole.centre.tolist()
@@ -59,6 +61,7 @@ class Contact:
     torsion: float | None = None
     hold: bool = True
     name: str = ""
+    unloaded: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.frame, str) or not self.frame:
@@ -85,8 +88,9 @@ class Contact:
         window = real(self.when)
         if window is None or window.shape != (2,) or not 0.0 <= window[0] < window[1] <= 1.0:
             raise InputError(f"{what}: when must be two shares of a phase, 0 <= a < b <= 1, got {self.when!r:.60}")
-        if not isinstance(self.hold, bool):
-            raise InputError(f"{what}: hold must be True or False, got {self.hold!r:.60}")
+        for option in ("hold", "unloaded"):
+            if not isinstance(getattr(self, option), bool):
+                raise InputError(f"{what}: {option} must be True or False, got {getattr(self, option)!r:.60}")
         if not isinstance(self.ground, HalfSpace):
             raise InputError(f"{what}: ground must be plan.HalfSpace(point, normal), got {self.ground!r:.60}")
         values = {
@@ -100,6 +104,11 @@ class Contact:
     def key(self) -> tuple[Any, ...]:
         """What makes it the same contact in another phase: frame, points and ground."""
         return self.frame, self.points.tobytes(), self.ground.point, self.ground.normal
+
+    @property
+    def weightless(self) -> tuple[bool, bool]:
+        """Whether its force, as values at grid points, is zero where it begins and where it ends."""
+        return self.unloaded or self.when[0] > 0.0, self.when[1] < 1.0
 
     @property
     def whole_phase(self) -> bool:
@@ -133,7 +142,7 @@ class Contact:
     def __reduce__(self) -> Any:
         return Contact, (
             self.frame, self.points, self.when, self.friction, self.ground, self.centre, self.slip, self.torsion,
-            self.hold, self.name,
+            self.hold, self.name, self.unloaded,
         )  # fmt: skip
 
 

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from neuler.moments.moment import Moment
 
 Array = NDArray[np.float64]
+FAINT = 1e-9
+"""Share of the weight that contacts count for at least, so that one that is not loaded may carry what is left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +98,8 @@ class Support:
     firm: tuple[bool, ...] = ()
     """Of each contact whether it carries a moment."""
     exact: bool = False
-    """Whether, where profiles give all forces, contacts carry in turn what these leave."""
+    """Whether, where profiles give all forces, contacts carry what these leave: each its part of the load, so that
+    those that are hardly loaded change little; in turn where some of them are points."""
     weight: float = field(init=False)
     """Of the robot (N): forces are compared with it."""
 
@@ -162,7 +165,8 @@ class Support:
     @cached_property
     def carrying(self) -> dict[Contact, tuple[float, float]]:
         """Where the split is free: the contacts that carry in turn what the others do not, each with its window."""
-        return dict(in_turn(self.contacts) or ()) if self.split == FREE or self.exact else {}
+        alone = self.split == FREE or (self.exact and not all(self.firm))
+        return dict(in_turn(self.contacts) or ()) if alone else {}
 
     @property
     def balanced(self) -> Support:
@@ -209,6 +213,12 @@ class Support:
         return np.array([self.own_window(each) for each, parts in pairs for part in parts for _ in part]).reshape(-1, 2)
 
     @cached_property
+    def force_weightless(self) -> NDArray[np.bool_]:
+        """Of each of the profiles of forces, whether it is zero where it begins and where it ends, (forces, 2)."""
+        pairs = zip(self.contacts, self.components, strict=True)
+        return np.array([each.weightless for each, parts in pairs for part in parts for _ in part]).reshape(-1, 2)
+
+    @cached_property
     def force_count(self) -> int:
         """How many profiles give forces of contacts."""
         return sum(len(part) for pair in self.components for part in pair)
@@ -234,6 +244,8 @@ class Support:
             mine = ContactWrench(values[: len(ways)] @ ways, values[len(ways) :] @ axes, centres[contact])
             found[contact] = mine
             force, turning = force - mine.force, turning - mine.about(ground.point)
+        if self.exact and not self.carrying:
+            return self._by_load(moment, found, force, turning)
         for contact, window in self.carrying.items():
             on, centre = inside(moment.share, window), centres[contact]
             rest: Any = np.zeros(3)
@@ -244,6 +256,25 @@ class Support:
                 mine = ContactWrench(mine.force + found[contact].force, mine.moment + found[contact].moment, centre)
             found[contact] = mine
         return {contact.name: found[contact] for contact in self.contacts}
+
+    def _by_load(self, moment: Moment, given: dict[Contact, ContactWrench], force: Any, turning: Any) -> Any:
+        """The given wrenches and, shared by their normal forces N, a force and a moment about the ground's point.
+
+        With shares N_i / sum(N) each contact gets its share of the force, and of the moment about the sum of shares
+        times centres: the levers cancel, as on the line between two contacts.
+        """
+        normal = np.array(self.ground.normal)
+        least = [FAINT * self.weight * contact.active(moment.share) for contact in given]
+        loads = [nm.maximum(each.force @ normal, 0.0) + x for each, x in zip(given.values(), least, strict=True)]
+        shares = [load / sum(loads) for load in loads]
+        rest: Any = np.zeros(3)
+        if self.root.turns:
+            middle = sum(share * each.centre for share, each in zip(shares, given.values(), strict=True))
+            rest = self._turning(turning - np.cross(middle - moment.ground.point, force))
+        found = {}
+        for (contact, each), share in zip(given.items(), shares, strict=True):
+            found[contact.name] = ContactWrench(each.force + share * force, each.moment + share * rest, each.centre)
+        return found
 
     def shares(self, moment: Moment) -> list[Any]:
         """Shares of the contacts in the ground's force, whose sum is 1."""

@@ -32,6 +32,8 @@ def support_of(robot: Robot, contacts: Sequence[Contact], split: Any, what: str 
         )
     for contact in contacts:
         robot.locate(contact.frame)
+        if contact.unloaded and split != PROFILES:
+            raise InputError(f"{what}contact {contact.name!r}: unloaded needs split={PROFILES!r}, got {split!r:.60}")
     _check_together(contacts, split, what)
     root = root_of(robot, [contact.frame for contact in contacts], what)
     _check_shapes(root, contacts, split, what)

@@ -54,8 +54,8 @@ class Profiles:
     """How many bounds of magnitudes are variables at every grid point that has a weight."""
     force_count: int = 0
     """How many profiles give forces of contacts: splines of their own, on the same breaks."""
-    nodal: bool = False
-    """Whether forces of contacts are values at the points of the grid, and linear between them."""
+    nodes: Array | None = None
+    """Points of the grid at which forces of contacts are values, linear between them; None: they are splines."""
 
     @classmethod
     def of(
@@ -65,7 +65,7 @@ class Profiles:
         dependent, payload = len(robot.dependent), robot.payload_numbers
         return cls(
             robot.profile_count, degree, knots, grid, weights, 0, dependent, payload, magnitudes, robot.force_count,
-            robot.support is not None and robot.support.split == PROFILES,
+            grid if robot.support is not None and robot.support.split == PROFILES else None,
         )  # fmt: skip
 
     @cached_property
@@ -95,14 +95,14 @@ class Profiles:
 
     @cached_property
     def force_knots(self) -> Array:
-        """Knots of the forces of contacts: those of the profiles, each once, or the points of the grid."""
-        edges = self.grid if self.nodal else np.unique(self.knots)
+        """Knots of the forces of contacts: those of the profiles, each once, or the nodes."""
+        edges = np.unique(self.knots) if self.nodes is None else self.nodes
         return splines.clamped(len(edges) - 1 + self.force_degree, self.force_degree, edges)
 
     @property
     def force_degree(self) -> int:
         """Degree of the splines of forces of contacts."""
-        return 1 if self.nodal else FORCE_DEGREE
+        return FORCE_DEGREE if self.nodes is None else 1
 
     @property
     def last(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from neuler.moments.contact import LINE, Contact, ContactWrench
+from neuler.moments.contact import LINE, PROFILES, Contact, ContactWrench
 from neuler.moments.measures import ConstantLabels, Measure
 from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import MovingRobot
@@ -128,7 +128,9 @@ def contact_limits(robot: MovingRobot) -> list[Limit]:
             parts.append((f"torsion of {contact.name}", rows, ["one way", "other way"]))
         for name, rows, labels in parts:
             what = Measure(name, rows, ConstantLabels(tuple(labels)), None, "of weight")
-            found.append(Limit(what, 0.0, None, when=contact.when, family=FAMILY))
+            # where the force is zero the rows are, and leave a solver no room
+            edges_out = contact.weightless if support.split == PROFILES else (False, False)
+            found.append(Limit(what, 0.0, None, when=contact.when, family=FAMILY, open=edges_out))
     return found
 
 

@@ -23,6 +23,9 @@ from neuler.moments.rotations import WIDEST
 from neuler.naming import hint
 from neuler.optimize.programme import Array
 
+EDGE = 1e-12
+"""Of a phase: shares so near to each other are one."""
+
 
 def clear_of(balls: Sequence[Ball], obstacles: Sequence[Obstacle] = (), margin: float = 0.0, own: Any = ()) -> Limit:
     """The robot, as balls on its frames, keeps ``margin`` (m) from obstacles, and by ``own`` from itself.
@@ -55,6 +58,9 @@ class Limit:
     """A name by which a result sums up what is violated; that of the measure where there is none."""
     scale: float | None = None
     """What rows are divided by for the solver; None: the size of their bounds."""
+    open: tuple[bool, bool] = (False, False)
+    """Whether the begin and the end of its window are left out: where a row is zero whatever the motion is, a solver
+    that keeps away from bounds would find no room."""
 
     def of(self, robot: MovingRobot) -> Limit:
         """Return the limit with its bounds as numbers, those of the robot's joints looked up."""
@@ -71,6 +77,12 @@ class Limit:
                 f"within({self.measure.name}, 10.0)"
             )
         return found
+
+    def outside(self, shares: Array) -> Any:
+        """Return which shares of a phase are not in its window."""
+        (begin, end), (after, before) = self.when, self.open
+        found = (shares < begin + (EDGE if after else -EDGE)) | (shares > end - (EDGE if before else -EDGE))
+        return np.asarray(found)
 
     def covers(self, labels: Sequence[str]) -> tuple[Any, Any]:
         """Return which rows have a lower bound that is given, and which an upper one, finite or not."""
@@ -161,6 +173,7 @@ def limit(
     lazy: bool = False,
     family: str = "",
     scale: float | None = None,
+    open: tuple[bool, bool] = (False, False),
 ) -> Limit:
     """lower <= measure <= upper: bounds are numbers, one for each row, or mappings by joint; None is none.
 
@@ -168,7 +181,8 @@ def limit(
     of the programme at first, where it is rarely met, checked after the solve, and added where it was violated.
     ``family``: a name by which ``Planned.families`` sums up what is violated. ``scale``: what rows are divided by for
     the solver, by default the size of their bounds; give it for narrow bands about zero, as 0.1 for places in metres
-    that are held within millimetres.
+    that are held within millimetres. ``open``: whether the begin and the end of the window are left out, as those of a
+    contact whose force is zero there.
     """
     if not isinstance(measure, Measure):
         raise InputError(f"limit: a measure is needed, plan.torque or one of plan.measure(...), got {measure!r:.60}")
@@ -183,7 +197,9 @@ def limit(
     if scale is not None and number(f"limit of {measure.name}: scale", scale) <= 0.0:
         raise InputError(f"limit of {measure.name}: scale must be above zero, got {scale!r}")
     when = float(window[0]), float(window[1])
-    return Limit(measure, lower, upper, chosen, when, bool(lazy), family=family, scale=scale)
+    if not isinstance(open, tuple) or [type(side) for side in open] != [bool, bool]:
+        raise InputError(f"limit of {measure.name}: open must be two of True and False, got {open!r:.60}")
+    return Limit(measure, lower, upper, chosen, when, bool(lazy), family=family, scale=scale, open=open)
 
 
 def below_half_a_turn() -> Limit:

@@ -76,9 +76,9 @@ def _idle_forces(phase: Phase, profiles: Profiles) -> NDArray[np.bool_]:
     if support is None or not count:
         return np.zeros(count, dtype=bool)
     begin, end = support.force_windows.T
-    if profiles.nodal:  # values at grid points: zero from where a contact ends within the phase
-        place = profiles.grid[:, None]
-        return np.asarray(((place <= begin) & (begin > 0.0)) | ((place >= end) & (end < 1.0))).ravel()
+    if profiles.nodes is not None:
+        place, (first_none, last_none) = profiles.nodes[:, None], support.force_weightless.T
+        return np.asarray(((place <= begin) & first_none) | ((place >= end) & last_none)).ravel()
     knots, degree = profiles.force_knots, profiles.force_degree
     first, last = knots[: -degree - 1], knots[degree + 1 :]
     return np.asarray((last[:, None] <= begin + 1e-9) | (first[:, None] >= end - 1e-9)).ravel()

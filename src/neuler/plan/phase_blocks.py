@@ -153,8 +153,7 @@ def path_block(
         if family.kind == OBJECTIVE and family.term is not None:
             weights[:, family.rows] = (profiles.weights * family.term.weight)[:, None]
         if family.kind == LIMIT and family.limit is not None:
-            begin, end = family.limit.when
-            outside = (profiles.grid < begin - 1e-12) | (profiles.grid > end + 1e-12)
+            outside = family.limit.outside(profiles.grid)
             lower[outside, family.rows] = -np.inf
             upper[outside, family.rows] = np.inf
         if family.kind == MAGNITUDE:
@@ -167,6 +166,9 @@ def path_block(
         before = np.abs(profiles.grid[:, None] - (edges[1:-1] - LEFT * np.diff(edges)[:-1])).min(axis=1, initial=1.0)
         smooth = np.ix_(before < 1e-3 * LEFT, ~rough)
         lower[smooth], upper[smooth] = -np.inf, np.inf
+    if profiles.nodes is not None:  # between nodes forces are not variables: they follow from the motion
+        between = np.ix_(~np.isin(profiles.grid, profiles.nodes), rows.of_forces)
+        lower[between], upper[between] = -np.inf, np.inf
     if left_out is not None:
         lower = np.where(left_out, -np.inf, lower)
         upper = np.where(left_out, np.inf, upper)

@@ -44,7 +44,9 @@ def add_lazy_limits(
         added = [each.add_lazy(check, attempt.valid_to) for each, check in zip(known, checks, strict=True)]
         if not any(added):
             break
-        state = attempt.transcribed(state.profiles, attempt.guess(state.profiles))
+        near = all(not phase.forces_jump for phase in attempt.transcription.phases)  # strong enough, or nearly so
+        x = state.x(solution.x) if near else attempt.guess(state.profiles)
+        state = attempt.transcribed(state.profiles, x)
         solution = attempt.solved(state, None, tolerance)
     return state, solution
 
@@ -106,7 +108,7 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
         profiles, added, more, tightened = [], False, False, False
         for phase, mine, check, known in zip(phases, state.profiles, checks, attempt.refinements, strict=True):
             finer, new = known.refined(mine, check, COUNTS * valid_to)
-            dense = _denser(attempt, phase, mine) if turn == 0 else None
+            dense = _denser(attempt, phase, mine) if turn == 0 and mine.nodes is None else None
             if dense is not None and len(dense.grid) < len(finer.grid):
                 known.pose_near(dense, check, mine.grid)
                 finer = dense
@@ -131,7 +133,7 @@ def refined(attempt: Attempt, state: Transcribed, solution: Solution) -> Planned
             growths_left -= 1
             since = turn + 1
         guess = attempt.carried(state.profiles, x, profiles)
-        if added:  # without these limits it may have gone far astray
+        if added and all(phase.forces_jump for phase in phases):  # without these limits it may have gone far astray
             guess, since = attempt.guess(profiles), turn + 1
             for known in attempt.refinements:
                 known.relaxed()

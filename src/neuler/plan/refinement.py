@@ -37,8 +37,9 @@ COUNTS = 0.1
 """Of the tolerance: violations that get points."""
 BEYOND = 1.2
 """How much bounds are tightened, beside what they are violated by."""
-TIGHTENED_MOST = 0.05
-"""How much each of two bounds is tightened at most, as a share of their distance."""
+TIGHTENED_MOST, TIGHTENED_NODAL = 0.05, 0.3
+"""How much each of two bounds is tightened at most, as a share of their distance; and where forces are values at grid
+points, so that no points are added."""
 
 
 class SavedMargins(NamedTuple):
@@ -140,7 +141,7 @@ class Refinement:
         for row, share, reach, amount in self.tighter:
             found[:, row] = np.maximum(found[:, row], amount * np.clip(1.0 - np.abs(grid - share) / reach, 0.0, 1.0))
         apart = np.where(np.isfinite(self.lower) & (self.upper > self.lower), self.upper - self.lower, np.inf)
-        return np.minimum(found, TIGHTENED_MOST * apart)
+        return np.minimum(found, (TIGHTENED_MOST if self.phase.forces_jump else TIGHTENED_NODAL) * apart)
 
     def leave_for_friction(self, motion: SplineMotion, k: int, grid: Array, *, more: bool) -> None:
         """Leave room at the points of a grid for friction that is rounded off, by a motion whose phase k this is.
@@ -184,7 +185,8 @@ class Refinement:
         grid, more = profiles.grid, False
         span = np.diff(np.unique(profiles.knots)).min()
         chosen: list[float] = []
-        for share, row, excess in sorted((p.share, row, p.excess) for p, row in check.of_path(above)):
+        peaks = [(p.share, row, p.excess) for p, row in check.of_path(above) if not self.between_nodes(profiles)[row]]
+        for share, row, excess in sorted(peaks):
             at = float(grid[np.abs(grid - share).argmin()])
             if abs(at - share) > 1e-5 * span:
                 apart = merged if excess > SMALL else CLOSE
@@ -200,6 +202,13 @@ class Refinement:
         places = np.searchsorted(grid, chosen)
         weights = np.insert(profiles.weights, places, 0.0)
         return replace(profiles, grid=np.insert(grid, places, chosen), weights=weights), more
+
+    def between_nodes(self, profiles: Profiles) -> NDArray[np.bool_]:
+        """Rows that cannot be posed between nodes of forces: their bounds are tightened at once."""
+        found = np.zeros(self.count, dtype=bool)
+        if profiles.nodes is not None and self.phase.path is not None:
+            found[: self.first] = self.phase.path.of_forces
+        return found
 
     def _bring_in(self, row: int, at: float, check: PhaseCheck) -> bool:
         """Pose a pair that is violated ``at`` a share wherever it is near now; whether it was not posed somewhere."""
@@ -234,9 +243,9 @@ class Refinement:
 
     def tighten(self, profiles: Profiles, check: PhaseCheck, tolerance: float, most: float = SMALL) -> bool:
         """Tighten bounds of limits about the places where they are violated, by ``most`` or less; whether any is."""
-        edges, before = np.unique(profiles.knots), len(self.tighter)
+        edges, before, only = np.unique(profiles.knots), len(self.tighter), self.between_nodes(profiles)
         for peak, row in check.of_path(0.5 * tolerance):
-            if self.spared[row] and peak.excess <= most:
+            if self.spared[row] and (peak.excess <= most or only[row]):
                 span = np.diff(edges)[np.clip(np.searchsorted(edges, peak.share) - 1, 0, len(edges) - 2)]
                 now = self._tightened(np.array([peak.share]))[0, row]
                 amount = float(now + BEYOND * peak.excess * check.sizes[peak.row])

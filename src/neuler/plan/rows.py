@@ -19,6 +19,7 @@ from neuler.moments.moving_robot import MovingRobot
 from neuler.moments.tracing import (
     CONSTANTS,
     function_of,
+    is_force,
     is_profile,
     made,
     moment_inputs,
@@ -127,6 +128,17 @@ class Rows:
             if is_profile(name):
                 mine = rows[(columns >= at) & (columns < at + size)]
                 found[mine] = np.maximum(found[mine], int(name[1:]))
+            at += size
+        return found
+
+    @cached_property
+    def of_forces(self) -> NDArray[np.bool_]:
+        """Which rows depend on forces of contacts that are variables, (rows)."""
+        found, at = np.zeros(self.count, dtype=bool), 0
+        rows, columns = self.derivatives.jacobian.places
+        for name, size in zip(self.derivatives.wrt, self.derivatives.widths, strict=True):
+            if is_force(name):
+                found[rows[(columns >= at) & (columns < at + size)]] = True
             at += size
         return found
 

@@ -53,6 +53,8 @@ from neuler.trace.graph import Node
 
 GAUSS, FEW = 3, 8
 """Points of integrals in every span; twice as many where there are but a few spans."""
+LOBATTO = 4
+"""The same, both ends of the span among them, where forces are values at grid points: their rates do not jump there."""
 BlockMaker = Callable[[Sequence[Profiles], int], Block | Sequence[Block]]
 """A user's own blocks: from the profiles of all phases and the number of variables."""
 
@@ -154,11 +156,13 @@ class Transcription:
         count = count if breaks is None else len(breaks) - 1 + self.degree
         knots = splines.clamped(count, self.degree, breaks)
         edges = np.unique(knots)
-        points, weights = splines.lobatto(edges, grid or self.grid)
-        if phase.integrates:  # inside spans: at knots they meet, and the jerk may jump
+        jumping = phase.path is not None and bool(phase.path.jumps_at_knots(self.degree).any())
+        nodal = phase.integrates and not phase.forces_jump and not jumping  # every point has variables of its own
+        points, weights = splines.lobatto(edges, max(grid or self.grid, LOBATTO if nodal else 0))
+        if phase.integrates and not nodal:  # inside spans: at knots they meet, and the jerk may jump
             inside, parts = splines.gauss(knots, quadrature or grid or (GAUSS if len(edges) > FEW else 2 * GAUSS))
             points, weights = _merged([inside, edges], [parts, np.zeros(len(edges))])
-        if phase.path is not None and phase.path.jumps_at_knots(self.degree).any():
+        if jumping:
             left = edges[1:-1] - LEFT * np.diff(edges)[:-1]
             points, weights = _merged([points, left], [weights, np.zeros(len(left))])
         shares = [each.share for each in phase.conditions if each.rows is not None and 0.0 < each.share < 1.0]
