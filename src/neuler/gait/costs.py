@@ -26,6 +26,7 @@ NEGATIVE = 0.3
 """What negative work costs beside positive work."""
 ACCELERATION = 50.0
 """rad/s^2 or m/s^2: accelerations are counted in these."""
+OFF_AXIS = ("shoulder_abduction", "shoulder_rotation", "elbow_pronation", "hip_rotation", "ankle_inversion")
 LEVER = 0.05
 """m: moments of contacts are counted in body weights at this lever."""
 
@@ -42,15 +43,18 @@ class Weights:
     """Squared torques, each as a share of the strength in the direction in which it acts."""
     force_rate: float = 0.01
     """Squared rates of the ground's fore-aft and vertical force, body weights a step."""
-    power: float = 0.1
+    power: float = 0.2
     """Positive and 0.3 of negative power of all joints, W/kg."""
     pelvis: float = 20.0
     """Squared rotations of the pelvis (rad)."""
     trunk: float = 5.0
     """Squared angles of the spine (rad)."""
     arms: float = 0.005
-    """Squared angles of the arms from hanging (rad)."""
-    acceleration: float = 0.006
+    """Squared flexion of the arms from hanging (rad)."""
+    off_axis: float = 0.1
+    """Squared abduction and rotation of shoulders, rotation of forearms and hips, inversion of ankles (rad): angles that
+    hardly load a joint and would drift."""
+    acceleration: float = 0.002
     """Squared accelerations of all coordinates, of 50 rad/s^2 or m/s^2."""
     contact: float = 0.1
     """Squared forces and moments of contacts (body weights, and at a lever of 5 cm): decides what the others leave."""
@@ -205,6 +209,8 @@ def _posture(weights: Weights, name: str) -> tuple[float, float] | None:
         return weights.pelvis, 0.0
     if name.startswith("spine"):
         return weights.trunk, 0.0
+    if name.endswith(OFF_AXIS):
+        return weights.off_axis, 0.0
     if "shoulder" in name or "elbow" in name:
         return weights.arms, 0.2 if name.endswith("elbow_flexion") else 0.0
     return None

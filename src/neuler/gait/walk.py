@@ -14,6 +14,7 @@ from math import inf, radians
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuler import plan
 from neuler.errors import InputError
@@ -32,6 +33,7 @@ from neuler.plan.relations import Relation
 from neuler.robot import Robot
 from neuler.robots.humans import JOINTS, PARTNERS, WALKING_FIXED, Person, skeleton, strengths
 
+Array = NDArray[np.float64]
 X, Y, Z = range(3)
 NEAR = 0.1
 """Metres by which places that are held are divided for the solver; speeds by ten times as much a second."""
@@ -56,9 +58,9 @@ class Events:
 
     flat: float = 1.0 / 6.0
     """The ball of the front foot comes down; that of the rear foot leaves the ground."""
-    double: float = 0.25
+    double: float = 0.3
     """The tip of the rear foot leaves the ground: the end of double support."""
-    heel_off: float = 0.75
+    heel_off: float = 0.7
     """The heel of the front foot leaves the ground."""
 
     def __post_init__(self) -> None:
@@ -183,9 +185,27 @@ class Walk:
             contacts=self.contacts,
             split=PROFILES,
             relations=self._relations(),
-            control_points=self.control_points,
+            knots=self.breaks,
             degree=self.degree,
         )
+
+    @cached_property
+    def breaks(self) -> Array:
+        """Shares of the step between which profiles are polynomials: contacts change at some of them.
+
+        There are ``control_points - degree`` spans, of nearly equal lengths.
+        """
+        events = (0.0, self.events.flat, self.events.double, self.events.heel_off, 1.0)
+        counts = [1] * (len(events) - 1)
+        for _ in range(self.control_points - self.degree - len(counts)):  # where spans are longest
+            k = int(np.argmax(np.diff(events) / counts))
+            counts[k] += 1
+        parts = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(events, events[1:], counts, strict=False)]
+        return np.append(np.concatenate(parts), 1.0)
+
+    def _near(self, share: float) -> float:
+        """The break next to a share."""
+        return float(self.breaks[np.abs(self.breaks - share).argmin()])
 
     @property
     def contacts(self) -> list[plan.Contact]:
@@ -246,7 +266,7 @@ class Walk:
     def _ground(self) -> list[Limit]:
         """No point of a foot below the ground while it does not stand, and the swinging foot above it."""
         (front, rear), when = self.soles, self.events
-        middle = when.double + 0.15, 0.85
+        middle = self._near(when.double + 0.15), self._near(0.85)
         found = []
         for name, point, window, swings in (
             ("right heel", front.heel_point(), (when.heel_off, 1.0), False),
