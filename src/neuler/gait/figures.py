@@ -163,7 +163,9 @@ def strip(stride: Stride, poses: int, figure: Any = None) -> Any:
 def _silhouette(ax: Any, stride: Stride, bodies: list[tuple[Limb, Array]], shift: float, order: int) -> None:
     """A posture seen from the right, far limbs first; light from behind the walker and above."""
     across = np.cross(stride.loads.normal, stride.loads.forward)
-    faces, colors, edges = [], [], []
+    faces: list[Array] = []
+    colors: list[Array] = []
+    edges: list[Array] = []
     for limb, centres in sorted(bodies, key=lambda each: -float((each[1] @ across).mean())):
         flat = _side_view(stride, centres) + [shift, 0.0]
         rim = len(faces)

@@ -25,7 +25,7 @@ class RoundEnd(NamedTuple):
 
 @dataclass(frozen=True)
 class Limb:
-    """The convex hull of balls, which may belong to several links: one is a ball, two are a capsule, more a rounded slab.
+    """The convex hull of balls, which may belong to several links: one is a ball, two a capsule, more a slab.
 
     ``balls`` are :class:`RoundEnd` or tuples (frame, radius[, point]). ``sole``: it stands on the ground, and leaves
     footprints. ``colour`` is that of HTML, "#rrggbb".

@@ -9,11 +9,17 @@ function start(document, window) {
   let run = runs[Math.min(runs.length - 1, Math.max(0, parseInt(wanted.get("run"), 10) || 0))];
   let time = run.times[0], playing = !calm && !wanted.has("t") && run.times.length > 1, last = null, dirty = true;
   const ends = () => [run.times[0], run.times[run.times.length - 1]];
-  const shows = () => Object.fromEntries(["masses", "names", "trace", "follow"].map((id) => [id, get(id).checked]));
+  const boxes = ["masses", "names", "trace", "follow", "pushes", "steps", "bones"].filter((id) => get(id));
+  const shows = () => Object.fromEntries(boxes.map((id) => [id, get(id).checked]));
+  const goesOn = () => run.shift && get("repeat").checked;
+  const local = () => {  // the time within a lap
+    const [first, final] = ends();
+    return run.shift && final > first ? time - Math.floor((time - first) / (final - first)) * (final - first) : time;
+  };
 
   function seek(to) {
     const [first, final] = ends();
-    time = Math.max(first, Math.min(final, to));
+    time = goesOn() ? Math.max(first, to) : Math.max(first, Math.min(final, to));
     dirty = true;
   }
 
@@ -35,7 +41,9 @@ function start(document, window) {
     seek(time);
   }
 
-  // ---- values of the joints
+  // ---- curves and values of the joints
+
+  const charts = [...document.querySelectorAll("canvas.chart")];
 
   const cells = data.coordinates.map(([name, unit]) => {
     const row = get("values").insertRow();
@@ -53,17 +61,18 @@ function start(document, window) {
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     Object.assign(camera, { width, height });
     paint(ctx, data, run, time, camera, shows());
-    const row = between(run.q, cells.length, find(run.times, time));
+    const row = between(run.q, cells.length, locate(run, time));
     cells.forEach((cell, k) => { cell.textContent = row[k].toFixed(4); });
-    get("slider").value = time;
-    get("time").textContent = `${time.toFixed(3)} s of ${ends()[1].toFixed(3)} s`;
+    charts.forEach((chart, k) => drawChart(chart, data, run, k, local(), ratio));
+    get("slider").value = local();
+    get("time").textContent = `${local().toFixed(3)} s of ${ends()[1].toFixed(3)} s`;
   }
 
   function tick(now) {
     if (playing) {
       if (last !== null) {
         const next = time + (now - last) / 1000 * parseFloat(get("speed").value);
-        if (next < ends()[1]) seek(next);
+        if (next < ends()[1] || goesOn()) seek(next);
         else if (get("repeat").checked) seek(ends()[0]);
         else { seek(ends()[1]); play(false); }
       }
@@ -76,9 +85,19 @@ function start(document, window) {
   // ---- what people do
 
   get("play").addEventListener("click", () => play(!playing));
-  get("slider").addEventListener("input", () => { play(false); seek(parseFloat(get("slider").value)); });
+  get("slider").addEventListener("input", () => { play(false); seek(time - local() + parseFloat(get("slider").value)); });
   get("view").addEventListener("click", () => { camera.reset(); dirty = true; });
-  for (const id of ["masses", "names", "trace", "follow"]) get(id).addEventListener("change", () => { dirty = true; });
+  for (const id of boxes) get(id).addEventListener("change", () => { dirty = true; });
+  get("repeat").addEventListener("change", () => { time = local(); camera.followed = null; camera.reset(); dirty = true; });
+  charts.forEach((chart) => {
+    const point = (event) => {
+      const [first, final] = ends(), share = chartShare(chart, event.clientX - chart.getBoundingClientRect().left);
+      play(false);
+      seek(time - local() + first + share * (final - first));
+    };
+    chart.addEventListener("pointerdown", (event) => { chart.setPointerCapture(event.pointerId); point(event); });
+    chart.addEventListener("pointermove", (event) => { if (event.buttons) point(event); });
+  });
   runs.forEach((one, k) => {
     const option = document.createElement("option");
     option.value = String(k);
@@ -93,8 +112,8 @@ function start(document, window) {
     if (event.key === " ") play(!playing);
     else if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
       play(false);
-      const [frame, share] = find(run.times, time), next = frame + (event.key === "ArrowRight" ? 1 : share ? 0 : -1);
-      seek(run.times[Math.max(0, Math.min(run.times.length - 1, next))]);
+      const [frame, share] = find(run.times, local()), next = frame + (event.key === "ArrowRight" ? 1 : share ? 0 : -1);
+      seek(time - local() + run.times[Math.max(0, Math.min(run.times.length - 1, next))]);
     } else return;
     event.preventDefault();
   });
