@@ -373,4 +373,4 @@ function triad(ctx, camera) {
   });
 }
 
-if (typeof module === "object") module.exports = { unpack, find, locate, groundAt, curvesAt, hull, between, placed, spot, Camera, items, paint };
+if (typeof module === "object") module.exports = { unpack, find, locate, groundAt, curvesAt, paintChart, hull, between, placed, spot, Camera, items, paint };
