@@ -322,7 +322,7 @@ function paint(ctx, data, run, time, camera, shows) {
   if (shows.follow) {
     const at = followed(data, run, place);
     if (camera.followed) camera.target = add(camera.target, add(at, camera.followed, -1));
-    else if (run.shift) camera.target = add(camera.target, at);
+    else if (run.shift) camera.target = add(camera.home.target, at);
     camera.followed = at;
   } else camera.followed = null;
   camera.look(camera.width, camera.height);
@@ -373,4 +373,8 @@ function triad(ctx, camera) {
   });
 }
 
-if (typeof module === "object") module.exports = { unpack, find, locate, groundAt, curvesAt, paintChart, hull, between, placed, spot, Camera, items, paint };
+if (typeof module === "object") {
+  module.exports = {
+    unpack, find, locate, between, placed, spot, Camera, items, paint, hull, groundAt, curvesAt, paintChart,
+  };
+}

@@ -2,6 +2,9 @@
 
 const MARGIN = { left: 34, right: 6, top: 5, bottom: 6 };
 
+/* How many curves all charts have. */
+const curveCount = (data) => data.charts.reduce((sum, one) => sum + one.curves.length, 0);
+
 /* Columns of the curves of a chart in a run's table. */
 function columnsOf(data, chart) {
   const before = data.charts.slice(0, chart).reduce((sum, one) => sum + one.curves.length, 0);
@@ -10,22 +13,25 @@ function columnsOf(data, chart) {
 
 /* Values of all curves of all charts at a place of a run. */
 function curvesAt(data, run, place) {
-  return between(run.charts, data.charts.reduce((sum, one) => sum + one.curves.length, 0), place);
+  return between(run.charts, curveCount(data), place);
 }
 
 /* Least and greatest value of a chart with round numbers between them, kept with the run. */
 function chartRange(data, run, chart) {
   run.ranges = run.ranges || [];
   if (!run.ranges[chart]) {
-    const width = data.charts.reduce((sum, one) => sum + one.curves.length, 0);
+    const width = curveCount(data);
     let low = 0, high = 0;
     for (const column of columnsOf(data, chart)) {
-      for (let k = column; k < run.charts.length; k += width) low = Math.min(low, run.charts[k]), high = Math.max(high, run.charts[k]);
+      for (let k = column; k < run.charts.length; k += width) {
+        low = Math.min(low, run.charts[k]), high = Math.max(high, run.charts[k]);
+      }
     }
     const span = high - low || 1, power = 10 ** Math.floor(Math.log10(span / 3));
     const step = power * [1, 2, 5, 10].find((m) => m * power >= span / 3.01), ticks = [];
     for (let k = Math.ceil((low - 0.02 * span) / step); k * step <= high + 0.02 * span; k++) ticks.push(k * step);
-    run.ranges[chart] = { low: low - 0.06 * span, high: high + 0.06 * span, ticks, digits: Math.max(0, -Math.floor(Math.log10(step))) };
+    const digits = Math.max(0, -Math.floor(Math.log10(step)));
+    run.ranges[chart] = { low: low - 0.06 * span, high: high + 0.06 * span, ticks, digits };
   }
   return run.ranges[chart];
 }
@@ -46,7 +52,7 @@ function drawChart(canvas, data, run, chart, time, ratio) {
 
 function paintChart(ctx, data, run, chart, time, width, height) {
   const { low, high, ticks, digits } = chartRange(data, run, chart), first = run.times[0];
-  const span = run.times[run.times.length - 1] - first || 1, total = data.charts.reduce((sum, one) => sum + one.curves.length, 0);
+  const span = run.times[run.times.length - 1] - first || 1, total = curveCount(data);
   const x = (t) => MARGIN.left + (t - first) / span * (width - MARGIN.left - MARGIN.right);
   const y = (v) => height - MARGIN.bottom - (v - low) / (high - low) * (height - MARGIN.top - MARGIN.bottom);
   const segment = (points, colour, thick) => {

@@ -39,7 +39,8 @@ function groundAt(data, run, place) {
   const feet = data.ground.feet.length, row = between(run.ground, 6 * feet + 3, place), away = carried(run, place);
   const vector = (k) => [...row.subarray(3 * k, 3 * k + 3)];
   return {
-    forces: data.ground.feet.map((_, k) => vector(k)), points: data.ground.feet.map((_, k) => add(vector(feet + k), away)),
+    forces: data.ground.feet.map((_, k) => vector(k)),
+    points: data.ground.feet.map((_, k) => add(vector(feet + k), away)),
     zmp: add(vector(2 * feet), away),
   };
 }
@@ -57,7 +58,8 @@ function footprints(ctx, data, run, place, camera) {
       const seen = one.corners.map((p) => camera.see(add(p, away)));
       if (seen.some((p) => p.z < camera.near)) continue;
       const { colour } = data.ground.feet[one.foot], stands = late >= one.from && late <= one.to;
-      polygon(ctx, seen, colour, late < one.from ? 0.05 : stands ? 0.5 : 0.3, shaded(colour, late < one.from ? 1 : 0.7));
+      const comes = late < one.from, alpha = comes ? 0.05 : stands ? 0.5 : 0.3;
+      polygon(ctx, seen, colour, alpha, shaded(colour, comes ? 1 : 0.7));
     }
   }
   for (const lap of lapsAround(run, place)) {

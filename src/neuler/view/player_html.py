@@ -111,7 +111,8 @@ STYLE = """
 .panel { margin: 0 0 .5rem; } .panel figcaption { font-weight: 600; font-size: .78rem; }
 .panel .names { font-weight: 400; color: var(--soft); margin-left: .4rem; }
 .panel i { display: inline-block; width: .7em; height: .7em; margin: 0 .3em 0 .5em; }
-.chart { display: block; width: 21rem; max-width: 100%; height: clamp(4.4rem, 11vh, 6.7rem); cursor: crosshair; touch-action: none; }
+.chart { display: block; width: 21rem; max-width: 100%; height: clamp(4.4rem, 11vh, 6.7rem); cursor: crosshair;
+  touch-action: none; }
 .side summary { font: .82rem/1.6 ui-sans-serif, system-ui, sans-serif; color: var(--soft); cursor: pointer; }
 .values td { padding: .12rem .5rem .12rem 0; text-align: left; } .values td:nth-child(2) { text-align: right; }
 .controls { display: flex; flex-wrap: wrap; align-items: center; gap: .45rem 1rem; font: .88rem/1.4 ui-sans-serif,

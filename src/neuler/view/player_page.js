@@ -23,6 +23,13 @@ function start(document, window) {
     dirty = true;
   }
 
+  /* Stop at a time of the present lap, before its end: that belongs to the next one. */
+  function choice(to) {
+    const [first, final] = ends();
+    play(false);
+    seek(goesOn() ? time - local() + Math.min(to, final - 1e-6 * (final - first)) : to);
+  }
+
   function play(on) {
     playing = on && run.times.length > 1;
     if (playing && time >= ends()[1]) seek(ends()[0]);
@@ -85,15 +92,14 @@ function start(document, window) {
   // ---- what people do
 
   get("play").addEventListener("click", () => play(!playing));
-  get("slider").addEventListener("input", () => { play(false); seek(time - local() + parseFloat(get("slider").value)); });
+  get("slider").addEventListener("input", () => { choice(parseFloat(get("slider").value)); });
   get("view").addEventListener("click", () => { camera.reset(); dirty = true; });
   for (const id of boxes) get(id).addEventListener("change", () => { dirty = true; });
-  get("repeat").addEventListener("change", () => { time = local(); camera.followed = null; camera.reset(); dirty = true; });
+  get("repeat").addEventListener("change", () => { seek(local()); camera.followed = null; });
   charts.forEach((chart) => {
     const point = (event) => {
       const [first, final] = ends(), share = chartShare(chart, event.clientX - chart.getBoundingClientRect().left);
-      play(false);
-      seek(time - local() + first + share * (final - first));
+      choice(first + share * (final - first));
     };
     chart.addEventListener("pointerdown", (event) => { chart.setPointerCapture(event.pointerId); point(event); });
     chart.addEventListener("pointermove", (event) => { if (event.buttons) point(event); });
@@ -111,9 +117,8 @@ function start(document, window) {
     if (/^(INPUT|SELECT|BUTTON)$/.test(event.target.tagName)) return;
     if (event.key === " ") play(!playing);
     else if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
-      play(false);
       const [frame, share] = find(run.times, local()), next = frame + (event.key === "ArrowRight" ? 1 : share ? 0 : -1);
-      seek(time - local() + run.times[Math.max(0, Math.min(run.times.length - 1, next))]);
+      choice(run.times[Math.max(0, Math.min(run.times.length - 1, next))]);
     } else return;
     event.preventDefault();
   });

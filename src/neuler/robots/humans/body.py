@@ -37,7 +37,7 @@ def limbs(robot: Robot) -> tuple[Limb, ...]:
 
     >>> import neuler
     >>> len(limbs(neuler.robots.human())), limbs(neuler.robots.two_link())
-    (26, ())
+    (23, ())
     """
     known = {*robot.link_names, *(frame.name for frame in robot.frames)}
     if not known.issuperset(name for pair in BONES for name in pair):
