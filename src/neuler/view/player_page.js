@@ -156,6 +156,7 @@ function start(document, window) {
   choose(runs.indexOf(run));
   if (wanted.has("t")) seek(parseFloat(wanted.get("t")) || 0);
   play(playing);
+  show();  // at once: a window in the background gets no frames
   window.requestAnimationFrame(tick);
 }
 
