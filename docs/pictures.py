@@ -1,6 +1,6 @@
 """Pictures of the catalogue's machines for machines.md, of plans for planning.md and the README,
-of a timed path for path-timing.md, of studies for studies.md, of the skeleton for human.md, of a walk for gait.md:
-``make pictures``."""
+of a timed path for path-timing.md, of studies for studies.md, of the skeleton for human.md, of a walk for gait.md and
+stride.md: ``make pictures``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import functools
 import importlib.util
 import io
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -29,7 +31,7 @@ MACHINES = (
     "four_bar", "five_bar", "slider_crank", "sr400", "gough_stewart", "delta", "orthoglide", "planar_3rrr", "eel",
 )  # fmt: skip
 PLAN, REACH, TIMING, BOX, PHASES = "barman_4_1", "reach", "path_timing", "plan_box", "plan_phases"
-STUDY, HUMAN, WALK, STRIP = "study", "human", "walk", "walk_strip"
+STUDY, HUMAN, WALK, STRIP, PAGE = "study", "human", "walk", "walk_strip", "walk_page"
 EXAMPLES = ("size_motors", "payload_map")
 """Those that are studies."""
 FOLDER = Path(__file__).parent / "images"
@@ -226,8 +228,22 @@ def walk_picture() -> bytes:
 
 
 def strip_picture() -> bytes:
-    """The same stride as stick figures."""
-    return small(png(_stride().strip()), 32)
+    """The same stride from the side."""
+    return small(png(_stride().strip()), 96)
+
+
+def page_picture() -> bytes:
+    """The page that plays it, as a browser shows it."""
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    assert browser is not None, "the picture of a page needs Chromium"
+    with tempfile.TemporaryDirectory() as folder:
+        page, image = Path(folder, "walk.html"), Path(folder, "walk.png")
+        _stride().motion().page(page, title="A walk of 1.33 m/s")
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+        options += ["--disable-sync", "--hide-scrollbars", "--virtual-time-budget=1500", "--window-size=1260,770"]
+        options += [f"--user-data-dir={folder}/profile", f"--screenshot={image}"]
+        subprocess.run([browser, *options, f"{page.as_uri()}#t=0.62"], check=True, capture_output=True, timeout=120)
+        return small(image.read_bytes(), 128)
 
 
 def main(names: list[str]) -> None:
@@ -236,6 +252,7 @@ def main(names: list[str]) -> None:
     special = {
         PLAN: plan_picture, REACH: reach_picture, TIMING: timing_picture, BOX: box_picture, PHASES: phases_picture,
         STUDY: study_picture, HUMAN: human_picture, WALK: walk_picture, STRIP: strip_picture,
+        PAGE: page_picture,
     }  # fmt: skip
     special |= {name: functools.partial(example_picture, name) for name in EXAMPLES}
     for name in names or (*MACHINES, *special):

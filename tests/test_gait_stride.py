@@ -331,14 +331,10 @@ def test_pictures():
     drawn = [line.get_ydata() for line in hip.lines if len(line.get_ydata()) == len(stride().percent)]
     np.testing.assert_array_equal(drawn[0], stride().angle("hip"))
     assert len(hip.collections) == 1
-    sticks = stride().strip(5)
-    assert [text.get_text() for text in sticks.axes[0].texts if text.get_text()] == [
-        "0 %",
-        "25 %",
-        "50 %",
-        "75 %",
-        "100 %",
-    ]
+    strip = stride().strip(5)
+    told = [text.get_text() for text in strip.axes[0].texts if text.get_text()]
+    assert told == ["0 %", "25 %", "50 %", "75 %", "100 %", "1 body weight"]
+    assert len(strip.axes[0].collections) == 5  # a body each
 
 
 # ---- what is refused ------------------------------------------------------------------------------------------------

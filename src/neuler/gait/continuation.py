@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,19 +10,19 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.gait import sharing
-from neuler.gait.ground import FEET, base_of, soles, weight
+from neuler.gait.ground import FEET, base_of, soles
 from neuler.gait.loads import Loads
 from neuler.inputs import told
 from neuler.moments.clearance import HalfSpace
+from neuler.moments.contact import weight
+from neuler.motions.continued import FOOT_FRAMES, both_sides, continued, is_of_foot
+from neuler.motions.feet import pressure
 from neuler.motions.motion import Motion
 from neuler.robot import Robot
-from neuler.robots.humans.joints import LEFT, RIGHT, ROOT, mirror
+from neuler.robots.humans.joints import LEFT, RIGHT
 
 Array = NDArray[np.float64]
 
-_FOOT_FRAMES = ("foot", "toes", "heel", "ball", "tip")
-_ACROSS = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
-"""A force and a moment in the mirror y -> -y."""
 _EDGE = 1e-5
 """How far before and after a contact's edge forces are compared, as a share of the motion: plans have two grid points
 there, 1e-7 apart."""
@@ -54,8 +53,8 @@ def stride_loads(motion: Any, count: int, ground: HalfSpace, symmetric: bool) ->
     here = (count + 1) // 2 if symmetric else count
     t = np.linspace(0.0, motion.duration, here)
     parts = [*motion.evaluate(t, 2)]
-    wrenches = _both_sides(motion.contact_loads(t), here)
-    again, image = _continued(robot, parts, wrenches, normal, symmetric)
+    wrenches = both_sides(motion.contact_loads(t), here)
+    again, image = continued(robot, parts, wrenches, _ahead(normal), symmetric)
     if not symmetric:  # of the continuation the start alone, to be compared with the end
         again, image = [x[:1] for x in again], {name: x[:1] for name, x in image.items()}
     both = [np.concatenate(pair) for pair in zip(parts, again, strict=True)]
@@ -84,10 +83,10 @@ def _robot_of(motion: Any) -> Robot:
             "take that of measured loads: loads.motion()"
         )
     for frame in motion.contact_frames:
-        if not frame.startswith((LEFT, RIGHT)) or frame[2:] not in _FOOT_FRAMES:
+        if not is_of_foot(frame):
             raise InputError(
                 f"stride: the ground acts on {frame!r}, which is not of a foot; expected "
-                f"{', '.join(RIGHT + name for name in _FOOT_FRAMES)}, or of the left foot {LEFT}..."
+                f"{', '.join(RIGHT + name for name in FOOT_FRAMES)}, or of the left foot {LEFT}..."
             )
     first: Robot = motion.robots[0]
     if any(robot != first for robot in motion.robots):
@@ -98,37 +97,6 @@ def _robot_of(motion: Any) -> Robot:
 def _ahead(normal: Array) -> Array:
     """Along the ground, in the plane of symmetry."""
     return np.array([normal[2], 0.0, -normal[0]])
-
-
-def _other(frame: str) -> str:
-    return (LEFT if frame.startswith(RIGHT) else RIGHT) + frame[2:]
-
-
-def _both_sides(loads: Mapping[str, Array], count: int) -> dict[str, Array]:
-    """Loads of frames of both feet; zero where one side has no contact."""
-    frames = dict.fromkeys([*loads, *map(_other, loads)])
-    return {frame: np.asarray(loads.get(frame, np.zeros((count, 6)))) for frame in frames}
-
-
-def _continued(
-    robot: Robot, motion: list[Array], loads: Mapping[str, Array], normal: Array, symmetric: bool
-) -> tuple[list[Array], dict[str, Array]]:
-    """How a motion and its loads go on: the mirror image or the same again, as far ahead as the pelvis has come."""
-    again, image = list(motion), dict(loads)
-    if symmetric:
-        (order, signs), (moves, turns) = mirror(robot, "q"), mirror(robot, "qd")
-        again = [signs * motion[0][:, order], *(turns * x[:, moves] for x in motion[1:])]
-        image = {frame: _ACROSS * loads[_other(frame)] for frame in loads}
-    pose = robot.compile("link_poses", frame="pelvis")
-    ahead = _ahead(normal)
-    way = ahead * float((pose(motion[0][-1])[:3, 3] - pose(again[0][0])[:3, 3]) @ ahead)
-    places = {entry.name: entry.q.start for entry in robot.coordinates}
-    again[0] = again[0].copy()
-    for axis, name in enumerate(("pelvis_x", "pelvis_y", "pelvis_z")):
-        column = places[ROOT] + axis if ROOT in places else places.get(name)
-        if column is not None:
-            again[0][:, column] += way[axis]
-    return again, image
 
 
 def _loads(robot: Robot, t: Array, motion: list[Array], loads: dict[str, Array], ground: HalfSpace) -> Loads:
@@ -144,26 +112,20 @@ def _loads(robot: Robot, t: Array, motion: list[Array], loads: dict[str, Array],
         force[:, foot] += wrench[:, :3]
         moment[:, foot] += wrench[:, 3:] + np.cross(origin - place, wrench[:, :3])
     whole_force, whole_moment = force.sum(axis=1), moment.sum(axis=1)
-    pressure = _pressure(force, moment, normal, place, light)
-    free = (moment - np.cross(np.nan_to_num(pressure - place), force)) @ normal
+    centre = pressure(force, moment, normal, place, light)
+    free = (moment - np.cross(np.nan_to_num(centre - place), force)) @ normal
     points = soles(robot, pair)(*motion[:2]).points
     vertical = force @ normal
     total = vertical.sum(axis=-1, keepdims=True)
     tau = np.asarray(robot.compile("inverse_dynamics", loads=tuple(loads))(*motion, *loads.values()))
     return Loads(
         robot, tuple(FEET), t, motion[0], motion[1], motion[2], whole_force, whole_moment,
-        _pressure(whole_force, whole_moment, normal, place, light), vertical > light,
-        np.where(total > light, vertical / np.where(total > light, total, 1.0), 0.0), force, pressure,
-        np.where(np.isfinite(pressure[..., 0]), free, 0.0),
-        sharing.outside(pressure, points, np.array([foot.width for foot in pair])), _ahead(normal), loads,
+        pressure(whole_force, whole_moment, normal, place, light), vertical > light,
+        np.where(total > light, vertical / np.where(total > light, total, 1.0), 0.0), force, centre,
+        np.where(np.isfinite(centre[..., 0]), free, 0.0),
+        sharing.outside(centre, points, np.array([foot.width for foot in pair])), _ahead(normal), loads,
         tau, tau[:, list(base_of(robot, pair).forces)], normal, {"split": "of the motion", "contact": "of the motion"},
     )  # fmt: skip
-
-
-def _pressure(force: Array, moment: Array, normal: Array, place: Array, light: float) -> Array:
-    """Where moments about ``place`` have no part along the ground; NaN where forces are light."""
-    up = (force @ normal)[..., None]
-    return np.where(up > light, place + np.cross(normal, moment) / np.where(up > light, up, 1.0), np.nan)
 
 
 def _part(found: Loads, kept: NDArray[np.intp]) -> Loads:

@@ -1,7 +1,8 @@
-"""Pictures of a stride: curves beside measured ones, the zero-moment point among footprints, stick figures."""
+"""Pictures of a stride: curves beside measured ones, the zero-moment point among footprints, a strip of postures."""
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 from neuler.gait.ground import FEET, soles
 from neuler.gait.reference import ANGLES, FORCES, Reference
 from neuler.robots.humans.joints import LEFT, RIGHT
-from neuler.robots.humans.skeleton import BONES
+from neuler.robots.limbs import Limb
 from neuler.view.diagrams import plain_axes
-from neuler.view.space import HINGE, INK, MASS, STEEL, sized
+from neuler.view.limbs import ball_centres, layers, limbs_of
+from neuler.view.space import HINGE, INK, MASS, sized
 
 if TYPE_CHECKING:
     from neuler.gait.stride import Stride
@@ -31,11 +33,8 @@ _TITLES = {
 }  # fmt: skip
 _ARROW = 0.5
 """Length of an arrow for one body weight (m)."""
-_ARROW_STYLE = {"arrowstyle": "-|>", "color": HINGE, "linewidth": 1.4, "shrinkA": 0, "shrinkB": 0}
-_STYLES = ((_PALE, 1.6), (STEEL, 2.4), (MASS, 2.4))
-"""Colour and width of bones of the left side, the trunk and the right side."""
-_SPACING = 0.62
-"""Distance of stick figures (m), at least."""
+_SPACING = 0.66
+"""Distance of postures (m), at least."""
 
 
 def curves(stride: Stride, reference: Reference, figure: Any = None) -> Any:
@@ -134,48 +133,63 @@ def _sole(heel: Array, tip: Array, width: float) -> Array:
 def strip(stride: Stride, poses: int, figure: Any = None) -> Any:
     """The figure of :meth:`neuler.gait.Stride.strip`: along the ground and along its normal."""
     chosen = np.linspace(0, len(stride.percent) - 1, poses).round().astype(int)
-    points = {name: _side_view(stride, place) for name, place in _bone_points(stride, chosen).items()}
+    placed = np.asarray(stride.robot.link_poses(stride.q[chosen]))
+    bodies = [(limb, ball_centres(stride.robot, placed, limb)) for limb in limbs_of(stride.robot)]
     pressure = _side_view(stride, stride.loads.center_of_pressure[chosen])
     floor = float(np.nanmean(pressure[..., 1])) if np.isfinite(pressure).any() else 0.0
     spacing = max(_SPACING, abs(stride.length) / (poses - 1))
     apart = np.arange(poses) * spacing - stride.t[chosen] / stride.duration * stride.length
-    high = max(float(place[:, 1].max()) for place in points.values())
+    tops = [_side_view(stride, centres)[..., 1] + [ball.radius for ball in limb.balls] for limb, centres in bodies]
+    high = max(float(top.max()) for top in tops)
     figure = sized(figure, (2.3 * spacing * poses + 0.6, 2.3 * (high - floor) + 0.8), 110)
     ax = figure.add_subplot()
+    pelvis = _side_view(stride, placed[:, stride.robot.link_names.index("pelvis"), :3, 3])[:, 0] + apart
+    ax.plot([pelvis[0] - 0.75 * spacing, pelvis[-1] + spacing], [floor, floor], color=INK, linewidth=0.9, zorder=1)
     for k, shift in enumerate(apart):
-        for pair in sorted(BONES, key=_depth):
-            x, z = np.stack([points[name][k] for name in pair], axis=-1)
-            color, width = _STYLES[_depth(pair)]
-            ax.plot(x + shift, z, color=color, linewidth=width, solid_capstyle="round")
+        _silhouette(ax, stride, [(limb, centres[k]) for limb, centres in bodies], shift, 2 + k)
         for place, force in zip(pressure[k], _side_view(stride, stride.loads.foot_force[chosen[k]]), strict=True):
             if np.isfinite(place).all():
                 start = place + [shift, 0.0]
-                ax.annotate("", start + _ARROW * force / stride.weight, start, arrowprops=_ARROW_STYLE)
+                ax.annotate("", start + _ARROW * force / stride.weight, start, arrowprops=_arrow(), zorder=3 + poses)
         label = f"{stride.percent[chosen[k]]:.0f} %"
-        ax.text(points["pelvis"][k, 0] + shift, floor - 0.06, label, fontsize=8, color=INK, ha="center", va="top")
-    ax.axhline(floor, color=INK, linewidth=0.8, zorder=0)
+        ax.text(pelvis[k], floor - 0.06, label, fontsize=9, color=INK, ha="center", va="top")
+    _scale(ax, pelvis[0] - 0.7 * spacing, high)
     ax.set_ylim(floor - 0.18, high + 0.06)
     ax.set_aspect("equal")
     ax.set_axis_off()
     return figure
 
 
+def _silhouette(ax: Any, stride: Stride, bodies: list[tuple[Limb, Array]], shift: float, order: int) -> None:
+    """A posture seen from the right, far limbs first; light from behind the walker and above."""
+    across = np.cross(stride.loads.normal, stride.loads.forward)
+    faces: list[Array] = []
+    colors: list[Array] = []
+    edges: list[Array] = []
+    for limb, centres in sorted(bodies, key=lambda each: -float((each[1] @ across).mean())):
+        flat = _side_view(stride, centres) + [shift, 0.0]
+        rim = len(faces)
+        for face, color in layers(flat, np.array([ball.radius for ball in limb.balls]), limb.colour):
+            faces.append(face)
+            colors.append(color)
+            edges.append(0.72 * color if len(faces) == rim + 1 else color)
+    collection = importlib.import_module("matplotlib.collections").PolyCollection
+    ax.add_collection(collection(faces, facecolors=colors, edgecolors=edges, linewidths=0.5, zorder=order))
+
+
+def _arrow() -> dict[str, Any]:
+    """How arrows look: with a white rim, so that they stand out against limbs."""
+    rim = importlib.import_module("matplotlib.patheffects").withStroke(linewidth=3.6, foreground="white")
+    style = {"arrowstyle": "-|>,head_length=0.45,head_width=0.2", "color": HINGE, "linewidth": 1.9}
+    return {**style, "shrinkA": 0, "shrinkB": 0, "path_effects": [rim]}
+
+
+def _scale(ax: Any, x: float, high: float) -> None:
+    """How long an arrow is for one body weight."""
+    ax.annotate("", (x, high), (x, high - _ARROW), arrowprops=_arrow())
+    ax.text(x + 0.03, high - 0.5 * _ARROW, "1 body weight", fontsize=8, color=INK, va="center", rotation=90)
+
+
 def _side_view(stride: Stride, vectors: Array) -> Array:
     """Parts of vectors (..., 3) along the ground and along its normal, (..., 2)."""
     return vectors @ np.stack([stride.loads.forward, stride.loads.normal], axis=-1)
-
-
-def _depth(bone: tuple[str, str]) -> int:
-    """The left side is drawn first, behind the trunk, the right side last."""
-    sides = {name[:2] for name in bone}
-    return 0 if LEFT in sides else 2 if RIGHT in sides else 1
-
-
-def _bone_points(stride: Stride, chosen: NDArray[np.intp]) -> dict[str, Array]:
-    """Ends of bones by name, (poses, 3)."""
-    poses = np.asarray(stride.robot.link_poses(stride.q[chosen]))
-    found = {}
-    for name in dict.fromkeys(name for pair in BONES for name in pair):
-        link, placed = stride.robot.locate(name)
-        found[name] = poses[:, link, :3, 3] + poses[:, link, :3, :3] @ np.array(placed.translation)
-    return found

@@ -19,7 +19,7 @@ from neuler.errors import InputError
 from neuler.functions.function import Function, function
 from neuler.inputs import told
 from neuler.moments.clearance import HalfSpace
-from neuler.moments.contact import FLOOR, LIGHT, STANDARD_GRAVITY
+from neuler.moments.contact import FLOOR, LIGHT, weight
 from neuler.moments.sharing import Root
 from neuler.moments.support import root_of
 from neuler.naming import closest
@@ -64,11 +64,6 @@ def checked_feet(robot: Robot, feet: Mapping[str, Foot] | None) -> dict[str, Foo
                 hint = f"did you mean {meant!r}?" if meant else "give feet={'right': gait.Foot(heel, ball, tip), ...}"
                 raise InputError(f"gait: robot {robot.name!r} has no frame {frame!r} for the {name} foot; {hint}")
     return dict(found)
-
-
-def weight(robot: Robot) -> float:
-    """The robot's weight (N), by which forces are compared; with standard gravity where the robot has none."""
-    return float(robot.mass * (float(np.linalg.norm(robot.gravity)) or STANDARD_GRAVITY))
 
 
 @functools.lru_cache(maxsize=16)

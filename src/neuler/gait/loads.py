@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
 from neuler.gait import sharing
-from neuler.gait.ground import Foot, base_of, checked_feet, ground_reaction, soles, weight
+from neuler.gait.ground import Foot, base_of, checked_feet, ground_reaction, soles
 from neuler.gait.stance import Thresholds, find_stance, given_stance, never
 from neuler.inputs import array, choice, row, told
 from neuler.moments.clearance import HalfSpace
-from neuler.moments.contact import FLOOR
+from neuler.moments.contact import FLOOR, weight
 from neuler.moments.moving_robot import moving_links
 from neuler.robot import Robot
 

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.gait.loads import Loads
+from neuler.moments.clearance import HalfSpace
+from neuler.moments.contact import FLOOR
 from neuler.motions import Recorded
 
 Array = NDArray[np.float64]
@@ -30,6 +32,15 @@ class MeasuredMotion(Recorded):
     def contact_frames(self) -> tuple[str, ...]:
         """Frames of the feet on which the ground acts."""
         return tuple(self.found.loads)
+
+    @property
+    def ground(self) -> HalfSpace:
+        """The plane on which the feet stand: it holds the zero-moment point."""
+        points = self.found.zero_moment_point[np.isfinite(self.found.zero_moment_point).all(axis=-1)]
+        if not len(points):
+            return FLOOR
+        x, y, z = points[0].tolist()
+        return HalfSpace((x, y, z), tuple(self.found.normal.tolist()))
 
     def _contact_loads(self, t: Array) -> Array:
         return self._linear(np.concatenate(list(self.found.loads.values()), axis=-1), t)

@@ -352,7 +352,7 @@ class Stride:
         return drawn
 
     def strip(self, poses: int = 9, figure: Figure | None = None) -> Figure:
-        """Stick figures of the stride from the side, next to each other, with the forces of the ground: a figure."""
+        """Postures of the stride from the right, next to each other, with the forces of the ground: a figure."""
         from neuler.gait import figures
 
         drawn: Figure = figures.strip(self, whole("strip: poses", poses, 2, 50), figure)

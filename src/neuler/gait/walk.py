@@ -20,11 +20,10 @@ from neuler import plan
 from neuler.errors import InputError
 from neuler.gait import costs
 from neuler.gait.costs import Weights
-from neuler.gait.ground import weight
 from neuler.gait.soles import Away, Point, Sliding, Sole
 from neuler.gait.start import rough_step
 from neuler.inputs import number, real, whole
-from neuler.moments.contact import PROFILES
+from neuler.moments.contact import PROFILES, weight
 from neuler.motions.recorded import Recorded
 from neuler.naming import hint
 from neuler.plan.limits import Limit

@@ -15,6 +15,7 @@ from neuler.moments.clearance import HalfSpace
 
 if TYPE_CHECKING:
     from neuler.moments.moment import Moment
+    from neuler.robot import Robot
 
 Array = NDArray[np.float64]
 FLOOR = HalfSpace((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
@@ -144,6 +145,11 @@ class Contact:
             self.frame, self.points, self.when, self.friction, self.ground, self.centre, self.slip, self.torsion,
             self.hold, self.name, self.unloaded,
         )  # fmt: skip
+
+
+def weight(robot: Robot) -> float:
+    """The robot's weight (N), by which forces are compared; with standard gravity where the robot has none."""
+    return float(robot.mass * (float(np.linalg.norm(robot.gravity)) or STANDARD_GRAVITY))
 
 
 class GroundReaction(NamedTuple):

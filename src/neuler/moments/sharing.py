@@ -26,12 +26,12 @@ from neuler.moments.contact import (
     LIGHT,
     LINE,
     PROFILES,
-    STANDARD_GRAVITY,
     TOGETHER,
     Contact,
     ContactWrench,
     GroundReaction,
     inside,
+    weight,
 )
 from neuler.robot import Robot
 
@@ -104,8 +104,7 @@ class Support:
     """Of the robot (N): forces are compared with it."""
 
     def __post_init__(self) -> None:
-        gravity = float(np.linalg.norm(self.robot.gravity)) or STANDARD_GRAVITY
-        object.__setattr__(self, "weight", self.robot.mass * gravity)
+        object.__setattr__(self, "weight", weight(self.robot))
 
     @property
     def ground(self) -> HalfSpace:

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from neuler.dask_arrays import refuse_dask
 from neuler.errors import InputError
 from neuler.inputs import number, real, told, whole
+from neuler.moments.clearance import HalfSpace
+from neuler.moments.contact import FLOOR
 from neuler.moments.measures import Measure, measure_of
 from neuler.moments.moving_robot import moving_links
 from neuler.moments.tracing import measured
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from neuler.control import Reference
+    from neuler.robots.limbs import Limb
     from neuler.simulation.run import Run
     from neuler.view.player import Inline
 
@@ -149,6 +152,11 @@ class Motion:
     def contact_frames(self) -> tuple[str, ...]:
         """Links and frames on which the ground acts at some time; none of most motions."""
         return ()
+
+    @property
+    def ground(self) -> HalfSpace:
+        """The plane on which contacts stand, those of the first phase that has some; z = 0 unless a subclass knows."""
+        return FLOOR
 
     def contact_loads(self, t: ArrayLike) -> dict[str, Array]:
         """What the ground exerts, by frame: force (N) and moment (N m) at its origin, (6,) at a time, (N, 6) at times.
@@ -325,14 +333,20 @@ class Motion:
 
         return figures(self, poses)
 
-    def page(self, path: str | os.PathLike[str], *, title: str | None = None, speed: float | None = None) -> None:
+    def page(
+        self, path: str | os.PathLike[str], *, title: str | None = None, speed: float | None = None,
+        limbs: Sequence[Limb] | None = None,
+    ) -> None:  # fmt: skip
         """Write a page (HTML) that plays the motion, with its curves and what is known of it.
 
-        ``speed``: of playing, 1 is real time; by default motions of less than 2 s are played slower.
+        ``speed``: of playing, 1 is real time; by default motions of less than 2 s are played slower. ``limbs``: rounded
+        bodies in the place of rods, :class:`neuler.view.Limb`; by default those of a human, and none of other robots.
+        Of a motion with contacts the page shows the forces of the ground on each foot; one that ends as it began, or a
+        human's step that ends as the mirror image of its start, goes on ahead without a jump.
         """
         from neuler.motions.pictures import write_page
 
-        write_page(self, path, title, speed)
+        write_page(self, path, title, speed, limbs)
 
     def player(self, *, height: int = 620, speed: float | None = None) -> Inline:
         """The player inside a notebook, ``height`` pixels high: the result of a cell plays the motion there."""

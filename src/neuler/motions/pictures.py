@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import NeulerError
+from neuler.motions.continued import Laps, laps
+from neuler.motions.feet import charts_of, footing_of
 from neuler.motions.samples import Samples, units_of
 from neuler.plain import number
 from neuler.robot import Robot
+from neuler.robots.limbs import Limb
 from neuler.view.html import Markup, join, pictures, tag
 from neuler.view.motion_figures import Panel, curves_figure, overview_figure, stroboscope
 from neuler.view.notebook import motion_html
@@ -126,24 +129,38 @@ def figures(motion: Motion, poses: int = 9) -> dict[str, Any]:
     return found
 
 
-def _played(motion: Motion, speed: float | None) -> tuple[Array, Array, dict[str, Any]]:
-    """Times, positions and options of a player."""
+def _played(motion: Motion, speed: float | None, limbs: Sequence[Limb] | None) -> tuple[Array, Array, dict[str, Any]]:
+    """Times, positions and options of a player; with contacts also forces of the ground, and laps of what repeats."""
     rate = min(1.0, motion.duration / _SHORT) if speed is None else speed
-    t = np.linspace(0.0, motion.duration, int(min(max(motion.duration * FPS / max(rate, 1e-6), 101), 2001)))
-    q = motion.asked(lambda times: motion.evaluate(times, 0)[0], t)
+    count = int(min(max(motion.duration * FPS / max(rate, 1e-6), 101), 2001))
+    t = np.linspace(0.0, motion.duration, count)
     warning = "" if getattr(motion, "valid", True) else "This motion is not valid: it passes limits."
-    return t, q, {"fps": FPS / rate, "speed": rate, "notes": warning}
+    options: dict[str, Any] = {"notes": warning, "limbs": limbs}
+    if not motion.contact_frames:
+        q = motion.asked(lambda times: motion.evaluate(times, 0)[0], t)
+        return t, q, {**options, "fps": FPS / rate, "speed": rate}
+    lap = laps(motion, t)
+    if lap is None:
+        lap = Laps(t, motion.asked(lambda times: motion.evaluate(times, 0)[0], t), motion.contact_loads(t), None)
+    footing = footing_of(motion.robots[0], lap.q, lap.loads, motion.ground)
+    charts = charts_of(motion.robot, lap.q, footing)
+    if speed is None:
+        rate = min(1.0, float(lap.t[-1]) / _SHORT)
+    options |= {"fps": FPS / rate, "speed": rate}
+    return lap.t, lap.q, {**options, "footing": footing, "charts": charts, "shift": lap.shift}
 
 
-def write_page(motion: Motion, path: str | os.PathLike[str], title: str | None, speed: float | None) -> None:
+def write_page(
+    motion: Motion, path: str | os.PathLike[str], title: str | None, speed: float | None, limbs: Sequence[Limb] | None
+) -> None:
     """The page of :meth:`Motion.page`."""
-    t, q, options = _played(motion, speed)
+    t, q, options = _played(motion, speed, limbs)
     play(motion.robot, t, q, path, title=title or f"{motion.robot.name}: motion", below=_below(motion), **options)
 
 
 def inline(motion: Motion, height: int, speed: float | None = None) -> Inline:
     """The player inside a notebook."""
-    t, q, options = _played(motion, speed)
+    t, q, options = _played(motion, speed, None)
     return Inline(player(motion.robot, t, q, title=f"{motion.robot.name}: motion", **options), height)
 
 

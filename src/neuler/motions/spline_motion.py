@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.functions.function import Function
+from neuler.moments.clearance import HalfSpace
+from neuler.moments.contact import FLOOR
 from neuler.moments.measures import Measure, OfMoment, torque_rate
 from neuler.moments.moment import Moment
 from neuler.moments.moving_robot import HIGHEST, MovingRobot, moving_links
@@ -169,6 +171,11 @@ class SplineMotion(Motion):
         """Links and frames on which the ground acts in some phase."""
         every = [frame for model in self.models if model.support is not None for frame in model.support.frames]
         return tuple(dict.fromkeys(every))
+
+    @property
+    def ground(self) -> HalfSpace:
+        """The plane on which contacts of the first phase with some stand."""
+        return next((model.support.ground for model in self.models if model.support is not None), FLOOR)
 
     def velocity_jump(self, phase: int) -> Array:
         """By how much velocities jump where a phase begins, (nv)."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from neuler.moments.clearance import HalfSpace
 from neuler.moments.measures import Measure
 from neuler.motions.motion import Bound, Motion
 from neuler.motions.spline_motion import SplineMotion
@@ -147,6 +148,11 @@ class Planned(Motion):
     def contact_frames(self) -> tuple[str, ...]:
         """Links and frames on which the ground acts in some phase."""
         return self.motion.contact_frames
+
+    @property
+    def ground(self) -> HalfSpace:
+        """The plane on which contacts stand."""
+        return self.motion.ground
 
     def _contact_loads(self, t: Array) -> Array:
         return self.motion._contact_loads(t)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from neuler.trace.recipe import Operand
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from neuler.robots.limbs import Limb
     from neuler.view.player import Inline
 
 Array = NDArray[np.float64]
@@ -295,13 +296,17 @@ class Run(Motion):
         save_series(path, self.columns, arrays, self.units)
 
     def page(
-        self, path: str | os.PathLike[str], *, title: str | None = None, speed: float | None = None, rows: int = 16
-    ) -> None:
-        """Write a page (HTML) that plays the motion, at a ``speed`` (1 is real time); of a batch its first ``rows``."""
+        self, path: str | os.PathLike[str], *, title: str | None = None, speed: float | None = None,
+        limbs: Sequence[Limb] | None = None, rows: int = 16,
+    ) -> None:  # fmt: skip
+        """Write a page (HTML) that plays the motion, at a ``speed`` (1 is real time); of a batch its first ``rows``.
+
+        ``limbs``: rounded bodies in the place of rods, :class:`neuler.view.Limb`.
+        """
         from neuler.view.player import play
 
         q, options = self._shown(rows)
-        options |= {} if speed is None else {"speed": speed}
+        options |= {"limbs": limbs} if speed is None else {"limbs": limbs, "speed": speed}
         play(self.robot, self.t, q, path, title=title or f"{self.robot.name}: simulation", **options)
 
     def player(self, *, height: int = 620, speed: float | None = None, rows: int = 16) -> Inline:

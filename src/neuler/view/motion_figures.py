@@ -123,6 +123,7 @@ def curves_figure(t: Array, panels: Sequence[Panel], breaks: Sequence[float] = (
             continue
         single[k].draw(ax, t, breaks, legend=False)
         ax.set_ylabel(f"{names[k]}, {single[k].unit}", fontsize=8, color=INK, parse_math=False)
+        ax.locator_params(axis="y", nbins=4)
         ax.xaxis.label.set_visible(k + columns >= len(single))
         ax.tick_params(labelbottom=k + columns >= len(single))
     figure.suptitle(panels[0].title, fontsize=10, color=INK)

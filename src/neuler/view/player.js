@@ -11,11 +11,13 @@ function decode(text, Kind) {
   return new Kind(bytes.buffer);
 }
 
-/* A run with its arrays: times (frames), poses (frames, bodies, 9), q (frames, nq), forces (frames, arrows, 6). */
+/* A run with its arrays: times (frames), poses (frames, bodies, 9), q (frames, nq), forces (frames, arrows, 6),
+   ground (frames, forces of feet, centres of pressure, zero-moment point), charts (frames, curves). */
 function unpack(run) {
   return {
     ...run, times: decode(run.times, Float64Array), poses: decode(run.poses, Float32Array),
     q: decode(run.q, Float32Array), forces: decode(run.forces, Float32Array),
+    ground: decode(run.ground || "", Float32Array), charts: decode(run.charts || "", Float32Array),
   };
 }
 
@@ -31,6 +33,16 @@ function find(times, time) {
   return [low, (time - times[low]) / (times[high] - times[low])];
 }
 
+/* The same of a run, and its lap: one that repeats itself goes on after its end, moved by its shift each time. */
+function locate(run, time) {
+  const first = run.times[0], span = run.times[run.times.length - 1] - first;
+  const lap = run.shift && span > 0 ? Math.floor((time - first) / span) : 0;
+  return [...find(run.times, time - lap * span), lap];
+}
+
+/* How far a place of a run has been moved by its laps. */
+const carried = (run, place) => (run.shift && place[2] ? run.shift.map((x) => x * place[2]) : [0, 0, 0]);
+
 /* Numbers of a row between two frames. */
 function between(data, width, [frame, share]) {
   const from = frame * width, found = new Float64Array(width);
@@ -43,6 +55,7 @@ function between(data, width, [frame, share]) {
 /* Poses of all bodies at a time, 12 numbers each: the columns x, y, z of the rotation, then the origin. */
 function placed(run, bodies, place) {
   const found = new Float64Array(12 * bodies), width = 9 * bodies;
+  const away = carried(run, place);
   const row = between(run.poses, width, place), here = run.poses.subarray(place[0] * width, (place[0] + 1) * width);
   for (let b = 0; b < bodies; b++) {
     let x = row.subarray(9 * b + 3, 9 * b + 6), y = row.subarray(9 * b + 6, 9 * b + 9);
@@ -51,7 +64,7 @@ function placed(run, bodies, place) {
     }
     const u = unit(x), v = unit(add(y, u, -dot(u, y)));
     found.set(u, 12 * b), found.set(v, 12 * b + 3), found.set(cross(u, v), 12 * b + 6);
-    found.set(row.subarray(9 * b, 9 * b + 3), 12 * b + 9);
+    found.set(add(row.subarray(9 * b, 9 * b + 3), away), 12 * b + 9);
   }
   return found;
 }
@@ -206,7 +219,13 @@ function line(camera, p, q) {
 function items(data, run, place, camera, shows) {
   const found = [], poses = placed(run, data.bodies, place), { scene, size, mark } = data, front = mark + 0.03 * size;
   const put = (z, paint) => { if (z > camera.near) found.push([z, paint]); };
-  for (const rod of scene.rods) {
+  const named = (one) => {
+    const at = camera.see(moved(poses, one.body, one.centre));
+    put(0.5 * at.z, (ctx) => label(ctx, at, one.name));
+  };
+  limbItems(data, poses, camera, shows.bones ? 0.35 : 1, put);
+  for (const rod of data.limbs.length && !shows.bones ? [] : scene.rods) {
+    if (data.limbs.length && rod[8] !== "link") continue;  // what carries a body that has limbs is no part of it
     const from = spot(poses, rod), to = spot(poses, rod, 4), kind = rod[8], radius = WIDTH[kind] * mark;
     const length = Math.hypot(...add(to, from, -1));
     const pieces = Math.max(1, Math.min(40, Math.ceil(length / (0.06 * size))));
@@ -217,6 +236,10 @@ function items(data, run, place, camera, shows) {
     }
   }
   for (const one of scene.marks) {
+    if (data.limbs.length && !shows.bones) {
+      if (shows.names) named(one);
+      continue;
+    }
     const shape = scene.shapes[one.symbol], colour = one.filled ? shape.colour : pale(shape.colour);
     for (const face of shape.faces) {
       const corners = face.map((p) => {
@@ -230,10 +253,7 @@ function items(data, run, place, camera, shows) {
       const tone = shaded(colour, light), edge = one.filled ? tone : shaded(colour, 0.88 * light);
       put(camera.see(middle).z - 0.3 * mark - 0.03 * size, (ctx) => polygon(ctx, seen, tone, 1, edge));
     }
-    if (shows.names) {
-      const at = camera.see(moved(poses, one.body, one.centre));
-      put(0.5 * at.z, (ctx) => label(ctx, at, one.name));
-    }
+    if (shows.names) named(one);
   }
   for (const one of scene.plates) {
     const world = one.corners.map((p) => moved(poses, one.body, p)), seen = world.map((p) => camera.see(p));
@@ -296,45 +316,35 @@ function strokes(ctx, camera, lines, colour, width) {
   ctx.stroke();
 }
 
-/* A grid on the floor around where the camera looks, on round numbers. */
-function grid(data, target) {
-  const reach = 1.3 * data.reach, power = 10 ** Math.floor(Math.log10(reach / 5));
-  const step = power * [1, 2, 5, 10].find((m) => m * power >= reach / 5.01), lines = [];
-  const count = Math.ceil(reach / step), x0 = step * Math.round(target[0] / step), y0 = step * Math.round(target[1] / step);
-  for (let k = -count; k <= count; k++) {
-    lines.push([[x0 + k * step, y0 - count * step, data.floor], [x0 + k * step, y0 + count * step, data.floor]]);
-    lines.push([[x0 - count * step, y0 + k * step, data.floor], [x0 + count * step, y0 + k * step, data.floor]]);
-  }
-  return lines;
-}
-
 /* Paint a moment of a run. */
 function paint(ctx, data, run, time, camera, shows) {
-  const place = find(run.times, time);
+  const place = locate(run, time);
   if (shows.follow) {
     const at = followed(data, run, place);
     if (camera.followed) camera.target = add(camera.target, add(at, camera.followed, -1));
+    else if (run.shift) camera.target = add(camera.home.target, at);
     camera.followed = at;
   } else camera.followed = null;
   camera.look(camera.width, camera.height);
   ctx.clearRect(0, 0, camera.width, camera.height);
   strokes(ctx, camera, grid(data, camera.target), COLOUR.grid, 1);
-  const poses = placed(run, data.bodies, place), down = (p) => [p[0], p[1], data.floor];
-  const shadows = data.scene.rods.filter((rod) => rod[8] !== "ground");
-  const middle = camera.see(down(camera.target));
-  if (camera.eye[2] > data.floor && middle.z > camera.near) {
-    const width = Math.max(1, 2 * WIDTH.link * data.mark * middle.scale);
-    const lines = shadows.map((rod) => [down(spot(poses, rod)), down(spot(poses, rod, 4))]);
-    strokes(ctx, camera, lines, "rgba(29,39,51,.10)", width);
-  }
+  shadows(ctx, data, placed(run, data.bodies, place), camera);
+  if (data.ground && shows.steps) footprints(ctx, data, run, place, camera);
   if (shows.trace) strokes(ctx, camera, trace(data, run), COLOUR.trace + "80", 1.3);
   const all = items(data, run, place, camera, shows);
   all.sort((a, b) => b[0] - a[0]);
   for (const [, draw] of all) draw(ctx);
+  if (data.ground && shows.pushes) groundForces(ctx, data, run, place, camera);
   triad(ctx, camera);
 }
 
+/* What the camera goes along with: a run that repeats itself evenly, or else the first body that moves. */
 function followed(data, run, place) {
+  if (run.shift) {
+    const [frame, share, lap] = place, times = run.times, first = times[0], last = times[times.length - 1];
+    const time = times[frame] + (share ? share * (times[frame + 1] - times[frame]) : 0);
+    return run.shift.map((x) => x * (lap + (time - first) / (last - first || 1)));
+  }
   const all = placed(run, data.bodies, place), first = 12 * Math.min(1, data.bodies - 1);
   return [...all.subarray(first + 9, first + 12)];
 }
@@ -363,4 +373,8 @@ function triad(ctx, camera) {
   });
 }
 
-if (typeof module === "object") module.exports = { unpack, find, between, placed, spot, Camera, items, paint };
+if (typeof module === "object") {
+  module.exports = {
+    unpack, find, locate, between, placed, spot, Camera, items, paint, hull, groundAt, curvesAt, paintChart,
+  };
+}

@@ -9,12 +9,25 @@ function start(document, window) {
   let run = runs[Math.min(runs.length - 1, Math.max(0, parseInt(wanted.get("run"), 10) || 0))];
   let time = run.times[0], playing = !calm && !wanted.has("t") && run.times.length > 1, last = null, dirty = true;
   const ends = () => [run.times[0], run.times[run.times.length - 1]];
-  const shows = () => Object.fromEntries(["masses", "names", "trace", "follow"].map((id) => [id, get(id).checked]));
+  const boxes = ["masses", "names", "trace", "follow", "pushes", "steps", "bones"].filter((id) => get(id));
+  const shows = () => Object.fromEntries(boxes.map((id) => [id, get(id).checked]));
+  const goesOn = () => run.shift && get("repeat").checked;
+  const local = () => {  // the time within a lap
+    const [first, final] = ends();
+    return run.shift && final > first ? time - Math.floor((time - first) / (final - first)) * (final - first) : time;
+  };
 
   function seek(to) {
     const [first, final] = ends();
-    time = Math.max(first, Math.min(final, to));
+    time = goesOn() ? Math.max(first, to) : Math.max(first, Math.min(final, to));
     dirty = true;
+  }
+
+  /* Stop at a time of the present lap, before its end: that belongs to the next one. */
+  function choice(to) {
+    const [first, final] = ends();
+    play(false);
+    seek(goesOn() ? time - local() + Math.min(to, final - 1e-6 * (final - first)) : to);
   }
 
   function play(on) {
@@ -35,7 +48,9 @@ function start(document, window) {
     seek(time);
   }
 
-  // ---- values of the joints
+  // ---- curves and values of the joints
+
+  const charts = [...document.querySelectorAll("canvas.chart")];
 
   const cells = data.coordinates.map(([name, unit]) => {
     const row = get("values").insertRow();
@@ -53,17 +68,18 @@ function start(document, window) {
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     Object.assign(camera, { width, height });
     paint(ctx, data, run, time, camera, shows());
-    const row = between(run.q, cells.length, find(run.times, time));
+    const row = between(run.q, cells.length, locate(run, time));
     cells.forEach((cell, k) => { cell.textContent = row[k].toFixed(4); });
-    get("slider").value = time;
-    get("time").textContent = `${time.toFixed(3)} s of ${ends()[1].toFixed(3)} s`;
+    charts.forEach((chart, k) => drawChart(chart, data, run, k, local(), ratio));
+    get("slider").value = local();
+    get("time").textContent = `${local().toFixed(3)} s of ${ends()[1].toFixed(3)} s`;
   }
 
   function tick(now) {
     if (playing) {
       if (last !== null) {
         const next = time + (now - last) / 1000 * parseFloat(get("speed").value);
-        if (next < ends()[1]) seek(next);
+        if (next < ends()[1] || goesOn()) seek(next);
         else if (get("repeat").checked) seek(ends()[0]);
         else { seek(ends()[1]); play(false); }
       }
@@ -76,9 +92,18 @@ function start(document, window) {
   // ---- what people do
 
   get("play").addEventListener("click", () => play(!playing));
-  get("slider").addEventListener("input", () => { play(false); seek(parseFloat(get("slider").value)); });
+  get("slider").addEventListener("input", () => { choice(parseFloat(get("slider").value)); });
   get("view").addEventListener("click", () => { camera.reset(); dirty = true; });
-  for (const id of ["masses", "names", "trace", "follow"]) get(id).addEventListener("change", () => { dirty = true; });
+  for (const id of boxes) get(id).addEventListener("change", () => { dirty = true; });
+  get("repeat").addEventListener("change", () => { seek(local()); camera.followed = null; });
+  charts.forEach((chart) => {
+    const point = (event) => {
+      const [first, final] = ends(), share = chartShare(chart, event.clientX - chart.getBoundingClientRect().left);
+      choice(first + share * (final - first));
+    };
+    chart.addEventListener("pointerdown", (event) => { chart.setPointerCapture(event.pointerId); point(event); });
+    chart.addEventListener("pointermove", (event) => { if (event.buttons) point(event); });
+  });
   runs.forEach((one, k) => {
     const option = document.createElement("option");
     option.value = String(k);
@@ -92,9 +117,8 @@ function start(document, window) {
     if (/^(INPUT|SELECT|BUTTON)$/.test(event.target.tagName)) return;
     if (event.key === " ") play(!playing);
     else if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
-      play(false);
-      const [frame, share] = find(run.times, time), next = frame + (event.key === "ArrowRight" ? 1 : share ? 0 : -1);
-      seek(run.times[Math.max(0, Math.min(run.times.length - 1, next))]);
+      const [frame, share] = find(run.times, local()), next = frame + (event.key === "ArrowRight" ? 1 : share ? 0 : -1);
+      choice(run.times[Math.max(0, Math.min(run.times.length - 1, next))]);
     } else return;
     event.preventDefault();
   });
@@ -132,6 +156,7 @@ function start(document, window) {
   choose(runs.indexOf(run));
   if (wanted.has("t")) seek(parseFloat(wanted.get("t")) || 0);
   play(playing);
+  show();  // at once: a window in the background gets no frames
   window.requestAnimationFrame(tick);
 }
 

@@ -17,7 +17,8 @@ from neuler.view.marks import SYMBOLS, polygon, upright
 from neuler.view.poses import Placed, rigid_groups
 
 Array = NDArray[np.float64]
-Spot = tuple[int, tuple[float, float, float]]
+Point = tuple[float, float, float]
+Spot = tuple[int, Point]
 """A body's number and a point in its frame (m)."""
 
 LINK, SLIDE, GROUND = "link", "slide", "ground"
@@ -51,11 +52,12 @@ class Scene:
         """Of a robot, whatever joins it."""
         return _Builder(robot).scene
 
-    def spot(self, frame: str) -> Spot:
-        """Where a named frame is."""
+    def spot(self, frame: str, point: Point = (0.0, 0.0, 0.0)) -> Spot:
+        """Where a named frame is, or a point in its axes."""
         index, placement = self.robot.locate(frame)
         rigid = rigid_groups(self.robot)
-        return _Builder.spot_of(self.links.index(rigid[index]), _offsets(self.robot)[index], placement.translation)
+        place = (placement.matrix @ (*point, 1.0))[:3]
+        return _Builder.spot_of(self.links.index(rigid[index]), _offsets(self.robot)[index], place)
 
     def as_dict(self) -> dict[str, Any]:
         """The scene as plain data, ready for JSON."""

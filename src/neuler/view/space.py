@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import itertools
+import re
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -180,4 +181,28 @@ def svg(figure: Any, box: Any = None) -> bytes:
     buffer = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "neuler", "svg.fonttype": "path"}):
         figure.savefig(buffer, format="svg", bbox_inches=box, metadata={"Date": None, "Creator": None})
-    return buffer.getvalue()
+    return _short(buffer.getvalue())
+
+
+_PLACES = re.compile(rb'( d=| x=| y=| points=)"[^"]*"|translate\([^)]*\)')
+"""Coordinates in an SVG: scales and widths are not among them."""
+_NUMBER = re.compile(rb"-?\d+\.\d+")
+_NAMES = re.compile(rb' id="[A-Za-z.0-9]+_\d+"|<!--.*?-->', re.DOTALL)
+"""Of groups, to which nothing refers: clip paths and markers have names without a number at their end."""
+_SPACES = ((rb">\s+<", b"><"), (rb"\s*([MLQCz])\s*", rb"\1"), (rb"([:;]) ", rb"\1"))
+_LETTER = re.compile(rb'"(#?)DejaVuSans-([0-9a-f]+)"')
+_ALONE = re.compile(rb"<g>(<use [^>]*/>)</g>")
+
+
+def _short(text: bytes) -> bytes:
+    """The same picture in fewer bytes: coordinates to a hundredth of a point, no names of groups, no indentation."""
+    found = _PLACES.sub(lambda part: _NUMBER.sub(_rounded, part.group()), _NAMES.sub(b"", text))
+    found = re.sub(_SPACES[0][0], _SPACES[0][1], found)
+    found = re.sub(rb' d="[^"]*"', lambda part: b' d="' + re.sub(*_SPACES[1], part.group()[4:-1]) + b'"', found)
+    found = re.sub(rb' style="[^"]*"', lambda part: re.sub(*_SPACES[2], part.group()), found)
+    found = _LETTER.sub(rb'"\1g\2"', found)
+    return _ALONE.sub(rb"\1", _ALONE.sub(rb"\1", found))
+
+
+def _rounded(number: re.Match[bytes]) -> bytes:
+    return f"{float(number.group()):.2f}".rstrip("0").rstrip(".").encode()

@@ -7,6 +7,7 @@
 55
 """
 
+from neuler.robots.humans.body import limbs
 from neuler.robots.humans.joints import JOINTS, PARTNERS, WALKING_FIXED, JointRange, mirror, partner, strengths
 from neuler.robots.humans.person import Person
 from neuler.robots.humans.segments import Segment
@@ -21,6 +22,7 @@ __all__ = [
     "Person",
     "Segment",
     "human",
+    "limbs",
     "mirror",
     "partner",
     "skeleton",
