@@ -11,6 +11,7 @@
 from neuler.gait.agreement import Agreement, agreement, compare, pressure_error
 from neuler.gait.columns import GAIT2392, OPENSIM, Columns
 from neuler.gait.costs import Weights
+from neuler.gait.footfalls import Events
 from neuler.gait.ground import FEET, Foot, ground_reaction
 from neuler.gait.loads import Loads, ground_loads
 from neuler.gait.measured import Measured
@@ -20,7 +21,8 @@ from neuler.gait.reference import Reference
 from neuler.gait.stance import Thresholds
 from neuler.gait.stride import Stride
 from neuler.gait.tables import save_angles
-from neuler.gait.walk import Events, Walk
+from neuler.gait.walk import Walk
+from neuler.gait.walker import Load
 
 __all__ = [
     "FEET",
@@ -30,6 +32,7 @@ __all__ = [
     "Columns",
     "Events",
     "Foot",
+    "Load",
     "Loads",
     "Measured",
     "MeasuredMotion",

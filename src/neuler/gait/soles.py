@@ -115,5 +115,22 @@ class Sliding:
         return moment.rate(np.array([here[k] for k in self.axes], dtype=object))
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """By how much the centre of pressure of a contact is in front of a point, times its force in body weights (m).
+
+    ``beyond`` (m): how far the point is in front of the contact's centre. Feet point along x while they stand.
+    """
+
+    contact: str
+    beyond: float
+    weight: float
+
+    def __call__(self, moment: Any) -> Any:
+        """Return its value at a moment, as one row."""
+        found = moment.contact_wrenches[self.contact]
+        return [(-found.moment[1] - self.beyond * found.force[2]) / self.weight]
+
+
 def _plain(values: Array) -> tuple[float, float, float]:
     return float(values[0]), float(values[1]), float(values[2])

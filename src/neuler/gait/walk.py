@@ -1,8 +1,9 @@
-"""Prediction of human gait: one step of a symmetric walk as a plan, Barman chapter 5.
+"""Prediction of human gait: one step of a symmetric walk, or a whole stride, as a plan, Barman chapter 5.
 
-The right heel strikes as the step begins; the next step is its mirror image. Profiles are splines whose end is the
-mirrored start with all derivatives, which leaves no row for symmetry and no jump between steps. Forces of the ground
-are variables at grid points (``split="profiles"``), with the six equations of motion of the pelvis as constraints.
+The right heel strikes as the motion begins. Of a symmetric walk the next step is the mirror image; otherwise the motion
+is a stride, which repeats. Profiles are splines whose end is the start, mirrored or not, with all derivatives: that
+leaves no row for symmetry and no jump between steps. Forces of the ground are variables at grid points
+(``split="profiles"``), with the six equations of motion of the pelvis as constraints.
 """
 
 from __future__ import annotations
@@ -20,29 +21,28 @@ from neuler import plan
 from neuler.errors import InputError
 from neuler.gait import costs
 from neuler.gait.costs import Weights
-from neuler.gait.soles import Away, Point, Sliding, Sole
-from neuler.gait.start import rough_step
-from neuler.inputs import number, real, whole
+from neuler.gait.families import arms
+from neuler.gait.footfalls import Events, Footfall, Standing, heights, share_of
+from neuler.gait.soles import Sole
+from neuler.gait.start import upright
+from neuler.gait.walker import Load, by_joint, same_on_both_sides, walker
+from neuler.inputs import number, real, several, whole
 from neuler.moments.contact import PROFILES, weight
 from neuler.motions.recorded import Recorded
-from neuler.naming import hint
 from neuler.plan.limits import Limit
 from neuler.plan.options import SOLVED
 from neuler.plan.relations import Relation
 from neuler.robot import Robot
-from neuler.robots.humans import JOINTS, PARTNERS, WALKING_FIXED, Person, skeleton, strengths
+from neuler.robots.humans import PARTNERS, WALKING_FIXED, Person, strengths
 
 Array = NDArray[np.float64]
-X, Y, Z = range(3)
-NEAR = 0.1
-"""Metres by which places that are held are divided for the solver; speeds by ten times as much a second."""
-PATCH = 0.03
-"""Metres of the heel on which a foot lands."""
 RANGES = {"ankle_flexion": (-25.0, 20.0), "knee_flexion": (0.0, 85.0)}
 """Ranges of motion in walking (degrees) that are narrower than those of the joints: chosen. Unloaded feet and legs
 flail beyond them."""
+STEEPEST = 20.0
+"""Degrees of the slope at most."""
 SOLVE: dict[str, Any] = {"tolerance": 1e-3, "valid_to": 6e-4, "guesses": 1, "polish": False}
-"""How steps are solved, where nothing else is asked for."""
+"""How walks are solved, where nothing else is asked for."""
 BARRIERS: tuple[dict[str, Any], ...] = (
     {"mu_strategy": "adaptive", "mu_oracle": "quality-function"},
     {"mu_strategy": "monotone", "mu_init": 1e-3},
@@ -51,33 +51,18 @@ BARRIERS: tuple[dict[str, Any], ...] = (
 """How IPOPT chooses its barrier: the next where a solve ends without a solution."""
 
 
-@dataclass(frozen=True)
-class Events:
-    """When contacts change, as shares of a step."""
-
-    flat: float = 1.0 / 6.0
-    """The ball of the front foot comes down; that of the rear foot leaves the ground."""
-    double: float = 0.3
-    """The tip of the rear foot leaves the ground: the end of double support."""
-    heel_off: float = 0.7
-    """The heel of the front foot leaves the ground."""
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.flat < self.double < self.heel_off < 1.0:
-            raise InputError(
-                f"gait: events must be in order, 0 < flat < double < heel_off < 1, got {self.flat:g}, {self.double:g} "
-                f"and {self.heel_off:g}"
-            )
-
-
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """One step of a symmetric walk: a person, a ``speed`` (m/s) and the length of a ``step`` (m).
+    """A walk: a person, a ``speed`` (m/s) and the length of a ``step`` (m).
 
-    ``width``: distance of the feet's middle lines (m), by default 0.6 of that between the hip joints. ``fixed``: joints
-    held at zero (``WALKING_FIXED`` leaves 38 degrees of freedom). ``band``: how far points that stand may be from their
-    places (m); ``clearance``: how high the swinging foot is at least in the middle of its way (m). ``knee``: flexion of
-    the swinging knee half-way through the step, degrees, and how much it may differ.
+    ``width``: distance of the feet's middle lines (m), by default 0.6 of that between the hip joints. ``loads``: what
+    is carried, as ``Load.backpack(15.0)``. ``slope``: of the ground, degrees, uphill above zero. ``ranges``: of joints
+    in degrees, ``strength``: factors of their strengths; by name, of both sides ("knee_flexion") or of one
+    ("r_knee_flexion"). What differs between the sides needs ``symmetric=False``: then the motion is a stride of two
+    steps, else one step. ``fixed``: joints held at zero (``WALKING_FIXED`` leaves 38 degrees of freedom). ``band``: how
+    far points that stand may be from their places (m); ``clearance``: how high the swinging foot is at least in the
+    middle of its way (m). ``knee``: flexion of the swinging knee half-way through the step, degrees, and how much it
+    may differ. ``control_points``: of a step.
 
     >>> walk = Walk(Person(1.75, 75.0), speed=1.2, step=0.6)
     >>> walk.duration, walk.robot.nq
@@ -88,10 +73,14 @@ class Walk:
     speed: float = 1.2
     step: float = 0.6
     width: float | None = None
+    loads: tuple[Load, ...] = ()
+    slope: float = 0.0
+    symmetric: bool = True
     events: Events = field(default_factory=Events)
     weights: Weights = field(default_factory=Weights)
     fixed: tuple[str, ...] = WALKING_FIXED
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=lambda: dict(RANGES))
+    strength: Mapping[str, float] = field(default_factory=dict)
     knee: tuple[float, float] = (60.0, 5.0)
     band: float = 1.4e-3
     clearance: float = 0.01
@@ -113,6 +102,10 @@ class Walk:
             raise InputError(f"gait: clearance must not be below zero (m), got {self.clearance!r}")
         if self.width is not None and number("gait: width", self.width) <= 0.0:
             raise InputError(f"gait: width must be above zero (m), got {self.width!r}")
+        if abs(number("gait: slope", self.slope)) > STEEPEST:
+            raise InputError(f"gait: slope must be within {STEEPEST:g} degrees, got {self.slope!r}")
+        if not isinstance(self.symmetric, bool):
+            raise InputError(f"gait: symmetric must be True or False, got {self.symmetric!r:.60}")
         for name, kind in (("events", Events), ("weights", Weights)):
             if not isinstance(getattr(self, name), kind):
                 raise InputError(f"gait: {name} must be gait.{kind.__name__}(...), got {getattr(self, name)!r:.60}")
@@ -121,7 +114,9 @@ class Walk:
             raise InputError(
                 f"gait: knee must be two numbers, degrees and how much it may differ, got {self.knee!r:.60}"
             )
-        self._check_ranges()
+        loads = tuple(several("gait: loads", self.loads, Load, "gait.Load(...) or gait.Load.backpack(15.0)"))
+        object.__setattr__(self, "loads", loads)
+        self._check_joints()
         whole("gait: control_points", self.control_points, 12)
         whole("gait: degree", self.degree, 4, 8)
         reach = 2.0 * (self.person.lengths["thigh"] + self.person.lengths["shank"])
@@ -131,32 +126,48 @@ class Walk:
                 f"{reach:.2f} m"
             )
 
-    def _check_ranges(self) -> None:
-        known = {name.removeprefix("l_").removeprefix("r_") for name in JOINTS}
-        for name, pair in self.ranges.items():
-            if name not in known:
-                raise InputError(f"gait: ranges: there is no joint {name!r}; {hint(name, sorted(known))}")
+    def _check_joints(self) -> None:
+        """Refuse unknown joints, bounds that are none, and sides that differ in a symmetric walk."""
+        for name, pair in by_joint("ranges", self.ranges).items():
             bounds = real(pair)
             if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
                 raise InputError(
                     f"gait: range of {name}: two angles are needed (degrees), the least first, got {pair!r:.60}"
                 )
+        for name, factor in by_joint("strength", self.strength).items():
+            if number(f"gait: strength of {name}", factor) <= 0.0:
+                raise InputError(f"gait: strength of {name} must be a factor above zero, got {factor!r}")
+        uneven = [
+            what for what in ("ranges", "strength") if not same_on_both_sides(by_joint(what, getattr(self, what)))
+        ]
+        images = [load.mirrored for load in self.loads]
+        uneven += ["loads"] if any(load not in images for load in self.loads) else []
+        if self.symmetric and uneven:
+            raise InputError(
+                f"gait: {' and '.join(uneven)} differ between left and right, and the walk is symmetric; say "
+                "symmetric=False, or the same of both sides"
+            )
 
     # ---- the person -------------------------------------------------------------------------------------------------
 
     @property
+    def steps(self) -> int:
+        """Steps of the motion: one, whose mirror image is the next, or two."""
+        return 1 if self.symmetric else 2
+
+    @property
     def duration(self) -> float:
-        """How long a step takes (s): its length over the speed."""
-        return self.step / self.speed
+        """How long the motion takes (s): its length over the speed."""
+        return self.steps * self.step / self.speed
 
     @cached_property
     def robot(self) -> Robot:
-        """The skeleton with the joints that move in walking."""
-        return skeleton(self.person).with_fixed(dict.fromkeys(self.fixed, 0.0))
+        """The skeleton with the joints that move in walking, and what it carries."""
+        return walker(self.person, self.fixed, self.loads, by_joint("strength", self.strength), self.slope)
 
     @cached_property
     def soles(self) -> tuple[Sole, Sole]:
-        """Of the right foot, which is in front, and of the left one."""
+        """Of the right and of the left foot."""
         width = self.person.lengths["foot_width"]
         return Sole.of(self.robot, "r_", width), Sole.of(self.robot, "l_", width)
 
@@ -166,22 +177,40 @@ class Walk:
         wide = 1.2 * self.person.lengths["hip_half_width"] if self.width is None else self.width
         return -0.5 * wide, 0.5 * wide
 
+    @cached_property
+    def footfalls(self) -> list[Footfall]:
+        """Where and when feet stand: the left one from before, then right and left in turn."""
+        found = []
+        for begin in range(-1, self.steps):
+            side = begin % 2
+            name = f"{('right', 'left')[side]}{', before' if begin < 0 else ''}"
+            place = begin * self.step, self.lines[side]
+            found.append(Footfall(name, self.soles[side], float(begin), place, self.events, self.steps))
+        return found
+
     # ---- the plan ---------------------------------------------------------------------------------------------------
 
     @cached_property
     def statement(self) -> plan.Plan:
-        """The step as a plan."""
-        robot = self.robot
+        """The walk as a plan."""
+        robot, force = self.robot, weight(self.robot)
+        standing = Standing(self.band, self.slow, self.friction, self.torsion)
         terms = costs.objective(
-            self.weights, self.duration, robot.joint_names, strengths(robot), robot.mass, weight(robot)
+            self.weights, self.duration, robot, strengths(robot), self.steps, lean=radians(self.slope)
         )
+        limits = [limit for each in self.footfalls for limit in (*each.places(standing), *each.pressures(force))]
         return plan.Plan(
             robot,
             terms,
             start=plan.Boundary(q=None, qd=None),
             duration=self.duration,
-            limits=[*self._feet(), *self._ground(), *self._joints(), *self._loads()],
-            contacts=self.contacts,
+            limits=[
+                *limits,
+                *heights(self.footfalls, self.band, self.clearance, self.breaks),
+                *self._joints(),
+                *arms(),
+            ],
+            contacts=[contact for each in self.footfalls for contact in each.contacts(standing)],
             split=PROFILES,
             relations=self._relations(),
             knots=self.breaks,
@@ -190,9 +219,9 @@ class Walk:
 
     @cached_property
     def breaks(self) -> Array:
-        """Shares of the step between which profiles are polynomials: contacts change at some of them.
+        """Shares of the motion between which profiles are polynomials: contacts change at some of them.
 
-        There are ``control_points - degree`` spans, of nearly equal lengths.
+        A step has ``control_points - degree`` spans, of nearly equal lengths.
         """
         events = (0.0, self.events.flat, self.events.double, self.events.heel_off, 1.0)
         counts = [1] * (len(events) - 1)
@@ -200,132 +229,57 @@ class Walk:
             k = int(np.argmax(np.diff(events) / counts))
             counts[k] += 1
         parts = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(events, events[1:], counts, strict=False)]
-        return np.append(np.concatenate(parts), 1.0)
-
-    def _near(self, share: float) -> float:
-        """The break next to a share."""
-        return float(self.breaks[np.abs(self.breaks - share).argmin()])
-
-    @property
-    def contacts(self) -> list[plan.Contact]:
-        """What carries: the front foot until its heel rises, its toes from when they are down, the rear toes."""
-        (front, rear), when = self.soles, self.events
-        shared: dict[str, Any] = {"friction": self.friction, "torsion": self.torsion, "hold": False}
-        return [
-            plan.Contact(
-                front.foot,
-                front.hind_corners(),
-                (0.0, when.heel_off),
-                centre=front.heel,
-                name="front foot",
-                unloaded=True,
-                **shared,
-            ),
-            plan.Contact(
-                front.toes, front.toe_corners(), (when.flat, 1.0), centre=front.ball, name="front toes", **shared
-            ),
-            plan.Contact(
-                rear.toes, rear.toe_corners(), (0.0, when.double), centre=rear.ball, name="rear toes", **shared
-            ),
-        ]
+        step = np.concatenate(parts)
+        return np.array([*(share_of(at + k, self.steps) for k in range(self.steps) for at in step), 1.0])
 
     def _relations(self) -> list[Relation]:
-        """The end of the step is its mirrored start, a step further on, with all derivatives."""
+        """The end is the start, mirrored after one step, as far ahead as the walk went, with all derivatives."""
         found = []
         for name in self.robot.joint_names:
-            other, sign = PARTNERS[name]
-            found.append(Relation(name, other, float(sign), None, self.step if name == "pelvis_x" else 0.0))
-        return found
-
-    def _feet(self) -> list[Limit]:
-        """Points that stand: their places and speeds."""
-        (front, rear), when, (right, left) = self.soles, self.events, self.lines
-        behind = -self.step
-        found: list[Limit] = []
-
-        def stands(name: str, point: Point, place: tuple[float, float, float], axes: str, window: Any) -> None:
-            numbers = tuple("xyz".index(axis) for axis in axes)
-            where = plan.measure(Away(point, place, numbers), name, labels=list(axes), unit="m")
-            speed = plan.measure(Sliding(point, numbers), f"speed of {name}", labels=list(axes), unit="m/s")
-            found.append(plan.limit(where, -self.band, self.band, when=window, family="foot contact", scale=NEAR))
-            found.append(plan.limit(speed, -self.slow, self.slow, when=window, family="foot speed", scale=10 * NEAR))
-
-        stands("right heel", front.heel_point(), (0.0, right, 0.0), "xyz", (0.0, when.heel_off))
-        for name, sole, x, y, window in (
-            ("right", front, 0.0, right, (when.flat, 1.0)),
-            ("left", rear, behind, left, (0.0, when.flat)),
-        ):
-            stands(f"{name} ball", sole.ball_point(), (x + sole.arch, y, 0.0), "xy", window)
-            for side, across in (("inner", -sole.half), ("outer", sole.half)):
-                stands(f"{name} ball, {side} edge", sole.ball_point(across), (0.0, 0.0, 0.0), "z", window)
-        stands("right tip", front.tip_point(), (0.0, 0.0, 0.0), "z", (when.flat, 1.0))
-        stands("left tip", rear.tip_point(), (behind + rear.length, left, 0.0), "xyz", (0.0, when.double))
-        return found
-
-    def _ground(self) -> list[Limit]:
-        """No point of a foot below the ground while it does not stand, and the swinging foot above it."""
-        (front, rear), when = self.soles, self.events
-        middle = self._near(when.double + 0.15), self._near(0.85)
-        found = []
-        for name, point, window, swings in (
-            ("right heel", front.heel_point(), (when.heel_off, 1.0), False),
-            ("right ball", front.ball_point(), (0.0, when.flat), False),
-            ("right tip", front.tip_point(), (0.0, when.flat), False),
-            ("left heel", rear.heel_point(), (0.0, 1.0), True),
-            ("left ball", rear.ball_point(), (when.flat, 1.0), True),
-            ("left tip", rear.tip_point(), (when.double, 1.0), True),
-        ):
-            above = plan.measure(Away(point, (0.0, 0.0, 0.0), (Z,)), f"height of {name}", unit="m")
-            found.append(plan.limit(above, -self.band, when=window, family="ground", scale=NEAR))
-            if swings:
-                found.append(plan.limit(above, self.clearance, when=middle, family="ground", scale=NEAR))
+            other, sign = PARTNERS[name] if self.symmetric else (name, 1)
+            ahead = self.steps * self.step if name == "pelvis_x" else 0.0
+            found.append(Relation(name, other, float(sign), None, ahead))
         return found
 
     def _joints(self) -> list[Limit]:
         """Ranges of motion, strengths, and the bent knee of the swinging leg."""
-        robot, (low, high) = self.robot, strengths(self.robot)
+        robot, (low, high), own = self.robot, strengths(self.robot), by_joint("ranges", self.ranges)
         least: dict[str, float] = {}
         most: dict[str, float] = {}
         for entry in robot.coordinates:
             bounds = entry.joint.limits
-            own = self.ranges.get(entry.name.removeprefix("l_").removeprefix("r_"))
-            lower, upper = (bounds.lower, bounds.upper) if own is None else map(radians, own)
+            lower, upper = map(radians, own[entry.name]) if entry.name in own else (bounds.lower, bounds.upper)
             least |= {entry.name: lower} if lower > -inf else {}
             most |= {entry.name: upper} if upper < inf else {}
         names = robot.joint_names
         driven = [k for k in range(robot.nv) if high[k] > 0.0]
-        bent, about = map(radians, self.knee)
-        return [
+        found = [
             plan.limit(plan.position, least, most, family="joint range"),
             plan.limit(
                 plan.torque, {names[k]: float(low[k]) for k in driven}, {names[k]: float(high[k]) for k in driven},
                 lazy=True, family="strength",
             ),
-            plan.limit(
-                plan.position, {"l_knee_flexion": bent - about}, {"l_knee_flexion": bent + about}, when=(0.5, 0.5),
-                family="knee in swing",
-            ),
         ]  # fmt: skip
-
-    def _loads(self) -> list[Limit]:
-        """The front foot is loaded on its heel until it is flat; the rear one leaves on its tip."""
-        force, rear, when = weight(self.robot), self.soles[1], self.events
-        heel = plan.measure(Ahead("front foot", PATCH, force), "pressure on the heel")
-        tip = plan.measure(Ahead("rear toes", rear.tip[0] - 0.02, force), "pressure on the tip")
-        shared: dict[str, Any] = {"family": "contact", "scale": NEAR}
-        return [  # without load there is no pressure
-            plan.limit(heel, None, 0.0, when=(0.0, when.flat), open=(True, False), **shared),
-            plan.limit(tip, 0.0, None, when=(when.flat, when.double), open=(False, True), **shared),
-        ]
+        bent, about = map(radians, self.knee)
+        for step in range(self.steps):
+            joint, middle = ("l_knee_flexion", "r_knee_flexion")[step], (step + 0.5) / self.steps
+            if most.get(joint, inf) > bent - about:  # a stiff knee does not bend so far
+                found.append(
+                    plan.limit(
+                        plan.position, {joint: bent - about}, {joint: bent + about}, when=(middle, middle),
+                        family="knee in swing",
+                    )
+                )  # fmt: skip
+        return found
 
     # ---- solved -----------------------------------------------------------------------------------------------------
 
-    def start(self) -> Recorded:
-        """The rough step with which the search begins."""
-        return rough_step(self.robot, self.soles, self.step, self.duration)
+    def start(self, seed: int = 0) -> Recorded:
+        """The motion with which the search begins: an upright person gliding ahead; a ``seed`` above 0 perturbs it."""
+        return upright(self.robot, self.steps * self.step, self.duration, whole("gait: seed", seed, 0))
 
     def solve(self, **options: Any) -> plan.Planned:
-        """Solve the plan from the rough step; ``options`` of ``plan.Plan.solve``, as guess, progress or seconds.
+        """Solve the plan from :meth:`start`; ``options`` of ``plan.Plan.solve``, as guess, progress or seconds.
 
         A solve that fails is tried again with another strategy of the barrier.
         """
@@ -339,20 +293,3 @@ class Walk:
             if found[-1].status in (*SOLVED, "interrupted"):
                 break
         return min(found, key=lambda each: (each.status not in SOLVED, each.worst_violation))
-
-
-@dataclass(frozen=True)
-class Ahead:
-    """By how much the centre of pressure of a contact is in front of a point, times its force in body weights (m).
-
-    ``beyond`` (m): how far the point is in front of the contact's centre. Feet point along x while they stand.
-    """
-
-    contact: str
-    beyond: float
-    weight: float
-
-    def __call__(self, moment: Any) -> Any:
-        """Return its value at a moment, as one row."""
-        found = moment.contact_wrenches[self.contact]
-        return [(-found.moment[1] - self.beyond * found.force[2]) / self.weight]
