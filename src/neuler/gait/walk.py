@@ -28,6 +28,7 @@ from neuler.motions.recorded import Recorded
 from neuler.naming import hint
 from neuler.plan.limits import Limit
 from neuler.plan.options import SOLVED
+from neuler.plan.planned import with_costs
 from neuler.plan.relations import Relation
 from neuler.robot import Robot
 from neuler.robots.humans import JOINTS, PARTNERS, WALKING_FIXED, Person, skeleton, strengths
@@ -297,7 +298,8 @@ class Walk:
     def solve(self, **options: Any) -> plan.Planned:
         """Solve the plan from the rough step; ``options`` of ``plan.Plan.solve``, as guess, progress or seconds.
 
-        A solve that fails is tried again with a feasible step that is looked for in another way.
+        A solve that fails is tried again with a feasible step that is looked for in another way. ``seconds`` bound all
+        of these together.
         """
         given = {**SOLVE, **options}
         given.setdefault("guess", self.start())
@@ -308,7 +310,12 @@ class Walk:
             found.append(self.statement.solve(proximal=near, **given))
             if found[-1].status in (*SOLVED, "interrupted"):
                 break
-        return min(found, key=lambda each: (each.status not in SOLVED, each.worst_violation))
+            if given.get("seconds") is not None:
+                given["seconds"] -= found[-1].seconds
+                if given["seconds"] <= 0.0:
+                    break
+        best = min(found, key=lambda each: (each.status not in SOLVED, each.worst_violation))
+        return with_costs(best, found)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from neuler.optimize.linearised import Curvature, Linearised
 from neuler.optimize.programme import Array, Programme, Progress, Report, Solution, infeasibility
 from neuler.plan import guess as guesses
 from neuler.plan import judge
+from neuler.plan.families import statistics
 from neuler.plan.guess import FirstGuess
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.jumps import load_notes
@@ -53,7 +54,7 @@ class Attempt:
     def __post_init__(self) -> None:
         self.began = self.clock = time.perf_counter()
         self.spent = 0
-        self.function_seconds = 0.0
+        self.function_seconds = self.first_solve_seconds = 0.0
         self.interrupted = self._ended_early = False
         self.refinements = [Refinement(phase) for phase in self.transcription.phases]
         self.total_margins: Array | float = 0.0
@@ -155,6 +156,7 @@ class Attempt:
         )
         self.spent += found.iterations
         self.function_seconds += found.function_seconds
+        self.solve_ended = time.perf_counter()
         self.interrupted = found.status == "interrupted" and not self._ended_early
         return found
 
@@ -271,6 +273,7 @@ class Attempt:
             bounds=bounds_of(transcription, motion),
             iterations=self.spent,
             seconds=time.perf_counter() - self.began,
+            first_solve_seconds=self.first_solve_seconds,
             function_seconds=self.function_seconds,
             solver=solution.solver,
             phases=tuple(phase.title.strip(": ") for phase in transcription.phases) if several else (),
@@ -278,6 +281,7 @@ class Attempt:
             compile_seconds=transcription.compile_seconds,
             scenery=obstacles_of(transcription),
             valid_to=self.valid_to,
+            **statistics(transcription, checks, violations, state, solution),
         )
 
 
