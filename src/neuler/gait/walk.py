@@ -126,7 +126,7 @@ class Walk:
         if self.step >= reach:
             raise InputError(
                 f"gait: a step of {self.step:g} m is longer than the legs allow: both of them stretched out reach "
-                f"{reach:.2f} m"
+                f"{reach:.2f} m; take shorter steps"
             )
 
     def _check_ranges(self) -> None:
