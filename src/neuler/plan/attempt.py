@@ -157,11 +157,13 @@ class Attempt:
         self.spent += found.iterations
         self.function_seconds += found.function_seconds
         self.solve_ended = time.perf_counter()
-        self.interrupted = found.status == "interrupted" and not self._ended_early
+        self.interrupted |= found.status == "interrupted" and not self._ended_early
         return found
 
     def _progress(self, until: float | None) -> Report | None:
         self._ended_early = False
+        if self.interrupted:  # while a feasible motion was looked for: what follows ends as it begins
+            return lambda progress: False
         if self.report is None and until is None:
             return None
         tell, spent, began = self.report, self.spent, self.began
