@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuler.errors import InputError
-from neuler.gait.starts import StartReport, best_start, solved_first
+from neuler.gait.starts import StartReport, best_start, rank, solved_first
 from neuler.gait.stride import JOINTS, Stride
 from neuler.gait.walk import Walk
 from neuler.inputs import told
 from neuler.motions.motion import Motion
 from neuler.plain import columns, count, number, safe, shown
 from neuler.plan.options import SOLVED
-from neuler.plan.planned import FamilyReport, Planned
+from neuler.plan.planned import FamilyReport, Planned, with_costs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -236,8 +236,10 @@ def predict(
     """Solve a walk and return its prediction.
 
     ``start``: a motion to begin with, or another walk, which is solved first (once in a process) and begun with; by
-    default a rough step. ``starts``: solve so many times, from the start and from perturbed ones that follow from
-    ``seed``, in ``workers`` processes (all cores), and keep the best. ``options`` are those of ``plan.Plan.solve``.
+    default a rough step. Where the solver does not call what it finds from there optimal, the walk is solved from a
+    rough step, too, and the better one is kept. ``starts``: solve so many times, from the start and from perturbed ones
+    that follow from ``seed``, in ``workers`` processes (all cores), and keep the best. ``options`` are those of
+    ``plan.Plan.solve``.
 
     >>> from neuler import gait
     >>> found = gait.predict(gait.Walk(speed=1.2, step=0.6), seconds=0.01, refine=False)
@@ -252,8 +254,14 @@ def predict(
     if starts != 1:
         planned, reports = best_start(walk, guess or walk.start(), starts, seed, workers, progress, options)
         return Prediction(walk, planned, reports, remarks)
-    given = options if guess is None else {**options, "guess": guess}
-    return Prediction(walk, walk.solve(progress=progress, **given), (), remarks)
+    if guess is None:
+        return Prediction(walk, walk.solve(progress=progress, **options), (), remarks)
+    found = [walk.solve(progress=progress, guess=guess, **options)]
+    if found[0].status in ("acceptable", "failed", "infeasible"):
+        found.append(walk.solve(progress=progress, **options))
+        better = "that" if rank(found[1]) < rank(found[0]) else "the first"
+        remarks = (*remarks, f"which ended {found[0].status}; solved from a rough step, too, and kept {better}")
+    return Prediction(walk, with_costs(min(found, key=rank), found), (), remarks)
 
 
 def _begun(start: Walk, options: dict[str, Any]) -> tuple[Planned | None, tuple[str, ...]]:
