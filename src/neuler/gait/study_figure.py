@@ -53,6 +53,7 @@ def peak_forces(table: Mapping[str, NDArray[Any]], settings: Sequence[str], figu
                 _curve(ax, table, setting, joint, rows, _STYLES[k % len(_STYLES)], label)
             plain_axes(ax, f"{joint}: peak force, body weights")
             ax.margins(0.06)
+            ax.locator_params(axis="x", nbins=5)
             ax.set_xlabel(_named(setting), fontsize=8, color=INK, parse_math=False)
         if len(groups) > 1:
             line[0].legend(fontsize=7, frameon=False)
