@@ -128,11 +128,14 @@ def test_ranges_of_joints_have_their_family():
 
 
 def test_several_solves_are_summed_up():
-    first = replace(found(), status="failed", seconds=2.0, first_solve_seconds=1.5, function_seconds=1.0, iterations=7)
-    second = replace(
-        found(), status="optimal", seconds=3.0, first_solve_seconds=1.0, function_seconds=1.0, iterations=5
-    )
+    """The first solve is the first that was successful, whatever refinement made of it."""
+    costs = {"function_seconds": 1.0, "iterations": 6}
+    first = replace(found(), seconds=2.0, first_solve_seconds=1.5, first_solve_status="failed", **costs)
+    second = replace(found(), seconds=3.0, first_solve_seconds=1.0, first_solve_status="optimal", **costs)
     both = with_costs(second, [first, second])
     assert (both.seconds, both.function_seconds, both.iterations) == (5.0, 2.0, 12)
-    assert both.first_solve_seconds == 3.0
+    assert (both.first_solve_seconds, both.first_solve_status) == (3.0, "optimal")
     assert with_costs(first, [first]).first_solve_seconds == 1.5
+    spoiled = replace(second, status="limit")
+    assert with_costs(first, [spoiled, first]).first_solve_seconds == 1.0
+    assert found().first_solve_status == found().summary()["first_solve_status"] == "optimal"

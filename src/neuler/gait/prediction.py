@@ -111,6 +111,7 @@ class Prediction:
             "knee_row": _knee(planned.family_reports.get(KNEE)),
             "seconds": _plain(planned.seconds),
             "first_solve_seconds": _plain(planned.first_solve_seconds),
+            "first_solve_status": planned.first_solve_status,
             "function_seconds": _plain(planned.function_seconds),
             "solver_seconds": _plain(planned.solver_seconds),
             "compile_seconds": _plain(planned.compile_seconds),

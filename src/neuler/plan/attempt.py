@@ -55,6 +55,7 @@ class Attempt:
         self.began = self.clock = time.perf_counter()
         self.spent = 0
         self.function_seconds = self.first_solve_seconds = 0.0
+        self.first_solve_status = ""
         self.interrupted = self._ended_early = False
         self.refinements = [Refinement(phase) for phase in self.transcription.phases]
         self.total_margins: Array | float = 0.0
@@ -276,6 +277,7 @@ class Attempt:
             iterations=self.spent,
             seconds=time.perf_counter() - self.began,
             first_solve_seconds=self.first_solve_seconds,
+            first_solve_status=self.first_solve_status,
             function_seconds=self.function_seconds,
             solver=solution.solver,
             phases=tuple(phase.title.strip(": ") for phase in transcription.phases) if several else (),

@@ -113,6 +113,8 @@ class Planned(Motion):
     first_solve_seconds: float = 0.0
     """Time until the first solve ended that has all rows which are posed, those of lazy limits among them (s): the
     search for a feasible motion before it counts, refinement after it does not, and compiling neither."""
+    first_solve_status: str = ""
+    """The solver's status of that solve."""
     function_seconds: float = 0.0
     """Part of ``seconds`` that was spent in the functions of the programme."""
     compile_seconds: float = 0.0
@@ -257,6 +259,7 @@ class Planned(Motion):
             "iterations": int(self.iterations),
             "seconds": _plain(self.seconds),
             "first_solve_seconds": _plain(self.first_solve_seconds),
+            "first_solve_status": self.first_solve_status,
             "function_seconds": _plain(self.function_seconds),
             "solver_seconds": _plain(self.solver_seconds),
             "compile_seconds": _plain(self.compile_seconds),
@@ -313,13 +316,14 @@ class Planned(Motion):
 def with_costs(best: Planned, every: Sequence[Planned]) -> Planned:
     """The best of several solves, one after the other, with the iterations and seconds of all of them.
 
-    The first solve is that of the first plan which the solver solved; what was spent before it counts.
+    The first solve is that of the first plan whose first solve was successful; what was spent before it counts.
     """
-    solved = next((k for k, each in enumerate(every) if each.status in SOLVED), 0)
+    solved = next((k for k, each in enumerate(every) if each.first_solve_status in SOLVED), 0)
     return replace(
         best,
         seconds=sum(each.seconds for each in every),
         first_solve_seconds=sum(each.seconds for each in every[:solved]) + every[solved].first_solve_seconds,
+        first_solve_status=every[solved].first_solve_status,
         iterations=sum(each.iterations for each in every),
         function_seconds=sum(each.function_seconds for each in every),
     )

@@ -61,7 +61,7 @@ def attempted(attempt: Attempt) -> Planned:
     assert solution is not None
     if attempt.settings.refine:
         state, solution = add_lazy_limits(attempt, state, solution, tolerance)
-    attempt.first_solve_seconds = attempt.solve_ended - attempt.clock
+    attempt.first_solve_seconds, attempt.first_solve_status = attempt.solve_ended - attempt.clock, solution.status
     if follows:
         state, solution = insert_switches(attempt, state, solution)
     state, solution = refine_quadrature(attempt, state, solution)
@@ -158,6 +158,7 @@ class PlanSolver:
             more,
             iterations=found.iterations + attempt.spent,
             first_solve_seconds=found.first_solve_seconds,
+            first_solve_status=found.first_solve_status,
             seconds=found.seconds + time.perf_counter() - attempt.began,
             function_seconds=found.function_seconds + attempt.function_seconds,
         )
