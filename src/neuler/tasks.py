@@ -24,15 +24,21 @@ def _plan(problem: Problem, robot: Robot | None) -> Task:
     return read_plan(problem, robot)
 
 
-READERS: dict[str, Callable[[Problem, Robot | None], Task]] = {"simulate": _simulate, "plan": _plan}
+def _gait(problem: Problem, robot: Robot | None) -> Task:
+    from neuler.gait.problem import read_gait
+
+    return read_gait(problem, robot)
+
+
+READERS: dict[str, Callable[[Problem, Robot | None], Task]] = {"simulate": _simulate, "plan": _plan, "gait": _gait}
 """By the table that says what is to be done, which is also the name of the command that does it."""
 
 
 def read_task(problem: Problem, robot: Robot | None = None, table: str | None = None) -> Task:
     """The task of a problem file, read and checked: ``read_task(problem).run()`` does it.
 
-    The file's table [simulate] or [plan] says which task it is; ``table`` says it for a file that has none. ``robot``
-    replaces the table [robot].
+    The file's table [simulate], [plan] or [gait] says which task it is; ``table`` says it for a file that has none.
+    ``robot`` replaces the table [robot].
 
     >>> problem = Problem.of_text('''
     ... [robot]
@@ -52,7 +58,7 @@ def _table(problem: Problem) -> str:
         choice, got = " or ".join(f"[{table}]" for table in READERS), " and ".join(f"[{table}]" for table in found)
         raise FormatError(
             f"{problem.label}: expected one of the tables {choice}, which says what is to be done; the file has "
-            f"{got or 'neither'}"
+            f"{got or 'none of them'}"
         )
     return found[0]
 

@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuler.cli.common import note, print_json
-from neuler.cli.tasks import SUFFIX, assigned, change, nearby, toml_value
-from neuler.errors import InputError, NeulerError
+from neuler.cli.tasks import SUFFIX, assigned, change, nearby, toml_value, write_figures
+from neuler.errors import InputError
 from neuler.plain import shown
 
 if TYPE_CHECKING:
     from neuler.studies import Study
+    from neuler.studies.problems import StudyFile
 
+GAIT = "gait"
+"""The table of walks."""
 HELP = """\
-A study file (TOML) is a problem file of 'neuler simulate' or 'neuler plan' with a table [study]: which values change
-([study.settings]), and how they are drawn: see docs/studies.md. --set changes or adds a value of any table.
+A study file (TOML) is a problem file of 'neuler simulate', 'neuler plan' or 'neuler gait' with a table [study]: which
+values change ([study.settings]), and how they are drawn: see docs/studies.md. --set changes or adds a value of any
+table.
 
   neuler study study.toml -o out/
   neuler study study.toml -o out/ --workers 4 --timeout 60
@@ -31,7 +35,7 @@ def add(commands: Any) -> None:
     """The command and its flags."""
     import argparse
 
-    told = "run a simulation or a plan with many values, on all cores or on a cluster"
+    told = "run a simulation, a plan or a walk with many values, on all cores or on a cluster"
     command = commands.add_parser(
         "study", help=told, description=f"{told[0].upper()}{told[1:]}.", epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -74,32 +78,33 @@ def run(chosen: Any) -> int:
         found = study(asked.task, asked.settings, folder, **asked.options)
     except StudyStopped as error:
         found, stopped = error.study, True
-    _tell(chosen, asked.title, found, asked.plot)
+    _tell(chosen, asked, found)
     if stopped:
         note(f"interrupted: {found.done:,} of {found.rows:,} rows are kept; the same command goes on")
         return 130
     return int(chosen.strict and found.counts.get("ok", 0) < found.rows)
 
 
-def _tell(chosen: Any, title: str, found: Study, plot: tuple[str, ...] | None) -> None:
-    """Write the summary and the figure beside the parts, and print what came out."""
-    summary = {"title": shown(title), **found.summary()}
+def _tell(chosen: Any, asked: StudyFile, found: Study) -> None:
+    """Write the summary and the figures beside the parts, and print what came out."""
+    summary = {"title": shown(asked.title), **found.summary()}
     written = [found.folder / "summary.json"]
     written[0].write_text(json.dumps(summary, indent=1, allow_nan=False), "utf-8")
     if not chosen.no_figures:
-        from neuler.view.space import png
-
-        try:
-            figure = png(found.plot(plot))
-        except NeulerError as error:
-            note(f"no figure: {error}")
-        else:
-            written.append(found.folder / "study.png")
-            written[-1].write_bytes(figure)
+        written += write_figures(found.folder, lambda: {"study": found.plot(asked.plot)})
+        if GAIT in asked.task.table:
+            written += write_figures(found.folder, lambda: _walks(found))
     files = [str(nearby(path.absolute())) for path in written]
     if chosen.json:
         print_json(summary | {"files": files})
         return
-    print(f"{shown(title)}\n{found}")
+    print(f"{shown(asked.title)}\n{found}")
     for path in files:
         print(f"wrote {shown(path)}")
+
+
+def _walks(found: Study) -> dict[str, Any]:
+    """The figure of a study of walks: peak forces in the joints of a leg."""
+    from neuler.gait.study_figure import peak_forces
+
+    return {"peak_forces": peak_forces(found.table(), found.names)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,15 +96,18 @@ def change(problem: Problem, values: Values) -> Problem:
 def tell(
     chosen: Any, task: Task, found: Result, name: str, told: Callable[[], str], *,
     more: dict[str, Any] | None = None, save: Callable[[Path], Any] | None = None,
-    figures: Callable[[], dict[str, Any]] = dict,
+    figures: Callable[[], dict[str, Any]] = dict, write: Callable[[Path], list[Path]] | None = None,
 ) -> None:  # fmt: skip
     """Write the files that are asked for, called ``name``, then print what came out: ``told()``, or JSON with ``more``.
 
     ``save`` writes a table in the place of ``found.save``, and may leave it out by returning False; ``figures`` gives
-    more of them, by name.
+    more of them, by name. ``write`` writes all files into a folder, where their names are not ``name``.
     """
-    folder = task.output.folder if chosen.output is None else Path(chosen.output).absolute()
-    files = [] if folder is None else _write(folder, task, found, name, save or found.save, figures)
+    folder = output_folder(chosen, task)
+    files = []
+    if folder is not None:
+        written = write(folder) if write else _write(folder, task, found, name, save or found.save, figures)
+        files = [nearby(path) for path in written]
     if chosen.json:
         listed = [os.fspath(path) for path in files]
         print_json({"title": shown(task.title), **found.summary(), **(more or {}), "files": listed})
@@ -118,27 +122,52 @@ def _write(
     figures: Callable[[], dict[str, Any]],
 ) -> list[Path]:  # fmt: skip
     """Tables, figures and the page."""
-    from neuler.view.space import plotting, png
+    from neuler.view.space import plotting
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     written = []
     for kind in task.output.tables:
         path = folder / f"{name}.{kind}"
         if save(path) is not False:
             written.append(path)
     if task.output.figures:
-        try:
-            drawn = {name: found.plot(figure=plotting()()), **figures()}
-        except NeulerError as error:
-            note(f"no figures: {error}")
-            drawn = {}
-        for called, figure in drawn.items():
-            written.append(folder / f"{called}.png")
-            written[-1].write_bytes(png(figure))
+        written += write_figures(folder, lambda: {name: found.plot(figure=plotting()()), **figures()})
     if task.output.page:
         written.append(folder / f"{name}.html")
         found.page(written[-1], title=task.title)
-    return [nearby(path) for path in written]
+    return written
+
+
+def write_figures(folder: Path, draw: Callable[[], dict[str, Any]]) -> list[Path]:
+    """Figures by name as PNG files; where they cannot be drawn there is a note, and none is written."""
+    from neuler.view.space import png
+
+    try:
+        drawn = draw()
+    except NeulerError as error:
+        note(f"no figures: {error}")
+        return []
+    for called, figure in drawn.items():
+        (folder / f"{called}.png").write_bytes(png(figure))
+    return [folder / f"{called}.png" for called in drawn]
+
+
+def output_folder(chosen: Any, task: Task) -> Path | None:
+    """Where files go: the folder of -o, else that of the problem file; None where neither names one."""
+    return task.output.folder if chosen.output is None else Path(chosen.output).absolute()
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and see that files can be written there; before work that takes long, not after it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"cannot write into the folder {os.fspath(folder)!r}: {error.strerror or error}; name another one: "
+            "-o FOLDER"
+        ) from None
 
 
 def nearby(path: Path) -> Path:

@@ -17,8 +17,10 @@ from neuler.gait.loads import Loads, ground_loads
 from neuler.gait.measured import Measured
 from neuler.gait.motion import MeasuredMotion
 from neuler.gait.peaks import Peak
+from neuler.gait.prediction import Prediction, predict
 from neuler.gait.reference import Reference
 from neuler.gait.stance import Thresholds
+from neuler.gait.starts import StartReport
 from neuler.gait.stride import Stride
 from neuler.gait.tables import save_angles
 from neuler.gait.walk import Walk
@@ -37,7 +39,9 @@ __all__ = [
     "Measured",
     "MeasuredMotion",
     "Peak",
+    "Prediction",
     "Reference",
+    "StartReport",
     "Stride",
     "Thresholds",
     "Walk",
@@ -46,6 +50,7 @@ __all__ = [
     "compare",
     "ground_loads",
     "ground_reaction",
+    "predict",
     "pressure_error",
     "save_angles",
 ]

@@ -8,6 +8,7 @@ leaves no row for symmetry and no jump between steps. Forces of the ground are v
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,8 +30,11 @@ from neuler.gait.walker import Load, by_joint, same_on_both_sides, walker
 from neuler.inputs import number, real, several, whole
 from neuler.moments.contact import PROFILES, weight
 from neuler.motions.recorded import Recorded
+from neuler.optimize.programme import Progress, Report
+from neuler.optimize.progress import reporting
 from neuler.plan.limits import Limit
 from neuler.plan.options import SOLVED
+from neuler.plan.planned import with_costs
 from neuler.plan.relations import Relation
 from neuler.robot import Robot
 from neuler.robots.humans import PARTNERS, WALKING_FIXED, Person, strengths
@@ -49,6 +53,12 @@ BARRIERS: tuple[dict[str, Any], ...] = (
     {"mu_strategy": "monotone", "mu_init": 1e-1},
 )
 """How IPOPT chooses its barrier: the next where a solve ends without a solution."""
+RELAXING: dict[str, Any] = {"mu_strategy": "monotone", "mu_init": 1e-1}
+"""The same, of the search for the motion that violates limits least."""
+LOOKING = 100
+"""Iterations of that search at most."""
+PATIENCE, FAR = 6.0, 0.05
+"""Seconds, for each step of the motion, after which a solve ends whose rows are violated by more than FAR."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +133,7 @@ class Walk:
         if self.step >= reach:
             raise InputError(
                 f"gait: a step of {self.step:g} m is longer than the legs allow: both of them stretched out reach "
-                f"{reach:.2f} m"
+                f"{reach:.2f} m; take shorter steps"
             )
 
     def _check_joints(self) -> None:
@@ -274,22 +284,57 @@ class Walk:
 
     # ---- solved -----------------------------------------------------------------------------------------------------
 
-    def start(self, seed: int = 0) -> Recorded:
-        """The motion with which the search begins: an upright person gliding ahead; a ``seed`` above 0 perturbs it."""
-        return upright(self.robot, self.steps * self.step, self.duration, whole("gait: seed", seed, 0))
+    def start(self) -> Recorded:
+        """The motion with which the search begins: an upright person gliding ahead."""
+        return upright(self.robot, self.steps * self.step, self.duration)
 
     def solve(self, **options: Any) -> plan.Planned:
         """Solve the plan from :meth:`start`; ``options`` of ``plan.Plan.solve``, as guess, progress or seconds.
 
-        A solve that fails is tried again with another strategy of the barrier.
+        Where that leads nowhere, the motion is looked for that violates limits least (``plan.Plan.conflicts``): if it is
+        within all of them, the solve begins again with it, in other ways; else it is returned, and its notes name the
+        families of limits that contradict each other. ``seconds`` bound all of these together.
         """
         given = {**SOLVE, **options}
         given.setdefault("guess", self.start())
         given.setdefault("proximal", 0.0)
-        asked = given.pop("options", None) or {}
-        found: list[plan.Planned] = []
-        for barrier in BARRIERS if given.get("solver", "auto") in ("auto", "ipopt") else ({},):
-            found.append(self.statement.solve(options={**barrier, **asked}, **given))
-            if found[-1].status in (*SOLVED, "interrupted"):
-                break
-        return min(found, key=lambda each: (each.status not in SOLVED, each.worst_violation))
+        asked, progress = given.pop("options", None) or {}, given.pop("progress", None)
+        barriers = BARRIERS if given.get("solver", "auto") in ("auto", "ipopt") else ({},)
+        began, found = time.perf_counter(), list[plan.Planned]()
+        with reporting(progress, f"walk of {self.speed:g} m/s") as report:
+            stuck = Stuck(PATIENCE * self.steps, report)
+            for number, barrier in enumerate(barriers):
+                told = stuck if number == 0 else report
+                found.append(self.statement.solve(options={**barrier, **asked}, progress=told, **given))
+                late = given.get("seconds") is not None and time.perf_counter() - began > given["seconds"]
+                interrupted = found[-1].status == "interrupted" and not stuck.stopped
+                if found[-1].status in SOLVED or late or interrupted:
+                    break
+                if number == 0:
+                    near = self.statement.conflicts(
+                        given["guess"], iterations=LOOKING, seconds=given.get("seconds"), progress=report,
+                        options={**RELAXING, **asked} if barrier else None,
+                    )  # fmt: skip
+                    if near.families or near.nearest.status == "interrupted":
+                        return with_costs(near.nearest, [*found, near.nearest])
+                    given["guess"] = near.nearest
+                stuck.stopped = False
+        best = min(found, key=lambda each: (each.status not in SOLVED, each.worst_violation))
+        return with_costs(best, found)
+
+
+@dataclass(eq=False)
+class Stuck:
+    """Stops a solve that is far from feasible after some ``seconds``, and tells others of its progress."""
+
+    seconds: float
+    report: Report | None
+    stopped: bool = False
+
+    def __call__(self, progress: Progress) -> bool | None:
+        """False where the solve is to stop."""
+        answer = None if self.report is None else self.report(progress)
+        if progress.seconds > self.seconds and progress.infeasibility > FAR:
+            self.stopped = answer is not False
+            return False
+        return answer

@@ -54,15 +54,15 @@ from neuler.plan.objectives import (
 )
 from neuler.plan.phases import Phase
 from neuler.plan.plan import Plan
-from neuler.plan.planned import Planned, Violation
+from neuler.plan.planned import FamilyReport, Planned, Violation
 from neuler.plan.relations import Relation, exchanges, mirrors, relate, repeats
 from neuler.timing import Path, TimedPath, scale_time, time_path
 
 __all__ = [
-    "Ball", "Boundary", "Box", "Capsule", "Contact", "HalfSpace", "Limit", "Measure", "Objective", "Path", "Payload",
-    "Phase", "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation", "acceleration",
-    "acceleration_effort", "at_end", "clear_of", "contact_force", "duration", "effort", "energy", "exchanges",
-    "force_effort", "frame_position", "frame_velocity", "ground_force", "integral", "jerk", "jerk_effort",
+    "Ball", "Boundary", "Box", "Capsule", "Contact", "FamilyReport", "HalfSpace", "Limit", "Measure", "Objective",
+    "Path", "Payload", "Phase", "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation",
+    "acceleration", "acceleration_effort", "at_end", "clear_of", "contact_force", "duration", "effort", "energy",
+    "exchanges", "force_effort", "frame_position", "frame_velocity", "ground_force", "integral", "jerk", "jerk_effort",
     "joint_force", "joint_moment", "limit", "loop_position", "loop_velocity", "magnitude", "measure", "mirrors",
     "overall", "peak", "peak_joint_force", "position", "power", "relate", "repeats", "scale_time", "time_path",
     "torque", "torque_rate", "torque_rate_effort", "total", "velocity", "within", "zero_moment_point",

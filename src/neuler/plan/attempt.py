@@ -17,6 +17,7 @@ from neuler.optimize.linearised import Curvature, Linearised
 from neuler.optimize.programme import Array, Programme, Progress, Report, Solution, infeasibility
 from neuler.plan import guess as guesses
 from neuler.plan import judge
+from neuler.plan.families import statistics
 from neuler.plan.guess import FirstGuess
 from neuler.plan.judge import PhaseCheck
 from neuler.plan.jumps import load_notes
@@ -53,7 +54,8 @@ class Attempt:
     def __post_init__(self) -> None:
         self.began = self.clock = time.perf_counter()
         self.spent = 0
-        self.function_seconds = 0.0
+        self.function_seconds = self.first_solve_seconds = 0.0
+        self.first_solve_status = ""
         self.interrupted = self._ended_early = False
         self.refinements = [Refinement(phase) for phase in self.transcription.phases]
         self.total_margins: Array | float = 0.0
@@ -155,11 +157,14 @@ class Attempt:
         )
         self.spent += found.iterations
         self.function_seconds += found.function_seconds
-        self.interrupted = found.status == "interrupted" and not self._ended_early
+        self.solve_ended = time.perf_counter()
+        self.interrupted |= found.status == "interrupted" and not self._ended_early
         return found
 
     def _progress(self, until: float | None) -> Report | None:
         self._ended_early = False
+        if self.interrupted:  # while a feasible motion was looked for: what follows ends as it begins
+            return lambda progress: False
         if self.report is None and until is None:
             return None
         tell, spent, began = self.report, self.spent, self.began
@@ -271,6 +276,8 @@ class Attempt:
             bounds=bounds_of(transcription, motion),
             iterations=self.spent,
             seconds=time.perf_counter() - self.began,
+            first_solve_seconds=self.first_solve_seconds,
+            first_solve_status=self.first_solve_status,
             function_seconds=self.function_seconds,
             solver=solution.solver,
             phases=tuple(phase.title.strip(": ") for phase in transcription.phases) if several else (),
@@ -278,6 +285,7 @@ class Attempt:
             compile_seconds=transcription.compile_seconds,
             scenery=obstacles_of(transcription),
             valid_to=self.valid_to,
+            **statistics(transcription, checks, violations, state, solution),
         )
 
 

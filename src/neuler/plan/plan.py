@@ -34,7 +34,9 @@ from neuler.plan.arguments import (
     relations_of,
     robot_of,
 )
+from neuler.plan.attempt import Attempt
 from neuler.plan.conditions import Boundary, Via
+from neuler.plan.conflicts import Conflicts, conflicts
 from neuler.plan.guess import FirstGuess
 from neuler.plan.landings import begins, cyclic_orders, repeated_order
 from neuler.plan.limits import Limit
@@ -353,6 +355,27 @@ class Plan:
             return self._solver.polished(settings, found)
         with reporting(progress, f"plan of {self.robot.name}") as report:
             return self._solver.solved(settings, seed, report)
+
+    def conflicts(
+        self,
+        guess: Motion | None = None,
+        *,
+        solver: str = "auto",
+        iterations: int = ITERATIONS,
+        seconds: float | None = None,
+        progress: Any = None,
+        options: dict[str, Any] | None = None,
+    ) -> Conflicts:
+        """Return which families of limits contradict each other near a motion, and the motion that violates them least.
+
+        Of every family of limits all rows are relaxed by one number; the sum of these numbers is minimised, which
+        leaves most of them at zero. Ends, ranges of positions, durations and equations of motion hold. Arguments are
+        those of :meth:`solve`.
+        """
+        settings = SolveOptions(solver, iterations=iterations, seconds=seconds, options=options, guess=guess)
+        chosen(solver)
+        with reporting(progress, f"conflicts in the plan of {self.robot.name}") as report:
+            return conflicts(Attempt(self.robot, self.transcription, settings, FirstGuess(), report))
 
     @property
     def _solver(self) -> PlanSolver:

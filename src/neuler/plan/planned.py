@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.dense import TOLERANCE
 from neuler.optimize.programme import Array
 from neuler.plain import count, number, shown
+from neuler.plan.options import SOLVED
 from neuler.robot import Robot
 from neuler.view.motion_figures import verdict
 
@@ -43,6 +44,8 @@ class Violation:
     """What to relax."""
     family: str = ""
     """The family of its limit; its name where there is none."""
+    unit: str = ""
+    """Of value, bound and excess; "" where it is not known."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", self.family or self.name)
@@ -61,6 +64,27 @@ class Violation:
         of = f" of {self.label}" if self.label else ""
         told = f"{self.name}{of} at {number(self.time)} s is {number(self.value, 8)}, bound {number(self.bound, 8)}"
         return f"{told} (passed by {number(self.excess, 3)})" + (f"; {self.remedy}" if self.remedy else "")
+
+
+@dataclass(frozen=True)
+class FamilyReport:
+    """How a family of limits holds between grid points, and what its rows in the last programme say."""
+
+    excess: float = 0.0
+    """The largest violation on the fine grid, in ``unit``; zero where all limits of the family hold."""
+    unit: str = ""
+    name: str = ""
+    """The measure that is violated most, as a share of 1 + |bound|; "" where none is."""
+    label: str = ""
+    time: float = 0.0
+    """When (s)."""
+    rows: int = 0
+    """Its rows in the last programme. Ranges of positions have none: they bound variables."""
+    active: int = 0
+    """How many of these are active."""
+    multiplier: float = 0.0
+    """The largest multiplier of its rows: by how much the objective falls where a bound is relaxed by one unit,
+    positive at an upper bound, negative at a lower one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +110,12 @@ class Planned(Motion):
     """Limits, to be drawn beside what they limit."""
     iterations: int = 0
     seconds: float = 0.0
-    """Time that the whole solve took (s)."""
+    """Time that the whole solve took (s), compiling apart."""
+    first_solve_seconds: float = 0.0
+    """Time until the first solve ended that has all rows which are posed, those of lazy limits among them (s): the
+    search for a feasible motion before it counts, refinement after it does not, and compiling neither."""
+    first_solve_status: str = ""
+    """The solver's status of that solve."""
     function_seconds: float = 0.0
     """Part of ``seconds`` that was spent in the functions of the programme."""
     compile_seconds: float = 0.0
@@ -107,6 +136,16 @@ class Planned(Motion):
     as it is given."""
     valid_to: float = TOLERANCE
     """How much a limit may be violated in a valid plan, as a share of 1 + |bound|."""
+    variables: int = 0
+    """Of the last programme, without those that linear equalities eliminate."""
+    constraints: int = 0
+    """Rows of the last programme; bounds of variables are none."""
+    active: int = 0
+    """How many of these are active: equalities, rows at a bound, rows whose multiplier exceeds their slack."""
+    family_reports: Mapping[str, FamilyReport] = field(default_factory=dict)
+    """By family of limits, those that hold among them: the largest violation on the fine grid, and active rows."""
+    checked_points: int = 0
+    """Points of the fine grid, at least 1000 of every phase; near violations it is looked closer still."""
 
     # ---- the motion --------------------------------------------------------------------------------
 
@@ -170,6 +209,11 @@ class Planned(Motion):
         return self.motion.force_names
 
     @property
+    def solver_seconds(self) -> float:
+        """Time (s) outside of the programme's functions: that of the solver, of checks and of refinement."""
+        return max(self.seconds - self.function_seconds, 0.0)
+
+    @property
     def families(self) -> dict[str, float]:
         """By family of limits: the sum of its violations, each as a share of 1 + |bound|; none that all hold."""
         found: dict[str, float] = {}
@@ -215,9 +259,15 @@ class Planned(Motion):
                 for each in self.violations
             ],
             "families": {shown(name): _plain(value) for name, value in self.families.items()},
+            "variables": int(self.variables),
+            "constraints": int(self.constraints),
+            "active": int(self.active),
             "iterations": int(self.iterations),
             "seconds": _plain(self.seconds),
+            "first_solve_seconds": _plain(self.first_solve_seconds),
+            "first_solve_status": self.first_solve_status,
             "function_seconds": _plain(self.function_seconds),
+            "solver_seconds": _plain(self.solver_seconds),
             "compile_seconds": _plain(self.compile_seconds),
             "solver": self.solver,
             "phases": [shown(name) for name in self.phases],
@@ -267,6 +317,22 @@ class Planned(Motion):
         """Its robot, its duration, whether it is valid, and the solver's status."""
         word = "valid" if self.valid else "not valid"
         return f"<plan of {self.robot.name!r}: {number(self.duration)} s, {word}, {self.status}>"
+
+
+def with_costs(best: Planned, every: Sequence[Planned]) -> Planned:
+    """The best of several solves, one after the other, with the iterations and seconds of all of them.
+
+    The first solve is that of the first plan whose first solve was successful; what was spent before it counts.
+    """
+    solved = next((k for k, each in enumerate(every) if each.first_solve_status in SOLVED), 0)
+    return replace(
+        best,
+        seconds=sum(each.seconds for each in every),
+        first_solve_seconds=sum(each.seconds for each in every[:solved]) + every[solved].first_solve_seconds,
+        first_solve_status=every[solved].first_solve_status,
+        iterations=sum(each.iterations for each in every),
+        function_seconds=sum(each.function_seconds for each in every),
+    )
 
 
 def _plain(x: Any) -> float | None:

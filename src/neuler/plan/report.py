@@ -13,6 +13,7 @@ from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize.blocks import Block
 from neuler.optimize.composed import ComposedBlock
 from neuler.optimize.programme import Array, Solution
+from neuler.plan.families import family_of, unit_of
 from neuler.plan.judge import CheckedRow, PhaseCheck
 from neuler.plan.jumps import DERIVATIVES, jump_violations
 from neuler.plan.objectives import DURATION, END, INTEGRAL, MAGNITUDE, OVERALL, PEAK, Term
@@ -136,8 +137,8 @@ def violations_of(
             bound = low if abs(peak.value - low) < abs(peak.value - high) else high
             at = motion.time(k, peak.share)
             remedy = _remedy(column)
-            family = column.family.limit.family if column.family is not None and column.family.limit is not None else ""
-            found.append(Violation(column.name, column.label, at, peak.value, float(bound), remedy, family))
+            family, unit = (of(column, transcription.phases[k]) for of in (family_of, unit_of))
+            found.append(Violation(column.name, column.label, at, peak.value, float(bound), remedy, family, unit))
     for origin, block in zip(state.origins, state.programme.blocks, strict=True):
         found += _of_block(motion, origin, block, solution, tolerance)
     found += total_violations(transcription, motion, tolerance)

@@ -15,7 +15,7 @@ from neuler.plan.attempt import Attempt
 from neuler.plan.guess import GUESSES, ROOM, FirstGuess, first_guesses, guessed, slow_share
 from neuler.plan.insertion import COARSE, PUSH, follows_switches, insert_switches
 from neuler.plan.options import SOLVED, SolveOptions
-from neuler.plan.planned import Planned
+from neuler.plan.planned import Planned, with_costs
 from neuler.plan.polish import is_undecided, polished
 from neuler.plan.refine import add_lazy_limits, refine_quadrature, refined
 from neuler.plan.transcribe import Transcription
@@ -39,7 +39,7 @@ def attempted(attempt: Attempt) -> Planned:
     meshes: Sequence[int | None] = attempt.settings.mesh or [None]
     coarse, follows = max(attempt.tolerance, COARSE), follows_switches(attempt)
     transcription.compile()
-    attempt.clock = time.perf_counter()
+    attempt.began = attempt.clock = time.perf_counter()
     state: Transcribed | None = None
     solution: Solution | None = None
     for k, size in enumerate(meshes):
@@ -61,6 +61,7 @@ def attempted(attempt: Attempt) -> Planned:
     assert solution is not None
     if attempt.settings.refine:
         state, solution = add_lazy_limits(attempt, state, solution, tolerance)
+    attempt.first_solve_seconds, attempt.first_solve_status = attempt.solve_ended - attempt.clock, solution.status
     if follows:
         state, solution = insert_switches(attempt, state, solution)
     state, solution = refine_quadrature(attempt, state, solution)
@@ -87,7 +88,7 @@ class PlanSolver:
             return found
         finer = replace(first, grid=FINER)
         again = attempted(Attempt(self.robot, self.transcription, left, finer, report, self.notes))
-        return _with_costs(again if rank(again) < rank(found) else found, [found, again])
+        return with_costs(again if rank(again) < rank(found) else found, [found, again])
 
     def solved(self, settings: SolveOptions, seed: int | None = None, report: Report | None = None) -> Planned:
         """Solve from as many first guesses as are needed, take the best, and polish it."""
@@ -99,7 +100,7 @@ class PlanSolver:
         if left is not None and found[0].status != "interrupted":
             found += self._others(left, guesses[1:], found[0].seconds, report)
         best = min(found, key=rank)  # of equal ones the first
-        best = self.polished(settings, _with_costs(best, found), report)
+        best = self.polished(settings, with_costs(best, found), report)
         if len(found) == 1:
             return best
         note = f"best of {len(found)} first guesses, {sum(each.valid for each in found)} of them valid"
@@ -156,6 +157,8 @@ class PlanSolver:
         return replace(
             more,
             iterations=found.iterations + attempt.spent,
+            first_solve_seconds=found.first_solve_seconds,
+            first_solve_status=found.first_solve_status,
             seconds=found.seconds + time.perf_counter() - attempt.began,
             function_seconds=found.function_seconds + attempt.function_seconds,
         )
@@ -178,13 +181,3 @@ def _left(settings: SolveOptions, *found: Planned, per_guess: bool = False) -> S
     if iterations <= 0 or (seconds is not None and seconds <= 0.0):
         return None
     return replace(settings, iterations=iterations, seconds=seconds)
-
-
-def _with_costs(best: Planned, every: Sequence[Planned]) -> Planned:
-    """The best with the iterations and seconds of all."""
-    return replace(
-        best,
-        seconds=sum(each.seconds for each in every),
-        iterations=sum(each.iterations for each in every),
-        function_seconds=sum(each.function_seconds for each in every),
-    )

@@ -29,6 +29,8 @@ TABLE = "study"
 """Of a study file."""
 _LEFT_OUT = ("robot", "method", "rows", "moments", "start")
 """Of a summary: what is told of the problem, not of its result."""
+_ENDINGS = ("seconds", "_units")
+"""Of its keys: times that the computer needed, and texts that say what numbers are."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,10 @@ def flat(summary: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in summary.items():
         name = f"{before}{key}"
+        if key.endswith(_ENDINGS) or name in _LEFT_OUT:
+            continue
         if isinstance(value, Mapping):
             found |= flat(value, f"{name}.")
-        elif key.endswith("seconds") or name in _LEFT_OUT:
-            continue
         elif isinstance(value, list | tuple):
             numbers = bool(value) and all(isinstance(each, int | float) for each in value)
             found[f"result_{name}" if name in RESERVED else name] = np.array(value, float) if numbers else len(value)
