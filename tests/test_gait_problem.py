@@ -85,12 +85,12 @@ def test_without_a_word_it_is_the_usual_walk():
 
 def test_every_field_of_a_walk_can_be_said():
     """A field that a walk gains is read by its type; one of a type without a reader is found here."""
-    for kind in (gait.Walk, Person, gait.Events, gait.Weights):
+    for kind in (gait.Walk, Person, gait.Load, gait.Events, gait.Weights):
         parts = parts_of(kind)
         left = {name for name, hint in _hints(kind).items() if hint not in READERS and name not in parts}
         assert left == set(), kind
     assert {name: kind for name, (kind, _) in parts_of(gait.Walk).items()} == {
-        "person": Person, "events": gait.Events, "weights": gait.Weights
+        "person": Person, "loads": gait.Load, "events": gait.Events, "weights": gait.Weights
     }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -438,3 +439,14 @@ def test_no_option_file_of_the_folder_is_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ipopt.opt").write_text("max_iter 1\n")
     assert solvers.solve(problem("HS71")[0], "ipopt").status == "optimal"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc/self/maps")
+def test_the_blas_that_ipopt_uses_is_the_one_whose_threads_are_limited():
+    """The wheel has several copies of it: another one would be loaded besides, and its threads limited in vain."""
+    pytest.importorskip("casadi")
+    assert ipopt.THREADS.blas is not None
+    ipopt.library(str(ipopt._file("libipopt")))
+    maps = Path("/proc/self/maps").read_text()
+    files = {line.split()[-1] for line in maps.splitlines() if "libcasadi-tp-openblas" in line}
+    assert len(files) == 1

@@ -37,8 +37,7 @@ adds a value of any of them; all other flags do the same for one value each.
   neuler gait examples/walk.toml -o out/
   neuler gait walk.toml --set gait.clearance=0.02 --starts 4 --json > summary.json
 
-It ends with 0 where the walk is valid, with 1 where it is not, with 130 when interrupted, the best so far written. Set
-OMP_NUM_THREADS=1: threads of linear algebra make the solver slower.
+It ends with 0 where the walk is valid, with 1 where it is not, with 130 when interrupted, the best so far written.
 """
 _GAIT = ("speed", "step", "control_points", "seconds", "starts", "seed")
 _PERSON = ("stature", "mass", "sex")

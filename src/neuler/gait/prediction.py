@@ -49,7 +49,7 @@ class Prediction:
     walk: Walk
     """What was asked for."""
     planned: Planned
-    """What was found: one step, a motion."""
+    """What was found: one step or a stride, a motion."""
     starts: tuple[StartReport, ...] = ()
     """What came of each start, where there were several."""
     remarks: tuple[str, ...] = ()
@@ -57,8 +57,8 @@ class Prediction:
 
     @cached_property
     def stride(self) -> Stride:
-        """The step and its mirror image: curves of the right leg over a stride, 401 samples."""
-        return Stride.of(self.planned)
+        """Curves of the right leg over a stride, 401 samples; of a symmetric walk the step and its mirror image."""
+        return Stride.of(self.planned, symmetric=self.walk.symmetric)
 
     @property
     def valid(self) -> bool:
@@ -237,9 +237,9 @@ def predict(
     """Solve a walk and return its prediction.
 
     ``start``: a motion to begin with, or another walk, which is solved first (once in a process) and begun with; by
-    default a rough step. Where the solver does not call what it finds from there optimal, the walk is solved from a
-    rough step, too, and the better one is kept. ``starts``: solve so many times, from the start and from perturbed ones
-    that follow from ``seed``, in ``workers`` processes (all cores), and keep the best. ``options`` are those of
+    default ``walk.start()``. Where the solver does not call what it finds from there optimal, the walk is solved from
+    its own start, too, and the better one is kept. ``starts``: solve so many times, from the start and from perturbed
+    ones that follow from ``seed``, in ``workers`` processes (all cores), and keep the best. ``options`` are those of
     ``plan.Plan.solve``.
 
     >>> from neuler import gait
@@ -261,7 +261,7 @@ def predict(
     if found[0].status in ("acceptable", "failed", "infeasible"):
         found.append(walk.solve(progress=progress, **options))
         better = "that" if rank(found[1]) < rank(found[0]) else "the first"
-        remarks = (*remarks, f"which ended {found[0].status}; solved from a rough step, too, and kept {better}")
+        remarks = (*remarks, f"which ended {found[0].status}; solved from its own start, too, and kept {better}")
     return Prediction(walk, with_costs(min(found, key=rank), found), (), remarks)
 
 
@@ -271,7 +271,7 @@ def _begun(start: Walk, options: dict[str, Any]) -> tuple[Planned | None, tuple[
     which = f"the walk at {start.speed:g} m/s with steps of {start.step:g} m"
     if found.status in SOLVED:
         return found, (f"began with {which}",)
-    return None, (f"{which}, to begin with, was not solved ({found.status}); began with a rough step",)
+    return None, (f"{which}, to begin with, was not solved ({found.status}); began with its own start",)
 
 
 def _knee(report: FamilyReport | None) -> dict[str, Any] | None:

@@ -37,7 +37,7 @@ class GaitTask:
     """Arguments of :func:`neuler.gait.predict`."""
     output: Output
     start: Walk | None = None
-    """The walk with which the search begins; None: a rough step."""
+    """The walk with which the search begins; None: an upright person gliding ahead."""
     notes: list[str] = field(default_factory=list)
 
     @property

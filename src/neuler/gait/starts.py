@@ -1,4 +1,4 @@
-"""Where searches for a walk begin: with another walk that is solved first, or with several rough steps, the best kept.
+"""Where searches for a walk begin: with another walk that is solved first, or with several starts, the best kept.
 
 The objective of a walk has several minima. A solve finds the one near its start, so that a walk that begins with its
 neighbour stays close to it, and several starts tell how far minima are apart.

@@ -55,9 +55,9 @@ BARRIERS: tuple[dict[str, Any], ...] = (
 """How IPOPT chooses its barrier: the next where a solve ends without a solution."""
 RELAXING: dict[str, Any] = {"mu_strategy": "monotone", "mu_init": 1e-1}
 """The same, of the search for the motion that violates limits least."""
-LOOKING = 100
+LOOKING = 80
 """Iterations of that search at most."""
-PATIENCE, FAR = 6.0, 0.05
+PATIENCE, FAR = 5.0, 0.05
 """Seconds, for each step of the motion, after which a solve ends whose rows are violated by more than FAR."""
 
 
@@ -291,9 +291,9 @@ class Walk:
     def solve(self, **options: Any) -> plan.Planned:
         """Solve the plan from :meth:`start`; ``options`` of ``plan.Plan.solve``, as guess, progress or seconds.
 
-        Where that leads nowhere, the motion is looked for that violates limits least (``plan.Plan.conflicts``): if it is
-        within all of them, the solve begins again with it, in other ways; else it is returned, and its notes name the
-        families of limits that contradict each other. ``seconds`` bound all of these together.
+        Where that leads nowhere, the motion is looked for that violates limits least (``plan.Plan.conflicts``): if it
+        is within all of them, the solve begins again with it, in other ways; else it is returned, and its notes name
+        the families of limits that contradict each other. ``seconds`` bound all of these together.
         """
         given = {**SOLVE, **options}
         given.setdefault("guess", self.start())

@@ -26,12 +26,15 @@ HANDS = "knuckles"
 class Load:
     """A mass (kg) that is carried: at ``offset`` (m) from a link or frame of the skeleton, in its axes.
 
+    ``frame="back"`` is where a backpack has its centre of mass: 19 cm behind the spine, at the height of the breastbone
+    (chosen).
+
     >>> Load.backpack(15.0).frame, Load.bag(5.0, "r_").frame
-    ('spine4', 'r_knuckles')
+    ('back', 'r_knuckles')
     """
 
     mass: float
-    frame: str
+    frame: str = "back"
     offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
@@ -46,8 +49,8 @@ class Load:
 
     @classmethod
     def backpack(cls, mass: float) -> Load:
-        """A backpack: its centre of mass 19 cm behind the spine, at the height of the breastbone (chosen)."""
-        return cls(mass, *BACK)
+        """A backpack."""
+        return cls(mass)
 
     @classmethod
     def bag(cls, mass: float, side: str) -> Load:
@@ -55,6 +58,14 @@ class Load:
         if side not in SIDES:
             raise InputError(f"load: the side of a bag must be 'r_' or 'l_', got {side!r:.60}")
         return cls(mass, f"{side}{HANDS}")
+
+    @property
+    def place(self) -> tuple[str, tuple[float, float, float]]:
+        """The link or frame that carries it, and where its centre of mass is in its axes (m)."""
+        if self.frame != "back":
+            return self.frame, self.offset
+        link, (x, y, z) = BACK
+        return link, (x + self.offset[0], y + self.offset[1], z + self.offset[2])
 
     @property
     def mirrored(self) -> Load:
@@ -106,7 +117,8 @@ def walker(
     """
     robot = skeleton(person)
     for load in loads:
-        robot = robot.with_payload(load.frame, load.mass, load.offset)
+        frame, offset = load.place
+        robot = robot.with_payload(frame, load.mass, offset)
     if strength:
         robot = robot.replace(joints=[_scaled(joint, strength.get(joint.name, 1.0)) for joint in robot.joints])
     if slope:

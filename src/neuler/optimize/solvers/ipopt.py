@@ -102,7 +102,10 @@ def folder() -> Path | None:
 
 
 def _file(stem: str) -> Path | None:
-    """A library of the wheel: the name with its number first, as others of the wheel ask for it."""
+    """A library of the wheel: the name with its number first, as others of the wheel ask for it.
+
+    Wheels have no links: the name without a number is another copy, with threads of its own.
+    """
     within = folder()
     return None if within is None else _within(within, stem)
 
@@ -111,8 +114,8 @@ def _file(stem: str) -> Path | None:
 def _within(within: Path, stem: str) -> Path | None:
     names = {
         "win32": (f"{stem}-3.dll", f"{stem}.dll", f"{stem}*.dll"),
-        "darwin": (f"{stem}.3.dylib", f"{stem}.dylib", f"{stem}*.dylib"),
-    }.get(sys.platform, (f"{stem}.so.3", f"{stem}.so", f"{stem}.so*"))
+        "darwin": (f"{stem}.3.dylib", f"{stem}.0.dylib", f"{stem}.dylib", f"{stem}*.dylib"),
+    }.get(sys.platform, (f"{stem}.so.3", f"{stem}.so.0", f"{stem}.so", f"{stem}.so*"))
     return next((found for name in names for found in sorted(within.glob(name))), None)
 
 
