@@ -59,7 +59,7 @@ def test_violations_by_family_have_units():
     assert set(facts["fine_grid"]) == set(facts["fine_grid_units"]) == FAMILIES
     assert facts["fine_grid_points"] >= 1000
     units = {"joint range": "deg", "foot contact": "m", "foot speed": "m/s", "strength": "N m", "knee in swing": "deg",
-             "ground": "m", "contact": "body weights"}  # fmt: skip
+             "ground": "m", "contact": "body weights", "arm-leg coupling": "", "self-avoidance": "m"}  # fmt: skip
     assert facts["fine_grid_units"] == units
     for name in ("foot contact", "foot speed", "strength"):
         worst = max(each.excess for each in planned.violations if each.family == name)
