@@ -26,11 +26,11 @@ from neuler.gait.families import arms
 from neuler.gait.footfalls import Events, Footfall, Standing, heights, share_of
 from neuler.gait.soles import Sole
 from neuler.gait.start import upright
+from neuler.gait.stuck import Stuck
 from neuler.gait.walker import Load, by_joint, same_on_both_sides, walker
 from neuler.inputs import number, real, several, whole
 from neuler.moments.contact import PROFILES, weight
 from neuler.motions.recorded import Recorded
-from neuler.optimize.programme import Progress, Report
 from neuler.optimize.progress import reporting
 from neuler.plan.limits import Limit
 from neuler.plan.options import SOLVED
@@ -55,10 +55,9 @@ BARRIERS: tuple[dict[str, Any], ...] = (
 """How IPOPT chooses its barrier: the next where a solve ends without a solution."""
 RELAXING: dict[str, Any] = {"mu_strategy": "monotone", "mu_init": 1e-1}
 """The same, of the search for the motion that violates limits least."""
-LOOKING = 80
-"""Iterations of that search at most."""
-PATIENCE, FAR = 5.0, 0.05
-"""Seconds, for each step of the motion, after which a solve ends whose rows are violated by more than FAR."""
+LOOKING, CLEARLY = 100, 0.02
+"""Iterations of that search at most, and by how much a family is relaxed that conflicts where the search has not
+ended."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +153,7 @@ class Walk:
         uneven += ["loads"] if any(load not in images for load in self.loads) else []
         if self.symmetric and uneven:
             raise InputError(
-                f"gait: {' and '.join(uneven)} differ between left and right, and the walk is symmetric; say "
+                f"gait: left and right are not alike in {' and '.join(uneven)}, and the walk is symmetric; say "
                 "symmetric=False, or the same of both sides"
             )
 
@@ -302,7 +301,7 @@ class Walk:
         barriers = BARRIERS if given.get("solver", "auto") in ("auto", "ipopt") else ({},)
         began, found = time.perf_counter(), list[plan.Planned]()
         with reporting(progress, f"walk of {self.speed:g} m/s") as report:
-            stuck = Stuck(PATIENCE * self.steps, report)
+            stuck = Stuck(report)
             for number, barrier in enumerate(barriers):
                 told = stuck if number == 0 else report
                 found.append(self.statement.solve(options={**barrier, **asked}, progress=told, **given))
@@ -315,26 +314,10 @@ class Walk:
                         given["guess"], iterations=LOOKING, seconds=given.get("seconds"), progress=report,
                         options={**RELAXING, **asked} if barrier else None,
                     )  # fmt: skip
-                    if near.families or near.nearest.status == "interrupted":
+                    clear = near.found or max(near.families.values(), default=0.0) > CLEARLY
+                    if (near.families and clear) or near.nearest.status == "interrupted":
                         return with_costs(near.nearest, [*found, near.nearest])
-                    given["guess"] = near.nearest
+                    given["guess"] = near.nearest if not near.families else given["guess"]
                 stuck.stopped = False
         best = min(found, key=lambda each: (each.status not in SOLVED, each.worst_violation))
         return with_costs(best, found)
-
-
-@dataclass(eq=False)
-class Stuck:
-    """Stops a solve that is far from feasible after some ``seconds``, and tells others of its progress."""
-
-    seconds: float
-    report: Report | None
-    stopped: bool = False
-
-    def __call__(self, progress: Progress) -> bool | None:
-        """False where the solve is to stop."""
-        answer = None if self.report is None else self.report(progress)
-        if progress.seconds > self.seconds and progress.infeasibility > FAR:
-            self.stopped = answer is not False
-            return False
-        return answer

@@ -34,6 +34,7 @@ from neuler.moments.measures import (
 )
 from neuler.moments.moving_robot import Payload
 from neuler.plan.conditions import Boundary, Via
+from neuler.plan.conflicts import Conflicts
 from neuler.plan.limits import Limit, clear_of, limit, within
 from neuler.plan.objectives import (
     Objective,
@@ -59,8 +60,8 @@ from neuler.plan.relations import Relation, exchanges, mirrors, relate, repeats
 from neuler.timing import Path, TimedPath, scale_time, time_path
 
 __all__ = [
-    "Ball", "Boundary", "Box", "Capsule", "Contact", "FamilyReport", "HalfSpace", "Limit", "Measure", "Objective",
-    "Path", "Payload", "Phase", "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation",
+    "Ball", "Boundary", "Box", "Capsule", "Conflicts", "Contact", "FamilyReport", "HalfSpace", "Limit", "Measure",
+    "Objective", "Path", "Payload", "Phase", "Plan", "Planned", "Relation", "Sphere", "TimedPath", "Via", "Violation",
     "acceleration", "acceleration_effort", "at_end", "clear_of", "contact_force", "duration", "effort", "energy",
     "exchanges", "force_effort", "frame_position", "frame_velocity", "ground_force", "integral", "jerk", "jerk_effort",
     "joint_force", "joint_moment", "limit", "loop_position", "loop_velocity", "magnitude", "measure", "mirrors",
