@@ -6,6 +6,10 @@ smoothed samples: central differences would lose 2 % of a velocity of 6 Hz at 10
 
 The cut-off frequency of a series is lowered where it has nothing to say below the given one (:func:`cutoffs`): many of
 a skeleton's angles hardly move, and the acceleration of the trunk is spoiled by the noise of all that carry it.
+
+Where pelvis and spine, or hip and knee, move against each other, their fast motions nearly cancel in the force of the
+ground. Filters of single coordinates, of different cut-offs above all, spoil that. Therefore the path of the centre of
+mass is computed before anything is filtered, and has a filter of its own (``Measured.smooth``).
 """
 
 from __future__ import annotations
@@ -21,8 +25,12 @@ from neuler.extras import require
 from neuler.inputs import number, whole
 
 Array = NDArray[np.float64]
-CUTOFF, LIMBS, ORDER = 6.0, 4.0 / 3.0, 6
-"""Cut-off frequency (Hz), that of joints as a multiple of it, and the order of both passes together, by default."""
+CUTOFF, LIMBS, ORDER = 6.0, 5.0 / 6.0, 6
+"""Cut-off frequency (Hz) of the centre of mass, that of coordinates as a multiple of it, and the order of both passes
+together, by default."""
+SHARP = 1.4
+"""The cut-off of coordinates for contact and shares of the feet, as a multiple of the other one: loads pass from foot
+to foot in about 0.1 s, and what is lost there costs more than noise does."""
 LOWEST, STEP = 1.0, 0.5
 """The lowest cut-off frequency that is chosen, and the steps from there (Hz)."""
 CLEAR = 20.0

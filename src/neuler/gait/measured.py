@@ -17,7 +17,7 @@ from neuler.files.cells import bare
 from neuler.files.opensim import SUFFIXES, read_storage
 from neuler.gait import plausibility as check
 from neuler.gait.columns import GAIT2392, OPENSIM, Columns, own_columns, pelvis_coordinates, standing_pelvis
-from neuler.gait.filtering import CUTOFF, LIMBS, ORDER, differentiated, smoothed
+from neuler.gait.filtering import CUTOFF, LIMBS, ORDER, SHARP, differentiated, smoothed
 from neuler.gait.ground import Foot, base_of, checked_feet, soles
 from neuler.gait.loads import Loads, ground_loads
 from neuler.gait.sharing import SPLITS
@@ -177,9 +177,26 @@ class Measured:
         """q, qd and qdd after the filter; arguments as of :meth:`loads`."""
         q = self.q
         if cutoff is not None:
-            highest = self._cutoffs(cutoff, limbs, checked_feet(self.robot, feet))
-            q, _ = smoothed(q, self.rate, highest, order, adaptive=adaptive)
+            number("gait: cutoff", cutoff, above=0.0, unit="Hz")
+            other = LIMBS * cutoff if limbs is None else number("gait: limbs", limbs, above=0.0, unit="Hz")
+            q, _ = smoothed(self.q, self.rate, other, order, adaptive=adaptive)
+            center, _ = smoothed(self._center_of_mass(self.q), self.rate, cutoff, order, adaptive=adaptive)
+            slides, ways = self._slides(tuple(checked_feet(self.robot, feet).values()))
+            q[..., slides] += (center - self._center_of_mass(q)) @ np.linalg.pinv(ways)
         return (q, *differentiated(self.t, q))
+
+    def _center_of_mass(self, q: Array) -> Array:
+        return np.asarray(self.robot.center_of_mass(q))
+
+    def _slides(self, feet: tuple[Foot, ...]) -> tuple[list[int], Array]:
+        """Coordinates of the base that move the whole body straight, and by how much they move it, (slides, 3)."""
+        units, found = self.robot.coordinates.units("q"), []
+        for k in base_of(self.robot, feet).speeds:  # behind a joint that turns, directions depend on its angle
+            if units[k] != "m":
+                break
+            found.append(k)
+        apart = np.eye(self.robot.nq)[found]
+        return found, self._center_of_mass(apart) - self._center_of_mass(0.0 * apart)
 
     def loads(
         self,
@@ -196,16 +213,22 @@ class Measured:
     ) -> Loads:
         """Forces of the ground, centres of pressure, torques and forces of the joints, of all trials at once.
 
-        ``cutoff`` (Hz) of the coordinates that move the whole body, and ``limbs`` of all others, by default 4/3 of it:
-        where a Butterworth filter of ``order``, counted over its two passes, halves the power. ``adaptive`` lowers it
-        where a coordinate has less to say (see ``docs/measured-motion.md``); ``cutoff=None`` does not filter.
+        ``cutoff`` (Hz) of the path of the centre of mass, and ``limbs`` of all coordinates, by default 5/6 of it: where
+        a Butterworth filter of ``order``, counted over its two passes, halves the power. The base is then moved such
+        that the centre of mass keeps to its own filtered path. ``adaptive`` lowers the cut-off where a series has less
+        to say (see ``docs/measured-motion.md``); ``cutoff=None`` does not filter.
         ``floor``: the height of the ground (m), or "found": the soles of the person at their lowest. ``touching``,
         ``thresholds``, ``feet`` and ``split`` as of :func:`ground_loads`.
         """
         pair = checked_feet(self.robot, feet)
         q, qd, qdd = self.smooth(cutoff, limbs=limbs, order=order, adaptive=adaptive, feet=pair)
+        sharp = None
+        if cutoff is not None:
+            slower = LIMBS * cutoff if limbs is None else limbs
+            faster = max(slower, min(SHARP * slower, 0.39 * self.rate))
+            sharp = self.smooth(cutoff, limbs=faster, order=order, adaptive=adaptive, feet=pair)
         if floor == FOUND:
-            points = soles(self.robot, tuple(pair.values()))(q, qd).points
+            points = soles(self.robot, tuple(pair.values()))(*(sharp or (q, qd))[:2]).points
             height = float(np.median(points[..., 2].min(axis=(-1, -2))))
         else:
             height = number("gait: floor", floor)
@@ -216,17 +239,8 @@ class Measured:
         }  # fmt: skip
         return ground_loads(
             self.robot, self.t, q, qd, qdd, touching=touching, feet=pair, ground=ground, split=split,
-            thresholds=thresholds, settings=settings, notes=self.notes,
+            thresholds=thresholds, sharp=sharp, settings=settings, notes=self.notes,
         )  # fmt: skip
-
-    def _cutoffs(self, cutoff: float, limbs: float | None, feet: Mapping[str, Foot]) -> Array:
-        """Of every coordinate: the base moves the whole body."""
-        number("gait: cutoff", cutoff, above=0.0, unit="Hz")
-        other = LIMBS * cutoff if limbs is None else number("gait: limbs", limbs, above=0.0, unit="Hz")
-        root = base_of(self.robot, tuple(feet.values()))
-        found = np.full(self.robot.nv, other)
-        found[list(root.speeds)] = cutoff
-        return found
 
     def __repr__(self) -> str:
         """The robot, how many samples, at which rate."""

@@ -29,8 +29,10 @@ from neuler.moments.contact import LIGHT, TOGETHER
 
 Array = NDArray[np.float64]
 SPLITS = ("pivot", "line")
-ADJUSTED = 0.3
-"""The most by which shares are moved so that they begin and end where a foot stands alone."""
+LIFTED = 0.02
+"""Height above the lowest point of its sole (m) from which a point carries nothing."""
+MOVED = 0.1
+"""The most by which anchors are moved (m) so that centres of pressure are continuous where contacts change."""
 
 
 class FootLoads(NamedTuple):
@@ -57,59 +59,59 @@ def on_ground(points: Array, ground: HalfSpace) -> Array:
 def anchors(points: Array, ground: HalfSpace) -> Array:
     """Where the shares of the feet act, (..., feet, 3), from the points of the soles, (..., feet, 3 points, 3).
 
-    The ball of a foot that is a foot's length behind the other one, or more; the heel of one as far in front; half-way
-    between them where the feet are side by side; and smoothly in between.
+    Points of a sole that are down carry it: the heel of a foot that lands, half-way between heel and ball of one that
+    is flat, the ball once the heel is up, the tip once the ball is. A point counts the less the higher it is above the
+    lowest of its foot, and not at all from ``LIFTED`` on: only the rotation of the foot matters.
     """
-    heel, ball, tip = (on_ground(points[..., k, :], ground) for k in range(3))
-    middle, along = 0.5 * (heel + ball), tip - heel
-    length = np.linalg.norm(along, axis=-1)
-    forwards = along.sum(axis=-2) / np.maximum(np.linalg.norm(along.sum(axis=-2), axis=-1), 1e-9)[..., None]
-    ahead = ((middle - middle[..., ::-1, :]) * forwards[..., None, :]).sum(axis=-1)
-    ahead = np.clip(ahead / np.maximum(length.mean(axis=-1), 1e-9)[..., None], -1.0, 1.0)[..., None]
-    return np.asarray(middle + np.maximum(ahead, 0.0) * (heel - middle) + np.maximum(-ahead, 0.0) * (ball - middle))
+    height = (points - ground.point) @ np.array(ground.normal)
+    down = np.clip(1.0 - (height - height.min(axis=-1, keepdims=True)) / LIFTED, 0.0, 1.0)
+    heel, ball, tip = (down[..., k] for k in range(3))
+    carry = np.stack([heel, ball, tip * (1.0 - heel) * (1.0 - ball)], axis=-1)
+    carry = carry / carry.sum(axis=-1, keepdims=True)
+    return on_ground((carry[..., None] * points).sum(axis=-2), ground)
+
+
+def continued(ends: Array, place: Array, points: Array, touching: NDArray[np.bool_]) -> Array:
+    """Anchors (..., n, feet, 3) moved in double support such that centres of pressure do not jump; n samples over time.
+
+    While a foot stands alone its centre of pressure is the zero-moment point ``place`` (..., n, 3), known from the
+    motion. As the other foot lands the anchor starts from there, as the other one leaves it arrives there: what it
+    lacks, at most ``MOVED``, is taken over linearly in time, as far as it stays between heel and tip of the sole with
+    ``points`` (..., n, feet, 3 points, 3). Shares then begin at zero and end at one.
+    """
+    both = np.asarray(touching.all(axis=-1))
+    count = both.shape[-1]
+    number = np.broadcast_to(np.arange(count), both.shape)
+    before = np.maximum.accumulate(np.where(both, -1, number), axis=-1)  # -1: the series begins with both feet down
+    after = np.minimum.accumulate(np.where(both, count, number)[..., ::-1], axis=-1)[..., ::-1]
+    part = (number - before) / np.maximum(after - before, 1)
+    found = ends
+    for edge, weight in ((before, 1.0 - part), (after, part)):
+        at = np.clip(edge, 0, count - 1)[..., None]
+        stands = np.take_along_axis(touching, at, axis=-2)
+        alone = both & (edge >= 0) & (edge < count) & (stands.sum(axis=-1) == 1)
+        there = np.take_along_axis(ends, at[..., None], axis=-3)
+        lack = np.take_along_axis(place, at, axis=-2)[..., None, :] - there
+        size = np.linalg.norm(lack, axis=-1, keepdims=True)
+        lack = lack * np.minimum(1.0, MOVED / np.maximum(size, 1e-12))
+        found = found + (weight * alone)[..., None, None] * stands[..., None] * lack
+    way = points[..., 2, :] - points[..., 0, :]
+    along = ((found - points[..., 0, :]) * way).sum(axis=-1) / np.maximum((way**2).sum(axis=-1), 1e-12)
+    beyond = np.where(both[..., None], along - np.clip(along, 0.0, 1.0), 0.0)
+    return np.asarray(found - beyond[..., None] * way)
 
 
 def line_shares(place: Array, ends: Array, touching: NDArray[np.bool_]) -> Array:
     """Shares (..., n, feet) by the projection of ``place`` (..., n, 3) onto the line between ends (..., n, feet, 3).
 
-    n samples over time. A foot that stands alone has the share 1. Where both stand and shares would jump as the second
-    foot lands or the first one leaves, because the place is between the ends by then, they are moved linearly, by at
-    most ``ADJUSTED``, such that a foot is loaded from zero and unloaded to zero. Ends nearer than 5 cm share more
-    nearly by halves.
+    A foot that stands alone has the share 1. Ends nearer than 5 cm share more nearly by halves.
     """
     across = ends[..., 1, :] - ends[..., 0, :]
     square = (across**2).sum(axis=-1)
     second = (((place - ends[..., 0, :]) * across).sum(axis=-1) + 0.5 * TOGETHER**2) / (square + TOGETHER**2)
-    second = _adjusted(second, touching)
     alone = touching.astype(float)
     share = np.where(touching.all(axis=-1), np.clip(second, 0.0, 1.0), alone[..., 1])
     return np.stack([touching.any(axis=-1) - share, share], axis=-1)
-
-
-def _adjusted(second: Array, touching: NDArray[np.bool_]) -> Array:
-    """The second foot's share, moved in each double support to that of the single supports before and after."""
-    both = np.asarray(touching.all(axis=-1))
-    count = both.shape[-1]
-    number = np.broadcast_to(np.arange(count), both.shape)
-    before = np.concatenate([np.zeros_like(both[..., :1]), both[..., :-1]], axis=-1)
-    after = np.concatenate([both[..., 1:], np.zeros_like(both[..., :1])], axis=-1)
-    first = np.maximum.accumulate(np.where(both & ~before, number, 0), axis=-1)
-    last = np.minimum.accumulate(np.where(both & ~after, number, count - 1)[..., ::-1], axis=-1)[..., ::-1]
-
-    def ends(edge: NDArray[np.intp], step: int) -> tuple[NDArray[np.bool_], Array, Array]:
-        """Whether one foot stands alone beyond an edge, the second's share there, and the line's share at the edge."""
-        beyond = np.clip(edge + step, 0, count - 1)
-        alone = np.take_along_axis(touching.sum(axis=-1), beyond, axis=-1) == 1
-        goal = np.take_along_axis(touching[..., 1], beyond, axis=-1).astype(float)
-        here = np.take_along_axis(second, edge, axis=-1)
-        return alone, goal, np.clip(here, np.maximum(goal - ADJUSTED, 0.0), np.minimum(goal + ADJUSTED, 1.0))
-
-    (from_one, begin, low), (to_one, end, high) = ends(first, -1), ends(last, 1)
-    begin, low = np.where(from_one, begin, 1.0 - end), np.where(from_one, low, 1.0 - end)
-    end, high = np.where(to_one, end, 1.0 - begin), np.where(to_one, high, 1.0 - begin)
-    across = (from_one | to_one) & (begin != end)
-    span = np.where(across, high - low, 1.0)
-    return np.asarray(np.where(across, begin + (second - low) / span * (end - begin), second))
 
 
 def shared(

@@ -195,7 +195,7 @@ class Stride:
         """
         if not self.stance.any():
             return None
-        tops, middle = self.peaks(prominence), 0.5 * self.percent[self.stance].max()
+        tops, middle = self.peaks(prominence), 0.5 * self._lift
         return valley(self.percent, self.body_weights[:, 0], tops, float(middle))
 
     def propulsion(self, deadband: float = DEADBAND) -> tuple[float, ...]:
@@ -220,8 +220,14 @@ class Stride:
         """
         if not self.stance.any():
             return float("nan")
-        last = self.percent[self.stance].max()
-        return float(self.angle("knee")[self.stance & (self.percent <= 0.5 * last)].max())
+        return float(self.angle("knee")[self.stance & (self.percent <= 0.5 * self._lift)].max())
+
+    @property
+    def _lift(self) -> float:
+        """Percent at which the stance with which the stride begins ends; the last sample may be in the next one."""
+        first = int(np.argmax(self.stance))
+        flies = ~self.stance[first:]
+        return float(self.percent[first + int(np.argmax(flies)) - 1 if flies.any() else -1])
 
     @property
     def swing_knee(self) -> float:
