@@ -35,6 +35,7 @@ import reaching
 import rollouts
 import studies
 import timing
+import walking
 import watched
 from loops import closed_loops
 from neuler import Kernel, Robot, bench
@@ -294,7 +295,7 @@ def main() -> None:
         os.sched_setaffinity(0, everywhere)
     if not quick:
         lines += reaching.report(urdf) + timing.report(robot_of) + planning.report()
-        lines += planning_hard.report() + planning_random.report()
+        lines += planning_hard.report() + planning_random.report() + walking.report()
         lines += (
             rollouts.report(robot_of)
             + friction.report(lambda: robot_of("UR5"))

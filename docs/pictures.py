@@ -219,7 +219,7 @@ def small(data: bytes, colours: int = 64) -> bytes:
 @functools.cache
 def _stride() -> gait.Stride:
     """The walk of gait.md."""
-    return gait.Stride.of(gait.Walk(speed=1.33, step=0.69).solve(refine=False))
+    return gait.Stride.of(gait.Walk(speed=1.33, step=0.69).solve())
 
 
 def walk_picture() -> bytes:

@@ -192,3 +192,15 @@ def test_several_starts(capsys, problem):
     assert [each["seed"] for each in found["starts"]] == [-1, 0]
     assert found["objective"] == min(each["objective"] for each in found["starts"])
     assert found["objectives"][0] <= found["objectives"][1]
+
+
+def test_the_benchmark_of_walks():
+    """A row of it, of a solve that is cut short."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+    import walking
+
+    found = walking.report(quick=True)
+    assert found[0] == "## Prediction of walking, one core"
+    row = next(line for line in found if line.startswith("| 1.2 m/s"))
+    assert row.count("|") == found[4].count("|")
+    assert "not valid" in row
