@@ -5,6 +5,10 @@ The thesis (Barman 5.3) reports 34.1 s of CPU time for its own setting: 330 vari
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
 import time
 
 from neuler import gait
@@ -40,8 +44,21 @@ def report(quick: bool = False) -> list[str]:
             "1.33, 0.69, 21 control points": gait.Walk(person, 1.33, 0.69, control_points=21),
         }
     lines += [row(name, walk, quick) for name, walk in walks.items()]
-    found = walks["1.2 m/s, 0.6 m"].solve(refine=False, iterations=2)
-    return [*lines, "", f"Compiling, apart: {found.compile_seconds:.1f} s with an empty cache or less.", ""]
+    if quick:
+        return [*lines, ""]
+    return [*lines, "", f"Compiling, apart, with an empty cache: {compile_seconds():.1f} s.", ""]
+
+
+def compile_seconds() -> float:
+    """Of the code of a walk, in a process with an empty cache."""
+    script = (
+        "from neuler import gait; walk = gait.Walk(); walk.statement.transcription.compile(); "
+        "print(walk.statement.transcription.compile_seconds)"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "NEULER_CACHE_DIR": folder}
+        found = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True)
+    return float(found.stdout)
 
 
 def row(name: str, walk: gait.Walk, quick: bool) -> str:
