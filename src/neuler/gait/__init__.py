@@ -21,6 +21,7 @@ from neuler.gait.reference import Reference
 from neuler.gait.stance import Thresholds
 from neuler.gait.stride import Stride
 from neuler.gait.tables import save_angles
+from neuler.gait.thesis import ThesisWalk
 from neuler.gait.walk import Walk
 from neuler.gait.walker import Load
 
@@ -39,6 +40,7 @@ __all__ = [
     "Peak",
     "Reference",
     "Stride",
+    "ThesisWalk",
     "Thresholds",
     "Walk",
     "Weights",

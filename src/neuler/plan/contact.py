@@ -129,7 +129,7 @@ def contact_limits(robot: MovingRobot) -> list[Limit]:
         for name, rows, labels in parts:
             what = Measure(name, rows, ConstantLabels(tuple(labels)), None, "of weight")
             # where the force is zero the rows are, and leave a solver no room
-            edges_out = contact.weightless if support.split == PROFILES else (False, False)
+            edges_out = contact.weightless if support.split == PROFILES else (False, contact.when[1] < 1.0)
             found.append(Limit(what, 0.0, None, when=contact.when, family=FAMILY, open=edges_out))
     return found
 
