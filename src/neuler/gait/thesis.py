@@ -36,7 +36,7 @@ FAMILIES = {
     "foot contact": "(5.4), heights of points that stand",
     "foot speed": "(5.4), velocities of points that stand",
     "ground": "(5.4), heights of points that do not stand",
-    "contact": "(5.5), the zero-moment point in the support polygon; the ground pushes, within friction",
+    "contact": "(5.5), the zero-moment point in the support polygon; the ground pushes",
     "arm-leg coupling": "(5.6)",
     "self-avoidance": "(5.7)",
     "knee in swing": "(5.9)",
@@ -78,8 +78,8 @@ class Torques:
 class ThesisWalk:
     """A step of a walk as in the thesis: a person, a ``speed`` (m/s) and the length of a ``step`` (m).
 
-    Joints that the thesis freezes have ranges of zero width, which removes their control points: of 330 variables 152
-    are free. ``proximal`` weights and other options are those of ``plan.Plan.solve``.
+    Joints that the thesis freezes have ranges of zero width, which removes their control points, and symmetry removes
+    others: of 330 variables 152 are free. Friction is not limited, as in the thesis.
 
     >>> walk = ThesisWalk(Person(1.75, 75.0))
     >>> walk.duration, walk.robot.nq
@@ -129,7 +129,8 @@ class ThesisWalk:
     @cached_property
     def statement(self) -> plan.Plan:
         """The step as a plan."""
-        standing, robot = Standing(BAND, SLOW, 0.8, 0.0), self.robot
+        robot = self.robot
+        standing = Standing(BAND, SLOW, friction=0.0, torsion=0.0)  # places take neither of the latter
         low, high = strengths(robot)
         effort = Torques(tuple(self.moving), tuple(float(max(-low[k], high[k])) for k in self.moving))
         return plan.Plan(
@@ -161,19 +162,16 @@ class ThesisWalk:
         before, front = self.footfalls
         (x, y, z), sole = front.sole.heel, front.sole
         corners = [(x + far, y + across, z) for far in (0.0, sole.length) for across in (-sole.half, sole.half)]
-        lifted = EVENTS.heel_off
+        rear, lifted = before.sole, EVENTS.heel_off
+        shared: dict[str, Any] = {"friction": None, "hold": False}  # limits say where points are
+        heel = x + 0.5 * PATCH, y, z
         return [
             plan.Contact(
-                before.sole.toes, before.sole.toe_corners(), (0.0, EVENTS.double), centre=before.sole.ball,
-                name="rear toes", hold=False,
+                rear.toes, rear.toe_corners(), (0.0, EVENTS.double), centre=rear.ball, name="rear toes", **shared
             ),
-            plan.Contact(
-                sole.foot, corners, (0.0, lifted), centre=(x + 0.5 * PATCH, y, z), name="front foot", hold=False
-            ),
-            plan.Contact(
-                sole.toes, sole.toe_corners(), (lifted, 1.0), centre=sole.ball, name="front toes", hold=False
-            ),
-        ]  # fmt: skip
+            plan.Contact(sole.foot, corners, (0.0, lifted), centre=heel, name="front foot", **shared),
+            plan.Contact(sole.toes, sole.toe_corners(), (lifted, 1.0), centre=sole.ball, name="front toes", **shared),
+        ]
 
     def _relations(self) -> list[Relation]:
         """(5.8): positions and velocities at the end are those of the start, mirrored, a step further on."""

@@ -49,7 +49,9 @@ def _held(phase: Phase, profiles: Profiles) -> list[Equality]:
     """Control points of profiles whose positions have limits of zero width."""
     low, high = phase.boxes()
     return [
-        Equality({profiles.first + i * profiles.count + int(k): 1.0}, float(low[k]), f"limits of {phase.model.names[k]}")
+        Equality(
+            {profiles.first + i * profiles.count + int(k): 1.0}, float(low[k]), f"limits of {phase.model.names[k]}"
+        )
         for k in np.flatnonzero(low == high)
         for i in range(profiles.control_point_count)
     ]
