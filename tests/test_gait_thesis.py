@@ -157,7 +157,7 @@ def test_the_ground_carries_it_and_forces_jump_between_steps():
     force = found.measure(plan.ground_force, t) / WEIGHT
     assert force[:, 2].min() > 0.4
     assert force[:, 2].max() < 1.6
-    assert abs(force[-1, 2] - force[0, 2]) > 0.05
+    assert abs(force[-1, 0] - force[0, 0]) > 0.1
     assert (np.linalg.norm(force[:, :2], axis=1) / force[:, 2]).max() < 0.5  # though friction is not limited
 
 
@@ -174,7 +174,12 @@ def test_the_zero_moment_point_stays_below_the_feet():
 
 
 @pytest.mark.slow
-def test_refinement_makes_it_valid():
-    found = walk().solve(refine=True)
-    assert found.valid, str(found)
-    assert found.motion.profiles[0].control_point_count == 6
+def test_two_barriers_find_the_same_minimum():
+    """The thesis's tolerance ends an interior point early, at an objective that is too large by 4 %."""
+    adaptive = {"mu_strategy": "adaptive", "mu_oracle": "quality-function"}
+    one, other = walk().solve(tolerance=1e-5), walk().solve(tolerance=1e-4, options=adaptive)
+    assert one.optimal
+    assert other.optimal
+    assert one.objective == pytest.approx(other.objective, rel=5e-3)
+    assert one.objective < walked().objective
+    assert one.valid, str(one)
