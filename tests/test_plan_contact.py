@@ -328,6 +328,26 @@ def test_a_step_in_one_phase_with_windows_has_no_jump_and_no_row_of_symmetry():
     assert np.abs(found.replay(step=2e-5).error[-1]).max() < 1e-4
 
 
+def test_rows_of_a_contact_that_ended_are_left_out():
+    """Where its window ends another contact carries: its own rows would be zero there, whatever the motion is."""
+    contacts = [sole("right"), sole("left", when=(0.0, 0.5))]
+    phase = one_phase(biped(), EFFORT).replace(contacts=contacts).transcription.phases[0]
+    ends = {limit.measure.name: limit.open for limit in phase.limits if limit.family == "contact"}
+    assert ends["pressure of left"] == (False, True)
+    assert ends["pressure of right"] == (False, False)
+
+
+def test_friction_may_be_without_limit():
+    plain, free = (
+        one_phase(biped(), EFFORT).replace(contacts=sole("right", friction=size)).transcription.phases[0]
+        for size in (0.8, None)
+    )
+    names = [{limit.measure.name for limit in phase.limits if limit.family == "contact"} for phase in (plain, free)]
+    assert names[0] - names[1] == {"friction of the ground"}
+    again = pickle.loads(pickle.dumps(sole("right", friction=None)))
+    assert again.friction is None
+
+
 def test_a_first_solve_finds_a_motion_near_the_guess():
     """The distance from the guess alone: what comes out is the nearest motion within limits, whatever the objective."""
     robot = hopper()

@@ -231,3 +231,21 @@ def test_edges_among_breaks() -> None:
     near = with_edges(np.array([0.0, 0.5, 1.0]), 2, [0.5 + 1e-5])
     assert near is not None
     assert near.tolist() == [0.0, 0.5 + 1e-5, 1.0]
+
+
+def test_a_joint_whose_limits_have_no_width_has_no_variables():
+    """It stays where it is held; its control points are not part of the programme."""
+    held = plan.limit(plan.position, {TWO: 0.3}, {TWO: 0.3})
+    task = plan.Plan(
+        ARM, plan.effort(), start={ONE: 0.0}, goal={ONE: 1.0}, duration=1.0, limits=[held], control_points=8
+    )
+    transcription = task.transcription
+    profiles = transcription.profiles()
+    x = np.zeros(transcription.size(profiles))
+    x[profiles[0].duration] = 1.0
+    assert transcription.transcribe(profiles, x).programme.n == 8 - 4  # of the other joint, at rest at both ends
+    found = task.solve()
+    assert found.valid, str(found)
+    np.testing.assert_allclose(found.at(np.linspace(0.0, 1.0, 21)).q[:, 1], 0.3, atol=1e-12)
+    with pytest.raises(InputError, match=f"limits of {TWO}"):
+        task.replace(goal={ONE: 1.0, TWO: 0.5}).solve()

@@ -23,6 +23,7 @@ from neuler.gait.stance import Thresholds
 from neuler.gait.starts import StartReport
 from neuler.gait.stride import Stride
 from neuler.gait.tables import save_angles
+from neuler.gait.thesis import ThesisWalk
 from neuler.gait.walk import Walk
 from neuler.gait.walker import Load
 
@@ -43,6 +44,7 @@ __all__ = [
     "Reference",
     "StartReport",
     "Stride",
+    "ThesisWalk",
     "Thresholds",
     "Walk",
     "Weights",

@@ -39,8 +39,9 @@ class Contact:
 
     The points neither move nor leave the ground while it lasts: ``when``, a window of shares of a phase, by default all
     of it. It pushes and does not pull; its force is inside the cone of ``friction`` (a pyramid inside the cone: exact
-    in a plane, of eight sides in space), and its centre of pressure inside the polygon of the points. ``ground`` is a
-    plane, by default z = 0. ``centre`` is where its share of the ground's force acts, by default the points' mean.
+    in a plane, of eight sides in space; None for no limit), and its centre of pressure inside the polygon of the
+    points. ``ground`` is a plane, by default z = 0. ``centre`` is where its share of the ground's force acts, by
+    default the points' mean.
     ``slip`` (m): how far points may move between the points at which they are held. ``torsion`` (m): the most that the
     moment about the ground's normal may be, at the centre, as a multiple of the normal force; None for no limit.
     ``hold=False``: it carries force, but points are not held; limits of your own say where they are. ``unloaded``: its
@@ -55,7 +56,7 @@ class Contact:
     frame: str
     points: Any
     when: tuple[float, float] = (0.0, 1.0)
-    friction: float = 0.8
+    friction: float | None = 0.8
     ground: HalfSpace = FLOOR
     centre: Any = None
     slip: float = SLIP
@@ -80,7 +81,7 @@ class Contact:
             raise InputError(f"{what}: centre must be three numbers, in the frame's axes (m), got {self.centre!r:.60}")
         if not (np.isfinite(points).all() and np.isfinite(centre).all()):
             raise InputError(f"{what}: points and centre must be finite")
-        if number(f"{what}: friction", self.friction) < 0.0:
+        if self.friction is not None and number(f"{what}: friction", self.friction) < 0.0:
             raise InputError(f"{what}: friction must not be negative, got {self.friction!r}")
         if number(f"{what}: slip", self.slip) <= 0.0:
             raise InputError(f"{what}: slip must be above zero (m), got {self.slip!r}")
@@ -96,7 +97,7 @@ class Contact:
             raise InputError(f"{what}: ground must be plan.HalfSpace(point, normal), got {self.ground!r:.60}")
         values = {
             "points": points, "centre": centre, "name": called, "when": (float(window[0]), float(window[1])),
-            "friction": float(self.friction), "slip": float(self.slip),
+            "friction": None if self.friction is None else float(self.friction), "slip": float(self.slip),
         }  # fmt: skip
         for name, value in values.items():
             object.__setattr__(self, name, value)

@@ -116,8 +116,8 @@ def contact_limits(robot: MovingRobot) -> list[Limit]:
     for contact in support.contacts:
         parts: list[tuple[str, Any, list[str]]] = [(f"pressure of {contact.name}", Pressing(contact.name), [""])]
         mine = contact.name if support.by_profiles else ""
-        if (mine, contact.friction, contact.when) not in gripped:
-            parts += _friction(support, contact, mine)
+        if contact.friction is not None and (mine, contact.friction, contact.when) not in gripped:
+            parts += _friction(support, contact, mine, contact.friction)
             gripped.add((mine, contact.friction, contact.when))
         edges = edges_of(support.robot, support.root, contact)
         if edges and not _at_centre(support):
@@ -128,8 +128,8 @@ def contact_limits(robot: MovingRobot) -> list[Limit]:
             parts.append((f"torsion of {contact.name}", rows, ["one way", "other way"]))
         for name, rows, labels in parts:
             what = Measure(name, rows, ConstantLabels(tuple(labels)), None, "of weight")
-            # where the force is zero the rows are, and leave a solver no room
-            edges_out = contact.weightless if support.split == PROFILES else (False, False)
+            # where the force is zero the rows are, and leave a solver no room; where a contact has ended there is none
+            edges_out = contact.weightless if support.split == PROFILES else (False, contact.when[1] < 1.0)
             found.append(Limit(what, 0.0, None, when=contact.when, family=FAMILY, open=edges_out))
     return found
 
@@ -144,8 +144,8 @@ def _at_centre(support: Support) -> bool:
     )
 
 
-def _friction(support: Support, contact: Contact, mine: str) -> list[tuple[str, Any, list[str]]]:
-    tangents, size = support.root.tangents(np.array(contact.ground.normal)), contact.friction
+def _friction(support: Support, contact: Contact, mine: str, size: float) -> list[tuple[str, Any, list[str]]]:
+    tangents = support.root.tangents(np.array(contact.ground.normal))
     if not len(tangents):
         return []
     if len(tangents) == 1:

@@ -28,6 +28,7 @@ def equalities(phases: Sequence[Phase], relations: Sequence[Relation], profiles:
         low, high = phase.span
         if low == high:
             found.append(Equality({mine.duration: 1.0}, low, f"{phase.title}duration"))
+        found += _held(phase, mine)
         for condition in phase.conditions:
             for derivative, values in condition.linear:
                 for k in np.flatnonzero(np.isfinite(values)):
@@ -42,6 +43,18 @@ def equalities(phases: Sequence[Phase], relations: Sequence[Relation], profiles:
     for relation in relations:
         found += relation.equalities(phases[0].model, profiles)
     return found
+
+
+def _held(phase: Phase, profiles: Profiles) -> list[Equality]:
+    """Control points of profiles whose positions have limits of zero width."""
+    low, high = phase.boxes()
+    return [
+        Equality(
+            {profiles.first + i * profiles.count + int(k): 1.0}, float(low[k]), f"limits of {phase.model.names[k]}"
+        )
+        for k in np.flatnonzero(low == high)
+        for i in range(profiles.control_point_count)
+    ]
 
 
 def _condition(
