@@ -233,8 +233,7 @@ def test_a_walk_is_found():
     worst = {name: each.excess for name, each in found.family_reports.items()}
     assert worst["foot contact"] <= 0.6e-3  # beyond the band of 1.4 mm: 2 mm in all
     assert worst["strength"] == 0.0
-    grid = walk().solve(refine=False, guess=found, iterations=1)
-    assert grid.variables == found.variables
+    assert found.grid_objective == pytest.approx(found.objective, rel=0.02)
     facts = gait.Stride.of(found).summary()
     assert len(facts["grf_peaks"]) == 2
     assert all(0.95 < peak < 1.35 for peak in facts["grf_peaks"])

@@ -111,6 +111,7 @@ class Prediction:
             "knee_row": _knee(planned.family_reports.get(KNEE)),
             "seconds": _plain(planned.seconds),
             "first_solve_seconds": _plain(planned.first_solve_seconds),
+            "grid_objective": _plain(planned.grid_objective),
             "first_solve_status": planned.first_solve_status,
             "function_seconds": _plain(planned.function_seconds),
             "solver_seconds": _plain(planned.solver_seconds),

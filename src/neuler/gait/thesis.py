@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import inf, radians
+from math import radians
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from neuler.gait.footfalls import NEAR, PATCH, Events, Footfall, Standing, heigh
 from neuler.gait.soles import Away, Point, Sole
 from neuler.gait.start import upright
 from neuler.gait.walk import RANGES, Walk
-from neuler.gait.walker import by_joint
+from neuler.gait.walker import by_joint, ranges_of
 from neuler.moments.contact import LINE
 from neuler.moments.moment import Moment
 from neuler.motions.recorded import Recorded
@@ -199,13 +199,7 @@ class ThesisWalk:
         """(5.2), (5.3) and (5.9): ranges, frozen joints among them, strengths, the bent knee of the swinging leg."""
         robot, (low, high), own = self.robot, strengths(self.robot), by_joint("ranges", RANGES)
         own |= dict.fromkeys(WALKING_FIXED, (0.0, 0.0))
-        least: dict[str, float] = {}
-        most: dict[str, float] = {}
-        for entry in robot.coordinates:
-            bounds = entry.joint.limits
-            lower, upper = map(radians, own[entry.name]) if entry.name in own else (bounds.lower, bounds.upper)
-            least |= {entry.name: lower} if lower > -inf else {}
-            most |= {entry.name: upper} if upper < inf else {}
+        least, most = ranges_of(robot, own)
         names = [robot.joint_names[k] for k in self.moving]
         weak, strong = (dict(zip(names, map(float, side[self.moving]), strict=True)) for side in (low, high))
         bent, about = map(radians, self._walk.knee)

@@ -8,7 +8,6 @@ leaves no row for symmetry and no jump between steps. Forces of the ground are v
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,7 +26,7 @@ from neuler.gait.footfalls import Events, Footfall, Standing, heights, share_of
 from neuler.gait.soles import Sole
 from neuler.gait.start import upright
 from neuler.gait.stuck import Stuck
-from neuler.gait.walker import Load, by_joint, same_on_both_sides, walker
+from neuler.gait.walker import Load, by_joint, ranges_of, same_on_both_sides, walker
 from neuler.inputs import number, real, several, whole
 from neuler.moments.contact import PROFILES, weight
 from neuler.motions.recorded import Recorded
@@ -252,14 +251,8 @@ class Walk:
 
     def _joints(self) -> list[Limit]:
         """Ranges of motion, strengths, and the bent knee of the swinging leg."""
-        robot, (low, high), own = self.robot, strengths(self.robot), by_joint("ranges", self.ranges)
-        least: dict[str, float] = {}
-        most: dict[str, float] = {}
-        for entry in robot.coordinates:
-            bounds = entry.joint.limits
-            lower, upper = map(radians, own[entry.name]) if entry.name in own else (bounds.lower, bounds.upper)
-            least |= {entry.name: lower} if lower > -inf else {}
-            most |= {entry.name: upper} if upper < inf else {}
+        robot, (low, high) = self.robot, strengths(self.robot)
+        least, most = ranges_of(robot, by_joint("ranges", self.ranges))
         names = robot.joint_names
         driven = [k for k in range(robot.nv) if high[k] > 0.0]
         found = [
@@ -299,15 +292,14 @@ class Walk:
         given.setdefault("proximal", 0.0)
         asked, progress = given.pop("options", None) or {}, given.pop("progress", None)
         barriers = BARRIERS if given.get("solver", "auto") in ("auto", "ipopt") else ({},)
-        began, found = time.perf_counter(), list[plan.Planned]()
+        found: list[plan.Planned] = []
         with reporting(progress, f"walk of {self.speed:g} m/s") as report:
-            stuck = Stuck(report)
             for number, barrier in enumerate(barriers):
+                stuck = Stuck(report)
                 told = stuck if number == 0 else report
                 found.append(self.statement.solve(options={**barrier, **asked}, progress=told, **given))
-                late = given.get("seconds") is not None and time.perf_counter() - began > given["seconds"]
-                interrupted = found[-1].status == "interrupted" and not stuck.stopped
-                if found[-1].status in SOLVED or late or interrupted:
+                ended = found[-1].status in (*SOLVED, "limit", "interrupted") and not stuck.stopped
+                if ended or not _left(given, found[-1]):
                     break
                 if number == 0:
                     near = self.statement.conflicts(
@@ -317,7 +309,16 @@ class Walk:
                     clear = near.found or max(near.families.values(), default=0.0) > CLEARLY
                     if (near.families and clear) or near.nearest.status == "interrupted":
                         return with_costs(near.nearest, [*found, near.nearest])
+                    if not _left(given, near.nearest):
+                        break
                     given["guess"] = near.nearest if not near.families else given["guess"]
-                stuck.stopped = False
         best = min(found, key=lambda each: (each.status not in SOLVED, each.worst_violation))
         return with_costs(best, found)
+
+
+def _left(given: dict[str, Any], spent: plan.Planned) -> bool:
+    """Whether time is left after a solve, where it is bounded; the rest of it becomes the bound of the next."""
+    if given.get("seconds") is None:
+        return True
+    given["seconds"] -= spent.seconds
+    return bool(given["seconds"] > 0.0)

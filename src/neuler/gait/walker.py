@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import cos, radians, sin
+from math import cos, inf, radians, sin
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,18 @@ def by_joint(what: str, given: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"gait: {what}: there is no joint {name!r}; {hint(str(name), known)}")
         found |= dict.fromkeys(both, given[name])
     return found
+
+
+def ranges_of(robot: Robot, own: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
+    """Least and greatest angles (rad) by joint: those of the robot's joints, or ``own`` pairs of degrees."""
+    least: dict[str, float] = {}
+    most: dict[str, float] = {}
+    for entry in robot.coordinates:
+        bounds = entry.joint.limits
+        lower, upper = map(radians, own[entry.name]) if entry.name in own else (bounds.lower, bounds.upper)
+        least |= {entry.name: lower} if lower > -inf else {}
+        most |= {entry.name: upper} if upper < inf else {}
+    return least, most
 
 
 def same_on_both_sides(values: Mapping[str, Any]) -> bool:

@@ -278,6 +278,7 @@ class Attempt:
             seconds=time.perf_counter() - self.began,
             first_solve_seconds=self.first_solve_seconds,
             first_solve_status=self.first_solve_status,
+            grid_objective=float(solution.objective),
             function_seconds=self.function_seconds,
             solver=solution.solver,
             phases=tuple(phase.title.strip(": ") for phase in transcription.phases) if several else (),

@@ -114,6 +114,8 @@ class Planned(Motion):
     first_solve_seconds: float = 0.0
     """Time until the first solve ended that has all rows which are posed, those of lazy limits among them (s): the
     search for a feasible motion before it counts, refinement after it does not, and compiling neither."""
+    grid_objective: float = math.nan
+    """The objective as the solver's grid has it; ``objective`` is that of the motion, on many more points."""
     first_solve_status: str = ""
     """The solver's status of that solve."""
     function_seconds: float = 0.0
@@ -265,6 +267,7 @@ class Planned(Motion):
             "iterations": int(self.iterations),
             "seconds": _plain(self.seconds),
             "first_solve_seconds": _plain(self.first_solve_seconds),
+            "grid_objective": _plain(self.grid_objective),
             "first_solve_status": self.first_solve_status,
             "function_seconds": _plain(self.function_seconds),
             "solver_seconds": _plain(self.solver_seconds),
