@@ -140,6 +140,9 @@ def test_loads_slope_and_strength():
         ({"strength": {"r_knee_flexion": 0.5}}, "not alike in strength"),
         ({"strength": {"knee": 0.5}}, "there is no joint 'knee'; there are 'knee_flexion'"),
         ({"strength": {"knee_flexion": 0.0}}, "strength of .* must be a factor above zero"),
+        ({"fixed": ("r_knee_flexion",)}, "not alike in fixed"),
+        ({"fixed": ("tail",)}, "fixed: there is no joint 'tail'"),
+        ({"fixed": 3}, "fixed"),
         ({"strength": 0.5}, "strength must be a mapping by the names of joints"),
     ],
 )

@@ -27,7 +27,7 @@ from neuler.gait.soles import Sole
 from neuler.gait.start import upright
 from neuler.gait.stuck import Stuck
 from neuler.gait.walker import Load, by_joint, ranges_of, same_on_both_sides, walker
-from neuler.inputs import number, real, several, whole
+from neuler.inputs import names, number, real, several, whole
 from neuler.moments.contact import PROFILES, weight
 from neuler.motions.recorded import Recorded
 from neuler.optimize.progress import reporting
@@ -148,6 +148,9 @@ class Walk:
         uneven = [
             what for what in ("ranges", "strength") if not same_on_both_sides(by_joint(what, getattr(self, what)))
         ]
+        held = by_joint("fixed", dict.fromkeys(names("gait: fixed", self.fixed) if self.fixed != () else ()))
+        object.__setattr__(self, "fixed", tuple(held))
+        uneven += ["fixed"] if any(PARTNERS[name][0] not in held for name in held) else []
         images = [load.mirrored for load in self.loads]
         uneven += ["loads"] if any(load not in images for load in self.loads) else []
         if self.symmetric and uneven:
@@ -253,19 +256,19 @@ class Walk:
         """Ranges of motion, strengths, and the bent knee of the swinging leg."""
         robot, (low, high) = self.robot, strengths(self.robot)
         least, most = ranges_of(robot, by_joint("ranges", self.ranges))
-        names = robot.joint_names
+        known = robot.joint_names
         driven = [k for k in range(robot.nv) if high[k] > 0.0]
         found = [
             plan.limit(plan.position, least, most, family="joint range"),
             plan.limit(
-                plan.torque, {names[k]: float(low[k]) for k in driven}, {names[k]: float(high[k]) for k in driven},
+                plan.torque, {known[k]: float(low[k]) for k in driven}, {known[k]: float(high[k]) for k in driven},
                 lazy=True, family="strength",
             ),
         ]  # fmt: skip
         bent, about = map(radians, self.knee)
         for step in range(self.steps):
             joint, middle = ("l_knee_flexion", "r_knee_flexion")[step], (step + 0.5) / self.steps
-            if most.get(joint, inf) > bent - about:  # a stiff knee does not bend so far
+            if joint in known and most.get(joint, inf) > bent - about:  # a stiff knee does not bend so far
                 found.append(
                     plan.limit(
                         plan.position, {joint: bent - about}, {joint: bent + about}, when=(middle, middle),
