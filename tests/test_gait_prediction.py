@@ -253,6 +253,11 @@ def test_peak_forces_over_speed_and_mass():
     assert len(curves) == 2
     np.testing.assert_allclose(curves[1].get_ydata(), 1.0 + 0.2 * np.array([1.0, 1.2, 1.4]) + 0.09)
     assert len(peak_forces(table([1.0, 1.2], [60.0]), names).axes) == 3
+    columns = {**columns, "loads.mass": columns.pop("person.mass"), "weight": np.full(6, 700.0)}
+    axes = peak_forces(columns, ["gait.speed", "loads.mass"]).axes
+    assert axes[3].get_xlabel() == "load, kg"
+    assert axes[0].get_title(loc="left") + axes[0].get_ylabel() == "hip: peak force, N"
+    np.testing.assert_allclose(axes[0].lines[0].get_ydata(), 700.0 * (1.06 + 0.2 * np.array([1.0, 1.2, 1.4])))
 
 
 def test_rows_that_failed_are_left_out():

@@ -15,15 +15,22 @@ from neuler.plain import number, shown
 from neuler.view.diagrams import plain_axes
 from neuler.view.space import INK, sized
 
-SPEED = "gait.speed"
+SPEED, WEIGHT = "gait.speed", "weight"
 NEIGHBOURS = ("gait.step", "gait.start.")
 """Settings that go with the speed, or say where a search begins."""
-UNITS = {SPEED: "m/s", "person.mass": "kg", "person.stature": "m", "gait.width": "m", "gait.clearance": "m"}
+UNITS = {
+    SPEED: "m/s", "person.mass": "kg", "loads.mass": "kg", "person.stature": "m", "gait.width": "m",
+    "gait.clearance": "m", "gait.slope": "degrees",
+}  # fmt: skip
+NAMES = {"loads.mass": "load"}
+"""What settings are called whose last word alone says too little."""
 _STYLES = ("-", "--", "-.", ":")
 
 
 def peak_forces(table: Mapping[str, NDArray[Any]], settings: Sequence[str], figure: Any = None) -> Any:
-    """Draw the peak internal forces of hip, knee and ankle (body weights) over the settings of a study of walks.
+    """Draw the peak internal forces of hip, knee and ankle over the settings of a study of walks.
+
+    They are in newtons where the table has the ``weight`` of person and load, else in body weights.
 
     ``table`` is that of the study, ``settings`` the names of its settings. Over the speed there is a curve for every
     combination of the other settings, and over each of these that is a number a curve for every speed. Walks that are
@@ -51,7 +58,7 @@ def peak_forces(table: Mapping[str, NDArray[Any]], settings: Sequence[str], figu
         for ax, joint in zip(line, JOINTS, strict=True):
             for k, (label, rows) in enumerate(groups.items()):
                 _curve(ax, table, setting, joint, rows, _STYLES[k % len(_STYLES)], label)
-            plain_axes(ax, f"{joint}: peak force, body weights")
+            plain_axes(ax, f"{joint}: peak force, {'N' if WEIGHT in table else 'body weights'}")
             ax.margins(0.06)
             ax.locator_params(axis="x", nbins=5)
             ax.set_xlabel(_named(setting), fontsize=8, color=INK, parse_math=False)
@@ -67,6 +74,7 @@ def _curve(
 ) -> None:
     """Peaks of a joint over a setting, in its order."""
     x, y = table[setting][rows].astype(float), table[f"peak_force.{joint}"][rows].astype(float)
+    y = y * table[WEIGHT][rows].astype(float) if WEIGHT in table else y
     good = np.isfinite(x) & np.isfinite(y)
     order = np.argsort(x[good], kind="stable")
     x, y, valid = x[good][order], y[good][order], _valid(table)[rows][good][order]
@@ -88,12 +96,15 @@ def _groups(table: Mapping[str, NDArray[Any]], names: Sequence[str]) -> dict[str
 
 def _value(name: str, value: Any) -> str:
     told = number(float(value)) if isinstance(value, int | float | np.number) else str(value)
-    return f"{name.rpartition('.')[2]} {told}" + (f" {UNITS[name]}" if name in UNITS else "")
+    return f"{_plain_name(name)} {told}" + (f" {UNITS[name]}" if name in UNITS else "")
 
 
 def _named(name: str) -> str:
-    plain = name.rpartition(".")[2].replace("_", " ")
-    return f"{plain}, {UNITS[name]}" if name in UNITS else plain
+    return f"{_plain_name(name)}, {UNITS[name]}" if name in UNITS else _plain_name(name)
+
+
+def _plain_name(name: str) -> str:
+    return NAMES.get(name, name.rpartition(".")[2].replace("_", " "))
 
 
 def _varies(values: NDArray[Any]) -> bool:
