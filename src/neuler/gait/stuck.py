@@ -11,9 +11,9 @@ FAR = 0.05
 """Violation of rows, as the solver sees them, from which on a point is far from feasible."""
 LONG = 100
 """Iterations after which a solve that is far from feasible ends: others are near by then."""
-SLOW, IN_A_ROW, EARLY = 6.0, 2, 3
-"""Times the quickest iteration so far, in how many iterations one after the other, and how many are left aside at
-first. The linear systems of rows that contradict each other are singular, and take the solver many times as long."""
+SLOW, IN_A_ROW = 4.0, 4
+"""Times the quickest iteration so far, and in how many iterations one after the other. The linear systems of rows that
+contradict each other are singular, and take the solver many times as long."""
 
 
 @dataclass(eq=False)
@@ -36,7 +36,7 @@ class Stuck:
         now = time.process_time()
         took, self._last = now - self._last, now
         answer = None if self.report is None else self.report(progress)
-        if progress.iteration > EARLY:
+        if progress.iteration > 0:
             self._quickest = min(self._quickest, took)
             self._slow = self._slow + 1 if took > SLOW * self._quickest else 0
         crawls = self._slow >= IN_A_ROW or progress.iteration > LONG
