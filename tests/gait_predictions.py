@@ -1,4 +1,4 @@
-"""A prediction that takes seconds: the solver is stopped before it begins, and what it has is the rough step."""
+"""A prediction that takes seconds: the solver is stopped before it begins, and what it has is the start."""
 
 import functools
 

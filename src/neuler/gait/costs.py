@@ -129,7 +129,7 @@ class ForceRate:
     """
 
     steps: int = 1
-    """Of the motion."""
+    """Of the motion, by which rates over it are divided."""
 
     def __call__(self, moment: Moment) -> Any:
         """Return its value at a moment, as one row."""

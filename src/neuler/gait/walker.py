@@ -49,7 +49,7 @@ class Load:
 
     @classmethod
     def backpack(cls, mass: float) -> Load:
-        """A backpack."""
+        """A mass (kg) on the back."""
         return cls(mass)
 
     @classmethod
