@@ -77,7 +77,7 @@ class FamilyReport:
     """The measure that is violated most, as a share of 1 + |bound|; "" where none is."""
     label: str = ""
     time: float = 0.0
-    """When (s)."""
+    """Time of the largest violation, from the start of the motion (s)."""
     rows: int = 0
     """Its rows in the last programme. Ranges of positions have none: they bound variables."""
     active: int = 0
