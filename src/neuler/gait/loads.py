@@ -208,7 +208,8 @@ def ground_loads(
     ``touching``: whether feet stand, (..., n, feet) or by the names of the feet; by default it is found from heights
     and speeds of the soles, see :class:`Thresholds`. ``split``: "pivot" or "line", how both feet share the resultant
     (see ``docs/measured-motion.md``). ``feet``: frames of the soles, by default those of :func:`neuler.robots.human`.
-    ``sharp``: q, qd and qdd of the same motion, filtered less, by which contact and shares are found.
+    ``sharp``: q, qd and qdd of the same motion, filtered less, by which contact and shares are found; feet
+    that land are then loaded from zero on, which filters blur.
 
     >>> import neuler
     >>> human, still = neuler.robots.human(mass=70.0), np.zeros((5, 55))
@@ -229,8 +230,8 @@ def ground_loads(
         other = _checked(robot, t, *sharp)[1]
         place, under = ground_reaction(robot, ground, pair)(*other).zero_moment_point, soles(robot, pair)(*other[:2])
     batch, normal, light = motion[0].shape[:-1], np.array(ground.normal), sharing.no_less(weight(robot))
+    step = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
     if touching is None:
-        step = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
         stands = find_stance(under.points, under.speeds, step, ground, limits)
         never(stands, under.points, under.speeds, ground, limits, "gait")
     else:
@@ -239,6 +240,8 @@ def ground_loads(
     flat = sharing.on_ground(under.points, ground)
     ends = sharing.continued(sharing.anchors(under.points, ground), place, flat, stands)
     share = sharing.line_shares(place, ends, stands)
+    if sharp is not None:
+        share = sharing.from_zero(share, stands, step)
     height = (sole.center_of_mass - np.array(ground.point)) @ normal
     pivot = np.maximum(height, 0.1) if split == "pivot" else None
     found = sharing.shared(reaction.force, reaction.moment, ends, share, ground, pivot, light)

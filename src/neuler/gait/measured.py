@@ -17,7 +17,7 @@ from neuler.files.cells import bare
 from neuler.files.opensim import SUFFIXES, read_storage
 from neuler.gait import plausibility as check
 from neuler.gait.columns import GAIT2392, OPENSIM, Columns, own_columns, pelvis_coordinates, standing_pelvis
-from neuler.gait.filtering import CUTOFF, LIMBS, ORDER, SHARP, differentiated, smoothed
+from neuler.gait.filtering import CLEAR, CUTOFF, FAINT, LIMBS, ORDER, SHARP, differentiated, smoothed
 from neuler.gait.ground import Foot, base_of, checked_feet, soles
 from neuler.gait.loads import Loads, ground_loads
 from neuler.gait.sharing import SPLITS
@@ -172,15 +172,20 @@ class Measured:
         limbs: float | None = None,
         order: int = ORDER,
         adaptive: bool = True,
+        clear: float = CLEAR,
         feet: Mapping[str, Foot] | None = None,
     ) -> tuple[Array, Array, Array]:
-        """q, qd and qdd after the filter; arguments as of :meth:`loads`."""
+        """q, qd and qdd after the filter; arguments as of :meth:`loads`.
+
+        ``clear``: with ``adaptive``, frequencies with less than so many times the noise's power are removed.
+        """
         q = self.q
         if cutoff is not None:
             number("gait: cutoff", cutoff, above=0.0, unit="Hz")
             other = LIMBS * cutoff if limbs is None else number("gait: limbs", limbs, above=0.0, unit="Hz")
-            q, _ = smoothed(self.q, self.rate, other, order, adaptive=adaptive)
-            center, _ = smoothed(self._center_of_mass(self.q), self.rate, cutoff, order, adaptive=adaptive)
+            least = number("gait: clear", clear, least=0.0) if adaptive else None
+            q = smoothed(self.q, self.rate, other, order, clear=least)
+            center = smoothed(self._center_of_mass(self.q), self.rate, cutoff, order, clear=least)
             slides, ways = self._slides(tuple(checked_feet(self.robot, feet).values()))
             q[..., slides] += (center - self._center_of_mass(q)) @ np.linalg.pinv(ways)
         return (q, *differentiated(self.t, q))
@@ -215,8 +220,8 @@ class Measured:
 
         ``cutoff`` (Hz) of the path of the centre of mass, and ``limbs`` of all coordinates, by default 5/6 of it: where
         a Butterworth filter of ``order``, counted over its two passes, halves the power. The base is then moved such
-        that the centre of mass keeps to its own filtered path. ``adaptive`` lowers the cut-off where a series has less
-        to say (see ``docs/measured-motion.md``); ``cutoff=None`` does not filter.
+        that the centre of mass keeps to its own filtered path. ``adaptive`` also weakens what is hardly more than noise
+        below the cut-off (see ``docs/measured-motion.md``); ``cutoff=None`` does not filter.
         ``floor``: the height of the ground (m), or "found": the soles of the person at their lowest. ``touching``,
         ``thresholds``, ``feet`` and ``split`` as of :func:`ground_loads`.
         """
@@ -226,7 +231,7 @@ class Measured:
         if cutoff is not None:
             slower = LIMBS * cutoff if limbs is None else limbs
             faster = max(slower, min(SHARP * slower, 0.39 * self.rate))
-            sharp = self.smooth(cutoff, limbs=faster, order=order, adaptive=adaptive, feet=pair)
+            sharp = self.smooth(cutoff, limbs=faster, order=order, adaptive=adaptive, clear=FAINT, feet=pair)
         if floor == FOUND:
             points = soles(self.robot, tuple(pair.values()))(*(sharp or (q, qd))[:2]).points
             height = float(np.median(points[..., 2].min(axis=(-1, -2))))

@@ -31,8 +31,12 @@ Array = NDArray[np.float64]
 SPLITS = ("pivot", "line")
 LIFTED = 0.02
 """Height above the lowest point of its sole (m) from which a point carries nothing."""
+TOES = 0.3
+"""Where toes carry that have only their tip on the ground, as a share of the way from the tip back to the ball."""
 MOVED = 0.1
 """The most by which anchors are moved (m) so that centres of pressure are continuous where contacts change."""
+LANDING = 0.04
+"""Time (s) in which the load of a foot that lands begins to grow, as filters blur it."""
 
 
 class FootLoads(NamedTuple):
@@ -60,7 +64,7 @@ def anchors(points: Array, ground: HalfSpace) -> Array:
     """Where the shares of the feet act, (..., feet, 3), from the points of the soles, (..., feet, 3 points, 3).
 
     Points of a sole that are down carry it: the heel of a foot that lands, half-way between heel and ball of one that
-    is flat, the ball once the heel is up, the tip once the ball is. A point counts the less the higher it is above the
+    is flat, the ball once the heel is up, the toes once the ball is. A point counts the less the higher it is above the
     lowest of its foot, and not at all from ``LIFTED`` on: only the rotation of the foot matters.
     """
     height = (points - ground.point) @ np.array(ground.normal)
@@ -68,7 +72,8 @@ def anchors(points: Array, ground: HalfSpace) -> Array:
     heel, ball, tip = (down[..., k] for k in range(3))
     carry = np.stack([heel, ball, tip * (1.0 - heel) * (1.0 - ball)], axis=-1)
     carry = carry / carry.sum(axis=-1, keepdims=True)
-    return on_ground((carry[..., None] * points).sum(axis=-2), ground)
+    under = points + np.array([0.0, 0.0, TOES])[:, None] * (points[..., 1:2, :] - points)
+    return on_ground((carry[..., None] * under).sum(axis=-2), ground)
 
 
 def continued(ends: Array, place: Array, points: Array, touching: NDArray[np.bool_]) -> Array:
@@ -112,6 +117,22 @@ def line_shares(place: Array, ends: Array, touching: NDArray[np.bool_]) -> Array
     alone = touching.astype(float)
     share = np.where(touching.all(axis=-1), np.clip(second, 0.0, 1.0), alone[..., 1])
     return np.stack([touching.any(axis=-1) - share, share], axis=-1)
+
+
+def from_zero(share: Array, touching: NDArray[np.bool_], step: float) -> Array:
+    """Shares (..., n, feet) of blurred motions: the load of a foot that lands beside another begins with zero.
+
+    Filters let the zero-moment point leave the standing foot before the other one is down. For ``LANDING`` the share
+    of the foot that lands is multiplied by sin^2, from zero at the sample before it stands; ``step`` (s) between
+    samples.
+    """
+    count = touching.shape[-2]
+    number = np.arange(count)[:, None]
+    down = np.maximum.accumulate(np.where(touching, -1, number), axis=-2)  # the last sample without contact, or -1
+    grown = np.sin(0.5 * np.pi * np.clip((number - down) * step / LANDING, 0.0, 1.0)) ** 2
+    beside = touching.all(axis=-1, keepdims=True) & (down >= 0) & (down > down[..., ::-1])
+    less = share * np.where(beside, grown, 1.0)
+    return np.asarray(less + np.where(beside[..., ::-1], share[..., ::-1] - less[..., ::-1], 0.0))
 
 
 def shared(

@@ -23,16 +23,21 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Thresholds:
-    """When a foot stands: points lower than ``height`` (m) and slower than ``speed`` (m/s), for ``duration`` (s)."""
+    """When a foot stands: points lower than ``height`` (m) and slower than ``speed`` (m/s), for ``duration`` (s).
+
+    Feet land faster than they leave: their tips, which leave last, stand while slower than ``leaving`` (m/s).
+    """
 
     height: float = 0.03
-    speed: float = 0.5
+    speed: float = 0.65
     duration: float = 0.05
+    leaving: float = 0.35
 
     def __post_init__(self) -> None:
         number("gait: thresholds: height", self.height, above=0.0, unit="m")
         number("gait: thresholds: speed", self.speed, above=0.0, unit="m/s")
         number("gait: thresholds: duration", self.duration, least=0.0, unit="s")
+        number("gait: thresholds: leaving", self.leaving, above=0.0, unit="m/s")
 
 
 def find_stance(points: Array, speeds: Array, step: float, ground: HalfSpace, limits: Thresholds) -> Flags:
@@ -41,7 +46,7 @@ def find_stance(points: Array, speeds: Array, step: float, ground: HalfSpace, li
     ``step`` (s) is the time between samples.
     """
     height = (points - np.array(ground.point)) @ np.array(ground.normal)
-    slow = np.linalg.norm(speeds, axis=-1) < limits.speed
+    slow = np.linalg.norm(speeds, axis=-1) < [limits.speed, limits.speed, min(limits.speed, limits.leaving)]
     raw = ((height < limits.height) & slow).any(axis=-1)
     size = round(limits.duration / step)
     return _opened(_closed(raw, size), size)
