@@ -19,7 +19,8 @@ WALKS = {
     "adult": (Person(1.75, 75.0), 1.33, 0.69),
     "slow": (Person(1.75, 75.0), 1.2, 0.6),
     "female": (Person(1.62, 58.0, "female"), 1.2, 0.6),
-    "tall": (Person(1.85, 90.0), 1.25, 0.66),  # no constant of the method was chosen by looking at this one
+    "tall": (Person(1.85, 90.0), 1.25, 0.66),
+    "other": (Person(1.72, 70.0), 1.25, 0.62),  # no constant of the method was chosen by looking at this one
 }
 
 
@@ -67,10 +68,10 @@ def compared(name, degrees, seeds, *, given):
 @pytest.mark.parametrize("given", [True, False], ids=["contact given", "contact found"])
 @pytest.mark.parametrize("name", WALKS)
 def test_forces_come_back(name, given):
-    """0.1 degree and 0.5 mm. The aim of 3 % for the vertical force is missed by most: the bound is what was reached."""
+    """0.1 degree and 0.5 mm: vertical force within 3 % of range, fore-aft within 8 %, pressure within 25 mm."""
     each = compared(name, 0.1, range(200, 206), given=given)
-    assert max(one["vertical"].nrmse for one in each) < 4.5
-    assert np.mean([one["vertical"].nrmse for one in each]) < 4.0
+    assert max(one["vertical"].nrmse for one in each) < 3.6
+    assert np.mean([one["vertical"].nrmse for one in each]) < 3.0
     assert min(one["vertical"].correlation for one in each) > 0.99
     assert max(one["fore_aft"].nrmse for one in each) < 8.0
     assert np.mean([one["pressure_mm"] for one in each]) < 25.0

@@ -29,7 +29,7 @@ class Thresholds:
     """
 
     height: float = 0.03
-    speed: float = 0.65
+    speed: float = 0.55
     duration: float = 0.05
     leaving: float = 0.35
 
