@@ -91,7 +91,8 @@ def gains(power: Array, f: Array, clear: float) -> Array:
 
     A Wiener filter keeps S / (S + N) of motion with the power S under noise with the power N. Of white noise N is the
     median above 0.6 of the highest frequency. One sample of a power is a poor measure of S + N, and noise that stays
-    costs acceleration more than motion that goes; so ``clear`` times as much is subtracted: 1 - clear N / power, or zero.
+    costs acceleration more than motion that goes; so ``clear`` times as much is subtracted: 1 - clear N / power, or
+    zero.
     """
     noise = np.median(power[..., f > _QUIET * f[-1]], axis=-1, keepdims=True) / _MEDIAN
     kept = np.clip(1.0 - clear * noise / np.maximum(power, np.finfo(float).tiny), 0.0, 1.0)
