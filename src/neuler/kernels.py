@@ -137,6 +137,16 @@ class Kernel(Compiled):
         """The robot's own values of them."""
         return np.array([each.value for each in self.recipe.parameters])
 
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Of a regressor: the parameters that its columns are multiplied by, in order; none of other quantities."""
+        return tuple(each.name for each in self.recipe.columns)
+
+    @property
+    def column_values(self) -> np.ndarray:
+        """The robot's own values of them."""
+        return np.array([each.value for each in self.recipe.columns])
+
     def _general(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """As of every compiled function; with options it is a call of the variant that has them."""
         if self._option_names.isdisjoint(named):

@@ -579,6 +579,83 @@ class ReactionSensitivities(Kernel):
     @overload
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, external: Values = ..., loads: Values = ..., sparse: bool = ..., method: str = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
 
+class Regressor(Kernel):
+    """Regressor Y(q, qd, qdd) of the joint forces, (nu, columns): tau = Y phi with phi = ``kernel.column_values``.
+
+    ``columns`` names parameters as ``parameters=`` does (docs/parameters.md): "links", "link3", "joint2.viscous",
+    "friction", "rotors", "springs", "payload:tool", "gravity". By default they are all links and all numbers of
+    friction, rotors and springs that are not zero, so that Y phi is ``inverse_dynamics``; of other columns Y is the
+    derivative of tau. ``kernel.column_names`` names them. Numbers in which tau is not linear are refused.
+    ``robot.base_parameters().names`` are columns that motion can tell apart.
+
+    ``sparse=True`` returns the entries alone that are not zero at every state, (entries,), with their rows and columns
+    in ``kernel.structure``.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd, qdd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4], [0.5, 0.6]
+    >>> Y, phi = arm.regressor(q, qd, qdd), arm.regressor.column_values
+    >>> np.allclose(Y @ phi, arm.inverse_dynamics(q, qd, qdd))
+    True
+    """
+
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, columns: Names = ..., sparse: bool = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, columns: Names = ..., sparse: bool = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
+
+class ReactionRegressor(Kernel):
+    """Regressor of the reaction wrenches, (links, 6, columns); with ``link`` of that link's alone, (6, columns).
+
+    Wrenches as ``reaction_wrenches`` has them: of the parent on the link, in the link's frame. That of the base is
+    what a force plate under the robot measures, that of the last link a sensor in the wrist. ``columns`` as of
+    ``regressor``: masses and moments that joint forces do not show are seen here.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd, qdd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4], [0.5, 0.6]
+    >>> kernel = arm.compile("reaction_regressor", link="link2")
+    >>> np.allclose(kernel(q, qd, qdd) @ kernel.column_values, arm.reaction_wrenches(q, qd, qdd)[2])
+    True
+    """
+
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, columns: Names = ..., link: str | None = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, columns: Names = ..., link: str | None = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
+
+class EnergyRegressor(Kernel):
+    """Regressor of kinetic and potential energy, (2, columns), in their order. ``columns`` as of ``regressor``.
+
+    Energy needs no accelerations: between two times it changes by the work of the joint forces and of friction.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4]
+    >>> Y, phi = arm.energy_regressor(q, qd), arm.energy_regressor.column_values
+    >>> np.allclose(Y @ phi, arm.energy(q, qd))
+    True
+    """
+
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, columns: Names = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, *more: ArrayLike, columns: Names = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
+
+class PowerRegressor(Kernel):
+    """Regressor of the power of all joint forces, (columns): tau . v = Y phi, v the velocities of the joints in tau.
+
+    ``columns`` as of ``regressor``. One row a state, in which forces of constraints have no part.
+
+    >>> import neuler, numpy as np
+    >>> arm, q, qd, qdd = neuler.robots.two_link(), [0.1, 0.2], [0.3, 0.4], [0.5, 0.6]
+    >>> Y, phi = arm.power_regressor(q, qd, qdd), arm.power_regressor.column_values
+    >>> np.allclose(Y @ phi, arm.inverse_dynamics(q, qd, qdd) @ qd)
+    True
+    """
+
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, columns: Names = ..., parameters: Values = ..., dtype: Literal["float64"] | type[np.float64] = ..., out: Any = None, **named: ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: ArrayLike, columns: Names = ..., parameters: Values = ..., dtype: Any = ..., out: Any = None, **named: ArrayLike) -> Any: ...
+
 class ClosureResult(NamedTuple):
     open_by: Array
     jacobian: Array
@@ -762,6 +839,10 @@ class Verbs:
     forward_dynamics_sensitivities: ForwardDynamicsSensitivities
     inverse_dynamics_hessian: InverseDynamicsHessian
     reaction_sensitivities: ReactionSensitivities
+    regressor: Regressor
+    reaction_regressor: ReactionRegressor
+    energy_regressor: EnergyRegressor
+    power_regressor: PowerRegressor
     closure: Closure
     upright: Upright
     assembly_step: AssemblyStep
@@ -829,6 +910,14 @@ class Verbs:
     def compile(self, quantity: Literal["inverse_dynamics_hessian"], *, external: Names = ..., loads: Names = ..., parameters: Names = ...) -> InverseDynamicsHessian: ...
     @overload
     def compile(self, quantity: Literal["reaction_sensitivities"], *, external: Names = ..., loads: Names = ..., sparse: bool = ..., method: str = ..., parameters: Names = ...) -> ReactionSensitivities: ...
+    @overload
+    def compile(self, quantity: Literal["regressor"], *, columns: Names = ..., sparse: bool = ..., parameters: Names = ...) -> Regressor: ...
+    @overload
+    def compile(self, quantity: Literal["reaction_regressor"], *, columns: Names = ..., link: str | None = ..., parameters: Names = ...) -> ReactionRegressor: ...
+    @overload
+    def compile(self, quantity: Literal["energy_regressor"], *, columns: Names = ..., parameters: Names = ...) -> EnergyRegressor: ...
+    @overload
+    def compile(self, quantity: Literal["power_regressor"], *, columns: Names = ..., parameters: Names = ...) -> PowerRegressor: ...
     @overload
     def compile(self, quantity: Literal["closure"], *, parameters: Names = ...) -> Closure: ...
     @overload

@@ -17,12 +17,15 @@ from neuler.diagnose.finding import Finding
 from neuler.errors import InputError, RobotError
 from neuler.kernels import Kernel
 from neuler.naming import closest
+from neuler.passes.replaced import with_parameters
 from neuler.plain import degrees
 from neuler.quantities.catalogue import QUANTITIES
+from neuler.quantities.declare import Names
 from neuler.quantities.elastic import needed_derivatives
 from neuler.robot import Robot
 from neuler.robot.parallel import PLATFORM
 from neuler.solve.assembly import Assembly, assemble
+from neuler.solve.base_parameters import TOLERANCE, BaseParameters, base_parameters
 from neuler.solve.platforms import is_parallel, motors, platform_positions
 from neuler.solve.reference import near_reference
 
@@ -72,6 +75,32 @@ class Methods:
     def check(self) -> list[Finding]:
         """A list of what is unphysical or suspicious about the robot, errors first; empty if nothing is."""
         return examine(cast("Robot", self))
+
+    def base_parameters(self, columns: Names = (), *, seed: int = 0, tolerance: float = TOLERANCE) -> BaseParameters:
+        """The parameters that the robot's forces depend on: which have no effect, which act together, with what factors.
+
+        tau = Y_b(q, qd, qdd) b with as few numbers b = G phi as possible, by the rank of the regressor at random
+        states (``seed``): a column counts as a combination of others if they give it but for the share ``tolerance``
+        of its length. ``columns`` as of ``regressor``: by default all links and all drives that are not zero.
+
+        >>> import neuler
+        >>> found = neuler.robots.rx90().base_parameters()
+        >>> len(found), found.khalil()[1]
+        (40, 'XXR2 = XX2 - YY2 - 0.2025 M3 - 0.2025 M4 - 0.2025 M5 - 0.2025 M6')
+        """
+        return base_parameters(cast("Robot", self), columns, seed=seed, tolerance=tolerance)
+
+    def with_parameters(self, values: Mapping[str, ArrayLike]) -> Robot:
+        """The same robot with other numbers in the place of some of its own, by their names (docs/parameters.md).
+
+        What identification has found becomes a robot this way. A payload is added to what is there.
+
+        >>> import neuler
+        >>> arm = neuler.robots.two_link().with_parameters({"link2.mass": 3.0, "joint1.viscous": 0.2})
+        >>> arm.links[2].mass, arm.joints[0].viscous
+        (3.0, 0.2)
+        """
+        return with_parameters(cast("Robot", self), values)
 
     def needed_derivatives(self) -> dict[str, int]:
         """For each joint, the highest derivative of its motion that ``elastic_inverse_dynamics`` needs: 4 is the snap.

@@ -11,8 +11,10 @@ from neuler.trace.graph import Scalar
 
 SPRING = ("stiffness", "damping")
 LOSSES = ("viscous", "coulomb", "coulomb_reverse")
-PARTS = ("inertia", "mass", *SPRING, *LOSSES)
-"""Of a motor: inertia about the axis, mass, its spring on the output side, friction on the motor's side."""
+ACROSS = ("xx", "yy")
+PARTS = ("inertia", "mass", *ACROSS, *SPRING, *LOSSES)
+"""Of a motor: inertia about the axis, mass, inertia across the axis, its spring on the output side, friction on the
+motor's side."""
 Key = tuple[str, str, str]
 
 
@@ -55,6 +57,14 @@ def value(robot: Robot, motor: str, part: str) -> float:
                 f"parameters: motor {motor!r} has no mass beside its carrier's, so that it is no parameter"
             )
         return stator.mass
+    if part in ACROSS:
+        stator = _stator(robot, motor)
+        if stator is None or not stator.inertia[ACROSS.index(part)]:
+            raise InputError(
+                f"parameters: motor {motor!r} has no inertia across its axis beside its carrier's, so that it is no "
+                "parameter"
+            )
+        return stator.inertia[ACROSS.index(part)]
     shaft = _spinning(robot, motor, part)
     if part in SPRING:
         assert shaft.series is not None
@@ -67,6 +77,14 @@ def value(robot: Robot, motor: str, part: str) -> float:
     return inertia
 
 
+def has(robot: Robot, motor: str, part: str) -> bool:
+    """Whether a motor has a parameter of that name."""
+    try:
+        return part in PARTS and value(robot, motor, part) is not None
+    except InputError:
+        return False
+
+
 def as_parts(robot: Robot, given: Mapping[Key, Scalar]) -> dict[Key, Scalar]:
     """What parameters of motors are of links, joints and springs."""
     found: dict[Key, Scalar] = {}
@@ -74,9 +92,9 @@ def as_parts(robot: Robot, given: Mapping[Key, Scalar]) -> dict[Key, Scalar]:
         if of != "motor":
             continue
         stator = _stator(robot, motor)
-        if part == "mass":
+        if part in ("mass", *ACROSS):
             assert stator is not None
-            found["link", stator.name, "mass"] = x
+            found["link", stator.name, part] = x
             continue
         shaft = _spinning(robot, motor, part)
         if part == "inertia":

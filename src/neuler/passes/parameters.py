@@ -28,8 +28,9 @@ from neuler.passes.fuse import fuse
 from neuler.passes.regroup import regroup
 from neuler.passes.tree import Tree
 from neuler.passes.trees import usual_inertias
-from neuler.robot import Joint, Link, Robot, Transform
+from neuler.robot import Friction, Joint, Link, Robot, Transform
 from neuler.robot.expand import expand, simple_names
+from neuler.robot.mechanism import Shaft
 from neuler.tables import take_columns
 from neuler.trace.graph import Node, Scalar, cos, sin
 
@@ -59,22 +60,67 @@ class Parameter:
         return f"{prefix}.{self.part}"
 
 
-def parse(robot: Robot, names: str | Iterable[str]) -> tuple[Parameter, ...]:
-    """The numbers that names and groups stand for, in their order; unknown ones and repetitions are refused."""
+def parse(robot: Robot, names: str | Iterable[str], option: str = "parameters") -> tuple[Parameter, ...]:
+    """The numbers that names and groups stand for, in their order; unknown ones and repetitions are refused.
+
+    ``option`` is what messages call them.
+    """
     chosen = (names,) if isinstance(names, str) else tuple(names)
     found: list[Parameter] = []
     for name in chosen:
         if not isinstance(name, str):
-            raise InputError(f"parameters: names are expected, got {name!r}")
-        found += _group(robot, name)
+            raise InputError(f"{option}: names are expected, got {name!r}")
+        found += _group(robot, name, option)
     seen: set[str] = set()
     for each in found:
         if each.name in seen:
-            raise InputError(f"parameters: {each.name!r} is named twice")
+            raise InputError(f"{option}: {each.name!r} is named twice")
         seen.add(each.name)
     if not found:
-        raise InputError("parameters: names none; leave the option out")
+        raise InputError(f"{option}: names none; leave the option out")
     return tuple(found)
+
+
+GROUPS = {
+    "friction": ("viscous", "coulomb", "coulomb_reverse", "friction", "damping"),
+    "rotors": ("rotor_inertia", "inertia"),
+    "springs": ("stiffness",),
+    "motors": ("mass", "xx", "yy"),
+}
+"""Names of joints' and motors' numbers of one kind; "motors" are their bodies, where carriers do not contain them."""
+
+
+def group_names(robot: Robot, group: str) -> list[str]:
+    """The numbers of one of ``GROUPS`` that a robot's joints and motors may have, by name.
+
+    The reverse Coulomb friction of a joint is one of them where it is given. Of a friction law those are in it in which
+    it is linear, and the joint's own friction where it is not zero.
+    """
+    parts, found = GROUPS[group], []
+    for joint in robot.joints:
+        if not joint.moves or isinstance(joint, Shaft):
+            continue
+        own = [part for part in parts if part in joint.type.drives and part != "friction"]
+        if joint.coulomb_reverse is None:
+            own = [part for part in own if part != "coulomb_reverse"]
+        if joint.friction is not None and "friction" in parts:
+            plain = [part for part in own if getattr(joint, part)]  # beside a law, where there are some
+            own = [*plain, *(f"friction.{part}" for part in joint.friction.parameters if _known(joint.friction, part))]
+        found += [f"{joint.name}.{part}" for part in own]
+    for motor in motors.named(robot):
+        found += [f"{motor}.{part}" for part in parts if motors.has(robot, motor, part)]
+    return found
+
+
+def _known(law: Friction, part: str) -> bool:
+    """Whether the law is linear in a number of its own: one that is another's by default is not given."""
+    return part not in law.nonlinear and getattr(law, part) is not None
+
+
+def own_columns(robot: Robot) -> tuple[str, ...]:
+    """The parameters in which forces are linear and that a robot has: all links, and drives that are not zero."""
+    drives = [each for group in GROUPS for name in group_names(robot, group) for each in _group(robot, name)]
+    return ("links", *(each.name for each in drives if each.value))
 
 
 def stacked(called: str, robot: Robot, given: Mapping[str, Any]) -> Any:
@@ -119,12 +165,14 @@ def _taken(called: str, what: str, value: Any) -> Any:
         raise InputError(f"{called}: {what} is not a regular array of numbers") from None
 
 
-def _group(robot: Robot, name: str) -> list[Parameter]:
+def _group(robot: Robot, name: str, option: str = "parameters") -> list[Parameter]:
     links = {link.name: link for link in robot.links}
     if name == "gravity":
         return [Parameter("gravity", "", axis, g) for axis, g in zip(XYZ, robot.gravity, strict=True)]
     if name == "links":
         return [each for name in robot.shown_names for each in _ten_of(links[name])]
+    if name in GROUPS and name not in links:
+        return [each for own in group_names(robot, name) for each in _group(robot, own, option)]
     if name.startswith("payload:"):
         frame = name.removeprefix("payload:")
         robot.locate(frame)
@@ -140,7 +188,7 @@ def _group(robot: Robot, name: str) -> list[Parameter]:
     joint = next((joint for joint in robot.joints if joint.name == owner), None)
     if joint is not None and part in DRIVES:
         if not joint.moves or part not in (*joint.type.drives, "rest") or (part == "rest" and not joint.type.has_axis):
-            raise InputError(f"parameters: a {joint.kind} joint such as {owner!r} has no {part.replace('_', ' ')}")
+            raise InputError(f"{option}: a {joint.kind} joint such as {owner!r} has no {part.replace('_', ' ')}")
         value = getattr(joint, part)
         return [Parameter("joint", owner, part, joint.coulomb if value is None else value)]
     if joint is not None and part == "placement":
@@ -148,14 +196,15 @@ def _group(robot: Robot, name: str) -> list[Parameter]:
         return [Parameter("joint", owner, f"placement.{k}", x) for k, x in zip(SIX, six, strict=True)]
     if part in motors.PARTS and owner in motors.named(robot):
         return [Parameter("motor", owner, part, motors.value(robot, owner, part))]
-    known = ["gravity", "links", *links, *(f"{link}.mass" for link in links)]
+    known = ["gravity", "links", *GROUPS, *links, *(f"{link}.mass" for link in links)]
     known += [f"{motor}.{what}" for motor in motors.named(robot) for what in motors.PARTS]
     known += [f"{joint.name}.{what}" for joint in robot.joints for what in (*DRIVES, "placement")]
     known += [f"{joint.name}.friction.{what}" for joint in robot.joints for what in _numbers(joint)]
     likely = closest(name, known)
     meant = f"; did you mean {likely!r}? There" if likely else ". There"
     raise InputError(
-        f"parameters: robot {robot.name!r} has none called {name!r}{meant} are 'gravity', 'links', a link's "
+        f"{option}: robot {robot.name!r} has none called {name!r}{meant} are 'gravity', 'links', 'friction', 'rotors', "
+        f"'springs', a link's "
         f"name (its ten), 'LINK.mass', 'LINK.first_moment', 'LINK.inertia', 'payload:FRAME', 'JOINT.placement' and "
         f"{', '.join(repr('JOINT.' + drive) for drive in DRIVES)}, 'JOINT.friction' of one with a law, and "
         f"{', '.join(repr('MOTOR.' + part) for part in motors.PARTS)}"

@@ -35,10 +35,10 @@ def regroup(tree: Tree) -> Tree:
         if _constant(body) and _constant(parent):
             kept, moved = body.kind.split(_link(body), body.joint)
             bodies[number] = _with(body, kept)
-            bodies[body.antecedent] = _with(parent, _link(parent).merged(moved.seen_from(_zero_pose(body))))
+            bodies[body.antecedent] = _with(parent, _link(parent).merged(moved.seen_from(zero_pose(body))))
         else:
             shown, passed = body.kind.split(_ten(body), body.joint)
-            seat = body.seat or _as_pose(_zero_pose(body))
+            seat = body.seat or _as_pose(zero_pose(body))
             bodies[number] = _with(body, shown)
             bodies[body.antecedent] = _with(parent, _ten(parent).merged(passed.seen_from(seat)))
     bodies = [_rotor_on_link(tree, body) for body in bodies]
@@ -56,7 +56,7 @@ def _as_pose(placement: Transform) -> Pose:
     return Pose(placement.rotation, placement.translation)
 
 
-def _zero_pose(body: Body) -> Transform:
+def zero_pose(body: Body) -> Transform:
     """The body's frame in its antecedent's at position zero (what moves across is the same at any position)."""
     if not body.kind.has_axis:
         return body.mount
@@ -72,7 +72,7 @@ def _zero_pose(body: Body) -> Transform:
 def _rotor_on_link(tree: Tree, body: Body) -> Body:
     """On the base and orthogonal to it, a joint's rotor turns exactly as its link does: one parameter."""
     rotor = body.drive.rotor_inertia
-    if body.sigma != REVOLUTE or isinstance(rotor, Node) or not rotor:
+    if body.sigma != REVOLUTE or not (isinstance(rotor, Node) or rotor):
         return body
     below = tree.bodies[body.antecedent]
     first = body.antecedent == 0

@@ -9,6 +9,7 @@ from neuler.quantities import (
     dynamics,
     elastic,
     link_motion,
+    regressors,
     torque_rates,
     whole_body,
 )
@@ -48,6 +49,10 @@ QUANTITIES: dict[str, Quantity] = {
         derivatives.forward_dynamics_sensitivities,
         derivatives.inverse_dynamics_hessian,
         derivatives.reaction_sensitivities_of,
+        regressors.regressor,
+        regressors.reaction_regressor,
+        regressors.energy_regressor,
+        regressors.power_regressor,
         closed_loops.closure,
         closed_loops.upright,
         closed_loops.assembly_step,

@@ -35,6 +35,8 @@ class RobotRecipe(Recipe):
     """Of a robot with loops: nothing is marked with NaN, the results are numbers at every position."""
     parameters: tuple[Parameter, ...] = ()
     """The robot's numbers that are the last input."""
+    columns: tuple[Parameter, ...] = ()
+    """Of a regressor: the robot's numbers by which its columns are multiplied."""
 
 
 def coordinates(robot: Robot, *names: str) -> tuple[Operand, ...]:

@@ -26,6 +26,8 @@ class Friction:
 
     parameters: ClassVar[tuple[str, ...]] = ()
     """Its numbers that may be inputs of a kernel, ``JOINT.friction.coulomb``."""
+    nonlinear: ClassVar[tuple[str, ...]] = ()
+    """Those of them in which it is not linear."""
     loaded: ClassVar[bool] = False
     """Whether it depends on the load."""
     width = 0.0
@@ -167,6 +169,7 @@ class Stribeck(Friction):
     width: float = 0.0
 
     parameters = ("coulomb", "static", "speed", "viscous")
+    nonlinear = ("speed",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -223,6 +226,7 @@ class LoadDependent(Friction):
     load_width: float = 0.0
 
     parameters = ("load", "coulomb", "viscous")
+    nonlinear = ("load",)
     loaded = True
 
     def __post_init__(self) -> None:
