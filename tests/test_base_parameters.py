@@ -199,7 +199,7 @@ def test_groups_payloads_gravity_laws_and_placements():
     assert law.with_parameters({"joint1.friction.coulomb": 2.0}).joints[0].friction.coulomb == 2.0
     with pytest.raises(InputError, match=r"with_parameters: one robot has one value of each parameter"):
         robot.with_parameters({"link2.mass": [1.0, 2.0, 3.0]})
-    with pytest.raises(InputError, match="'link2.mass' must be a finite number"):
+    with pytest.raises(InputError, match=r"'link2.mass' must be a finite number"):
         robot.with_parameters({"link2.mass": np.nan})
     with pytest.raises(InputError, match="a mapping from names to values is expected"):
         robot.with_parameters(["link2.mass"])

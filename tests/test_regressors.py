@@ -129,7 +129,7 @@ def test_what_is_not_linear_is_refused():
         robot.regressor(*random_states(robot, 1), columns=("link3.mass", "gravity"))
     with pytest.raises(InputError, match=r"columns: robot 'puma560' has none called 'link9'; did you mean 'link"):
         robot.compile("regressor", columns="link9")
-    with pytest.raises(InputError, match="columns: 'link2.mass' is named twice"):
+    with pytest.raises(InputError, match=r"columns: 'link2.mass' is named twice"):
         robot.compile("regressor", columns=("link2", "link2.mass"))
     with pytest.raises(InputError, match="reaction_regressor: link must be one of base, link1"):
         robot.compile("reaction_regressor", link="tool")

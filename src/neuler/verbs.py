@@ -77,7 +77,7 @@ class Methods:
         return examine(cast("Robot", self))
 
     def base_parameters(self, columns: Names = (), *, seed: int = 0, tolerance: float = TOLERANCE) -> BaseParameters:
-        """The parameters that the robot's forces depend on: which have no effect, which act together, with what factors.
+        """The parameters that the robot's forces depend on: which have no effect, which act together and how.
 
         tau = Y_b(q, qd, qdd) b with as few numbers b = G phi as possible, by the rank of the regressor at random
         states (``seed``): a column counts as a combination of others if they give it but for the share ``tolerance``
@@ -86,7 +86,7 @@ class Methods:
         >>> import neuler
         >>> found = neuler.robots.rx90().base_parameters()
         >>> len(found), found.khalil()[1]
-        (40, 'XXR2 = XX2 - YY2 - 0.2025 M3 - 0.2025 M4 - 0.2025 M5 - 0.2025 M6')
+        (40, 'MXR2 = MX2 + 0.45 M3 + 0.45 M4 + 0.45 M5 + 0.45 M6')
         """
         return base_parameters(cast("Robot", self), columns, seed=seed, tolerance=tolerance)
 

@@ -12,6 +12,7 @@ from neuler.cli.common import load_robot, print_json, robot_command
 def add(commands: Any) -> None:
     """The command and its flags."""
     info = robot_command(commands, "info", run, "show a robot's tree, its parameters, and what looks wrong")
+    info.add_argument("--base", action="store_true", help="add the base parameters: what forces depend on")
     info.add_argument("--json", action="store_true", help="print JSON")
     info.add_argument("--strict", action="store_true", help="exit with 1 if the checks find errors")
 
@@ -24,10 +25,14 @@ def run(chosen: Any) -> int:
         warnings.simplefilter("ignore", UserWarning)  # what is wrong is among the findings
         robot = load_robot(chosen)
     found = robot.check()
+    base = robot.base_parameters() if chosen.base else None
     if chosen.json:
-        print_json(as_json.as_dict(robot, found))
+        more = {} if base is None else {"base_parameters": as_json.base_parameters(base)}
+        print_json(as_json.as_dict(robot, found) | more)
     else:
         print(text.summary(robot, found, _marks()))
+        if base is not None:
+            print(f"\n{base}")
     return int(chosen.strict and any(finding.severity == "error" for finding in found))
 
 

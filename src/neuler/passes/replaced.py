@@ -26,8 +26,8 @@ def with_parameters(robot: Robot, values: Mapping[str, Any]) -> Robot:
     given = np.asarray(stacked("with_parameters", mechanism, values))
     if given.ndim != 1:
         raise InputError(
-            f"with_parameters: one robot has one value of each parameter, got batch axes {given.shape[:-1]}; batches of "
-            "values go into the call: robot.inverse_dynamics(q, qd, qdd, parameters=...)"
+            f"with_parameters: one robot has one value of each parameter, got batch axes {given.shape[:-1]}; batches "
+            "of values go into the call: robot.inverse_dynamics(q, qd, qdd, parameters=...)"
         )
     if not np.isfinite(given).all():
         wrong = parameters[int(np.argmin(np.isfinite(given)))].name

@@ -128,8 +128,8 @@ def by_rules(robot: Robot, columns: Names = ()) -> Grouping:
     numbers = graph.inputs("parameters", len(found.rows))
     own = dict(zip(found.rows, numbers, strict=True))
     bodies = [_with_numbers(body, [own.get((k, part), 0.0) for part in PARTS]) for k, body in enumerate(tree.bodies)]
-    state = (graph.inputs("q", robot.nq), graph.inputs("qd", robot.nv), graph.inputs("qdd", robot.nv))
-    solved = hybrid(dataclasses.replace(tree, bodies=tuple(bodies)), *map(list, state), [True] * tree.dof)
+    q, qd, qdd = (graph.inputs(name, size) for name, size in (("q", robot.nq), ("qd", robot.nv), ("qdd", robot.nv)))
+    solved = hybrid(dataclasses.replace(tree, bodies=tuple(bodies)), q, qd, qdd, [True] * tree.dof)
     seen = {k for _, k in jacobian(solved.coordinates, numbers, backward=True)}
     kept = [k for k in range(len(found.rows)) if k in seen]
     return Grouping(tuple(found.rows[k] for k in kept), found.matrix[kept], tree)
@@ -142,7 +142,7 @@ def _with_numbers(body: Body, parts: Sequence[Scalar]) -> Body:
     return dataclasses.replace(body, mass=m, first_moment=(x, y, z), inertia=inertia, drive=drive)
 
 
-# ---- how --------------------------------------------------------------------------------------------------------------
+# ---- how ----------------------------------------------------------------------------------------------------------
 
 
 def _linear(

@@ -35,7 +35,7 @@ _ROWS = 4
 _NOTHING, _ROUNDING = 1e-8, 1e-12
 """Columns shorter than that, beside the longest of parameters of the same unit or of all, are rounding: they have no
 effect."""
-_HEAD = ("base parameter", "value", "group")
+HEAD = ("base parameter", "value", "group")
 _CANCELLED = 1e-13
 """Of the sizes of its terms, what a sum at least is that has not cancelled."""
 _SMALL = 1e-9
@@ -67,7 +67,8 @@ class BaseParameters:
     @property
     def without_effect(self) -> tuple[str, ...]:
         """Parameters on which no force depends."""
-        return tuple(name for name, seen in zip(self.columns, self.grouping.any(axis=0), strict=True) if not seen)
+        seen = np.asarray(self.grouping.any(axis=0)).tolist()
+        return tuple(name for name, some in zip(self.columns, seen, strict=True) if not some)
 
     @property
     def groups(self) -> dict[str, dict[str, float]]:
@@ -109,13 +110,16 @@ class BaseParameters:
 
     def __str__(self) -> str:
         """A line for each base parameter: its value and its group; then what has no effect."""
-        rows = [
+        lost = f"\nwithout effect: {', '.join(self.without_effect)}" if self.without_effect else ""
+        head = f"{len(self)} base parameters of {len(self.columns)} parameters"
+        return f"{head}\n{table(HEAD, self.rows(), left=3)}{lost}"
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """The rows of a table under ``HEAD``: name, value, group."""
+        return [
             (name, f"{value:.6g}", _sum(group))
-            for (name, group), value in zip(self.groups.items(), self.values, strict=True)
+            for (name, group), value in zip(self.groups.items(), self.values.tolist(), strict=True)
         ]
-        found = [f"{len(self)} base parameters of {len(self.columns)} parameters", table(_HEAD, rows)]
-        lost = self.without_effect
-        return "\n".join([*found, *([f"without effect: {', '.join(lost)}"] if lost else [])])
 
     def khalil(self) -> list[str]:
         """The groups in Khalil's letters: "ZZR1 = ZZ1 + IA1 + YY2", numbers being those of the joints' links.

@@ -9,6 +9,7 @@ from typing import Any
 
 from neuler.diagnose.finding import Finding
 from neuler.robot import Coupling, Joint, Motor, Robot
+from neuler.solve.base_parameters import BaseParameters
 from neuler.view.motors import motor_data
 from neuler.view.text import LIMITS, around, has_direction, places
 
@@ -55,6 +56,15 @@ def as_dict(robot: Robot, findings: Iterable[Finding]) -> dict[str, Any]:
             for frame in robot.frames
         ],
         "findings": [dataclasses.asdict(finding) for finding in findings],
+    }
+
+
+def base_parameters(base: BaseParameters) -> dict[str, Any]:
+    """Values, groups with their factors, and what has no effect."""
+    return {
+        "values": dict(zip(base.names, base.values.tolist(), strict=True)),
+        "groups": base.groups,
+        "without_effect": list(base.without_effect),
     }
 
 

@@ -28,6 +28,8 @@ class Job(NamedTuple):
         return self.name
 
 
+MANY = 16
+"""Velocities up to which base parameters are told: of more the table is long, and ``neuler info --base`` prints it."""
 STILL = "Forces of a joint and its motor together: the springs of its drives do not stretch here."
 
 
@@ -76,6 +78,8 @@ def _sections(robot: Robot) -> list[Job]:
         Job("findings", lambda: sections.findings(found())),
         Job("parameters", lambda: sections.parameters(robot)),
     ]
+    if 0 < robot.nv <= MANY:
+        jobs.append(Job("base parameters", lambda: sections.base_parameters(robot)))
     if robot.loops:
         jobs.append(Job("test motion", lambda: report_motion.way(robot, sample_motion(robot))))
     stiff = stiffened(robot)

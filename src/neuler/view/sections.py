@@ -6,8 +6,10 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from neuler.diagnose.finding import Finding
+from neuler.errors import NeulerError
 from neuler.plain import number, vector
 from neuler.robot import Robot
+from neuler.solve.base_parameters import HEAD
 from neuler.speed import Measurement, machine
 from neuler.view import motors, text
 from neuler.view.draw import pose_pictures
@@ -132,6 +134,20 @@ def parameters(robot: Robot) -> Markup:
         parts += [tag("h2", "Motors"), table(motors.motor_head(robot), rows, left=motors.LEFT)]
         parts.append(tag("p", motors.UNITS, cls="note"))
     return join(parts)
+
+
+def base_parameters(robot: Robot) -> Markup:
+    """What forces depend on: base parameters, their groups, and parameters without effect."""
+    title = tag("h2", "Base parameters")
+    try:
+        base = robot.base_parameters()
+    except NeulerError as error:
+        return join([title, tag("p", f"Not computed: {error}", cls="note")])
+    rows = [(name, value, tag("span", group, style="white-space:normal")) for name, value, group in base.rows()]
+    told = f"{len(base)} numbers decide all joint forces, of {len(base.columns)}: each a parameter with those that no "
+    told += "motion tells apart from it."
+    lost = tag("p", f"Without effect: {', '.join(base.without_effect)}.", cls="note") if base.without_effect else ""
+    return join([title, tag("p", told), table(HEAD, rows, left=3), *([lost] if lost else [])])
 
 
 def speed(measured: Sequence[Measurement], batch: int, left: Sequence[str] = ()) -> Markup:
