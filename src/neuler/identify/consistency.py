@@ -1,0 +1,254 @@
+"""Whether the columns of a log belong together: signs, units, order and delays of velocities and torques.
+
+Velocities are compared with the derivatives of the positions, torques with those of the robot's own model, which is
+right for the most part before anything is identified. Nothing is corrected: what looks wrong is named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.identify.plausibility import Findings, names_of
+from neuler.robot import Robot
+
+Array = NDArray[np.float64]
+
+_SURE, _LIKELY = 0.95, 0.8
+"""Correlations that leave no doubt, and that are worth a note."""
+_FACTOR, _OFF = 0.05, 3.0
+"""How far the factor of a velocity may be from 1, and how many times as large as the model's a torque may be."""
+_LATEST = 0.1
+"""Seconds by which columns may be delayed; at least five samples are tried."""
+_GAIN = 0.8
+"""A delay is believed where it makes the unexplained part at least so much smaller."""
+_KNOWN = {
+    180.0 / math.pi: "it is in degrees: units={'qd': 'deg/s'}",
+    math.pi / 180.0: "positions are in degrees: units={'q': 'deg'}",
+    30.0 / math.pi: "it is in revolutions per minute: units={'qd': 'rpm'}",
+    1000.0: "it is in thousandths of the unit: units={'qd': 'mm/s'}",
+}
+_ROWS = 20_000
+"""Rows of a long log that are compared, in one piece from its middle."""
+
+
+# ---- velocities ---------------------------------------------------------------------------------------------------
+
+
+def check_velocities(robot: Robot, rate: float, slope: Array, qd: Array, least: Array) -> Findings:
+    """Compare velocities qd (n, nv) with the derivatives ``slope`` (n, nv) of the positions, both filtered alike.
+
+    ``least`` (nv,): amplitudes below which a column is noise.
+    """
+    found = Findings([], [])
+    slope, qd = _middle(slope), _middle(qd)
+    names, positions = names_of(robot, "qd"), _position_names(robot)
+    moves = (slope.std(axis=0) > least) & (qd.std(axis=0) > 0.0)
+    alike = _correlations(slope, qd)
+    swapped, doubtful = _misplaced(alike, moves)
+    for b, a in (swapped | doubtful).items():
+        (found.errors if b in swapped else found.notes).append(
+            f"column {names[b]!r} follows the position {positions[a]!r}, not {positions[b]!r} (correlations "
+            f"{alike[a, b]:.2f} and {alike[b, b]:.2f}): columns look swapped; correct columns="
+        )
+    done = swapped | doubtful
+    late: dict[int, float] = {}
+    for k in np.flatnonzero(moves):
+        if int(k) in done:
+            continue
+        lag, best = _delay(slope[:, k : k + 1], qd[:, k], rate)
+        shifted, target = _shifted(slope[:, k], qd[:, k], round(lag))
+        r = float(np.corrcoef(shifted, target)[0, 1])
+        if abs(r) < _LIKELY:
+            found.notes.append(
+                f"column {names[k]!r} is not the derivative of {positions[k]!r}: their correlation is {r:.2f} "
+                f"({best:.0%} explained)"
+            )
+            continue
+        factor = float(shifted @ target / (shifted @ shifted))
+        if factor < 0.0:
+            found.errors.append(
+                f"column {names[k]!r} has the sign opposite to the derivative of {positions[k]!r} (correlation {r:.2f}); "
+                f"map it with a factor of -1: columns={{...: ({names[k]!r}, -1)}}"
+            )
+        if abs(abs(factor) - 1.0) > _FACTOR:
+            known = next((text for value, text in _KNOWN.items() if abs(abs(factor) / value - 1.0) < _FACTOR), "")
+            gear = _gear(robot, k, abs(factor))
+            text = known or gear or "its unit is another one, or one of both is of the motor: units= or a factor"
+            found.errors.append(
+                f"column {names[k]!r} is {abs(factor):.4g} times the derivative of {positions[k]!r}: {text}"
+            )
+        if abs(lag) >= 0.5:
+            late[int(k)] = lag
+    _say_delays(late, names, rate, "the derivatives of the positions", found)
+    return found
+
+
+def _position_names(robot: Robot) -> list[str]:
+    every = names_of(robot, "q")
+    return [every[place] for place in robot.coordinates.own.places]
+
+
+def _gear(robot: Robot, k: int, factor: float) -> str:
+    """What to say where a factor is the gear ratio of the joint's own motor."""
+    owner = robot.coordinates.owners("qd")[k].name
+    for motor in robot.motors:
+        ratio = abs(motor.ratios.get(owner, 0.0))
+        if ratio and (abs(factor / ratio - 1.0) < _FACTOR or abs(factor * ratio - 1.0) < _FACTOR):
+            return f"the gear ratio of motor {motor.name!r} is {ratio:g}: one of both is of the motor"
+    return ""
+
+
+# ---- torques ------------------------------------------------------------------------------------------------------
+
+
+def check_torques(robot: Robot, rate: float, qd: Array, model: Array, tau: Array, still: Array) -> Findings:
+    """Compare torques tau (n, nu) with those of the robot's model (n, nu), both filtered alike.
+
+    Friction, which a model seldom has, is left out: what columns with the signs and values of the joint's velocity qd
+    (n, nu) explain, and a constant. ``still`` (nu,): velocities below which the sign counts as zero. A column says
+    something where model and measurement resemble each other in some order, with some sign or delay.
+    """
+    found = Findings([], [])
+    qd, model, tau = _middle(qd), _middle(model), _middle(tau)
+    names = names_of(robot, "tau")
+    count = len(names)
+    if not np.isfinite(model).all():
+        return Findings([], ["torques were not compared with the robot's model, which has no finite ones here"])
+    columns = [_friction(qd[:, k], still[k]) for k in range(count)]
+    alike = np.zeros((count, count))  # of model a with torque b, less the friction of joint b
+    for b in range(count):
+        alike[:, b] = _correlations(_without(model, columns[b]), _without(tau[:, b : b + 1], columns[b]))[:, 0]
+    moves = (model.std(axis=0) > 1e-9 * max(float(np.abs(model).max()), 1e-12)) & (tau.std(axis=0) > 0.0)
+    swapped, doubtful = _misplaced(alike, moves)
+    for b, a in (swapped | doubtful).items():
+        sure = b in swapped and all(abs(alike[x, y]) > _SURE for y, x in swapped.items())
+        (found.errors if sure else found.notes).append(
+            f"column {names[b]!r} resembles the model's {names[a]!r}, not its own (correlations {alike[a, b]:.2f} and "
+            f"{alike[b, b]:.2f}): columns look swapped; correct columns="
+        )
+    done = swapped | doubtful
+    late: dict[int, float] = {}
+    for k in np.flatnonzero(moves):
+        if int(k) in done:
+            continue
+        lag, _ = _delay(np.column_stack([model[:, k], columns[k]]), tau[:, k], rate)
+        shift = round(lag)
+        (nuisance, target), own = _shifted(columns[k], tau[:, k], shift), _shifted(model[:, k], tau[:, k], shift)[0]
+        rest, driven = _without(target[:, None], nuisance)[:, 0], _without(own[:, None], nuisance)[:, 0]
+        r = float(_correlations(driven[:, None], rest[:, None])[0, 0])
+        if abs(r) < _LIKELY:
+            continue  # friction or noise hides the model: nothing can be said
+        if abs(lag) >= 1.0:
+            late[int(k)] = lag
+        factor = float(driven @ rest / (driven @ driven))
+        if factor < 0.0:
+            (found.errors if abs(r) > _SURE else found.notes).append(
+                f"column {names[k]!r} has the sign opposite to the model's torque (correlation {r:.2f}); if joint and "
+                f"torque count in opposite directions, map it with a factor of -1: columns={{...: ({names[k]!r}, -1)}}"
+            )
+        if not 1.0 / _OFF < abs(factor) < _OFF:
+            gear = _gear(robot, robot.coordinates.owners("qd").index(robot.coordinates.owners("tau")[k]), abs(factor))
+            found.notes.append(
+                f"column {names[k]!r} is {abs(factor):.3g} times the model's torque (correlation {r:.2f}): "
+                + (gear or "is it in another unit (units=), or at the motor instead of the joint (ratios=)?")
+            )
+    _say_delays(late, names, rate, "the model's torques", found)
+    return found
+
+
+def _friction(qd: Array, still: float) -> Array:
+    """Columns (n, 3) that friction consists of: a constant, the velocity, its sign."""
+    return np.column_stack([np.ones_like(qd), qd, np.where(np.abs(qd) > still, np.sign(qd), 0.0)])
+
+
+# ---- comparing series -----------------------------------------------------------------------------------------------
+
+
+def _middle(values: Array) -> Array:
+    first = max(0, (len(values) - _ROWS) // 2)
+    return values[first : first + _ROWS]
+
+
+def _without(values: Array, columns: Array) -> Array:
+    """What columns do not explain of series (n, k)."""
+    scale = np.sqrt((columns**2).mean(axis=0))
+    basis = columns[:, scale > 0.0] / scale[scale > 0.0]
+    return np.asarray(values - basis @ np.linalg.lstsq(basis, values, rcond=None)[0])
+
+
+def _correlations(a: Array, b: Array) -> Array:
+    """Correlations of the columns of a with those of b; zero where one is constant."""
+    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+    scale = np.sqrt((a**2).sum(axis=0))[:, None] * np.sqrt((b**2).sum(axis=0))
+    return np.divide(a.T @ b, scale, out=np.zeros_like(scale), where=scale > 0.0)
+
+
+def _misplaced(alike: Array, moves: NDArray[np.bool_]) -> tuple[dict[int, int], dict[int, int]]:
+    """Columns that resemble the counterpart of another one, not their own: by column, whose it resembles.
+
+    First those that are interchanged among each other, then the others.
+    """
+    size = np.abs(np.where(moves[:, None], alike, 0.0))
+    nearest = {int(b): int(np.argmax(size[:, b])) for b in np.flatnonzero(moves)}
+    found = {b: a for b, a in nearest.items() if a != b and size[a, b] > max(_LIKELY, size[b, b] + 0.3)}
+    closed = {b: a for b, a in found.items() if _returns(b, found)}
+    return closed, {b: a for b, a in found.items() if b not in closed}
+
+
+def _returns(start: int, steps: dict[int, int]) -> bool:
+    at = start
+    for _ in steps:
+        if at not in steps:
+            return False
+        at = steps[at]
+        if at == start:
+            return True
+    return False
+
+
+def _shifted(a: Array, b: Array, lag: int) -> tuple[Array, Array]:
+    """Rows of a, and those of b that are ``lag`` samples later."""
+    return (a[: len(a) - lag], b[lag:]) if lag >= 0 else (a[-lag:], b[: len(b) + lag])
+
+
+def _delay(columns: Array, target: Array, rate: float) -> tuple[float, float]:
+    """By how many samples a series is later than what explains it, (n, k), and the share that is explained then.
+
+    Zero where no delay within 0.1 s explains markedly more. A parabola through three neighbours gives fractions.
+    """
+    most = min(max(5, math.ceil(_LATEST * rate)), len(target) // 4)
+    lags = np.unique(np.round(np.linspace(-most, most, min(2 * most + 1, 81))).astype(int))
+
+    def unexplained(lag: int) -> float:
+        left, right = _shifted(columns[most : len(columns) - most], target[most : len(target) - most], 0)
+        right = target[most + lag : len(target) - most + lag]
+        rest = _without(right[:, None], np.column_stack([left, np.ones(len(left))]))
+        return float((rest**2).sum() / max(float(((right - right.mean()) ** 2).sum()), np.finfo(float).tiny))
+
+    coarse = {int(lag): unexplained(int(lag)) for lag in lags}
+    center = min(coarse, key=lambda lag: coarse[lag])
+    for lag in range(max(center - 3, -most), min(center + 3, most) + 1):
+        coarse.setdefault(lag, unexplained(lag))
+    best = min(coarse, key=lambda lag: coarse[lag])
+    if best == 0 and not (-1 in coarse and 1 in coarse):
+        return 0.0, 1.0 - coarse[0]
+    fraction = float(best)
+    if best - 1 in coarse and best + 1 in coarse:
+        before, here, after = coarse[best - 1], coarse[best], coarse[best + 1]
+        bend = before - 2.0 * here + after
+        fraction += 0.5 * (before - after) / bend if bend > 0.0 else 0.0
+    if best != 0 and coarse[best] > _GAIN * coarse[0]:
+        return 0.0, 1.0 - coarse[0]
+    return fraction, 1.0 - coarse[best]
+
+
+def _say_delays(late: dict[int, float], names: Sequence[str], rate: float, than: str, found: Findings) -> None:
+    for k, lag in late.items():
+        found.notes.append(
+            f"column {names[k]!r} is {abs(lag):.1f} samples ({1e3 * abs(lag) / rate:.3g} ms) "
+            f"{'later' if lag > 0.0 else 'earlier'} than {than}; shift it before it is read"
+        )
