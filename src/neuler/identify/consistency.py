@@ -56,8 +56,8 @@ def check_velocities(robot: Robot, rate: float, slope: Array, qd: Array, least: 
         )
     done = swapped | doubtful
     late: dict[int, float] = {}
-    for k in np.flatnonzero(moves):
-        if int(k) in done:
+    for k in np.flatnonzero(moves).tolist():
+        if k in done:
             continue
         lag, best = _delay(slope[:, k : k + 1], qd[:, k], rate)
         shifted, target = _shifted(slope[:, k], qd[:, k], round(lag))
@@ -71,8 +71,8 @@ def check_velocities(robot: Robot, rate: float, slope: Array, qd: Array, least: 
         factor = float(shifted @ target / (shifted @ shifted))
         if factor < 0.0:
             found.errors.append(
-                f"column {names[k]!r} has the sign opposite to the derivative of {positions[k]!r} (correlation {r:.2f}); "
-                f"map it with a factor of -1: columns={{...: ({names[k]!r}, -1)}}"
+                f"column {names[k]!r} has the sign opposite to the derivative of {positions[k]!r} (correlation "
+                f"{r:.2f}); map it with a factor of -1: columns={{...: ({names[k]!r}, -1)}}"
             )
         if abs(abs(factor) - 1.0) > _FACTOR:
             known = next((text for value, text in _KNOWN.items() if abs(abs(factor) / value - 1.0) < _FACTOR), "")
@@ -82,7 +82,7 @@ def check_velocities(robot: Robot, rate: float, slope: Array, qd: Array, least: 
                 f"column {names[k]!r} is {abs(factor):.4g} times the derivative of {positions[k]!r}: {text}"
             )
         if abs(lag) >= 0.5:
-            late[int(k)] = lag
+            late[k] = lag
     _say_delays(late, names, rate, "the derivatives of the positions", found)
     return found
 
@@ -132,8 +132,8 @@ def check_torques(robot: Robot, rate: float, qd: Array, model: Array, tau: Array
         )
     done = swapped | doubtful
     late: dict[int, float] = {}
-    for k in np.flatnonzero(moves):
-        if int(k) in done:
+    for k in np.flatnonzero(moves).tolist():
+        if k in done:
             continue
         lag, _ = _delay(np.column_stack([model[:, k], columns[k]]), tau[:, k], rate)
         shift = round(lag)
@@ -143,7 +143,7 @@ def check_torques(robot: Robot, rate: float, qd: Array, model: Array, tau: Array
         if abs(r) < _LIKELY:
             continue  # friction or noise hides the model: nothing can be said
         if abs(lag) >= 1.0:
-            late[int(k)] = lag
+            late[k] = lag
         factor = float(driven @ rest / (driven @ driven))
         if factor < 0.0:
             (found.errors if abs(r) > _SURE else found.notes).append(

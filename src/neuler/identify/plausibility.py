@@ -60,8 +60,8 @@ def check_times(t: Array, called: str) -> None:
             k = int(np.argmax(wrong))
             remedy = "sort the rows, or make runs of them" if said == "goes backwards" else "keep one row of each time"
             raise InputError(
-                f"{called}: time {said} in row {k + 1}: {t[k]:.6g} s is followed by {t[k + 1]:.6g} s ({_count(wrong)}); "
-                f"{remedy}"
+                f"{called}: time {said} in row {k + 1}: {t[k]:.6g} s is followed by {t[k + 1]:.6g} s ({_count(wrong)})"
+                f"; {remedy}"
             )
     step = float(np.median(steps))
     if (gap := steps > _MISSING * step).any():
@@ -111,8 +111,8 @@ def check_signals(robot: Robot, t: Array, q: Array, tau: Array) -> Findings:
             if jumps.any():
                 row = int(np.argmax(jumps)) + 1
                 found.errors.append(
-                    f"column {name!r} jumps by a turn in row {row} at {t[row]:.6g} s ({_count(jumps)}); unwrap it first "
-                    "(numpy.unwrap)"
+                    f"column {name!r} jumps by a turn in row {row} at {t[row]:.6g} s ({_count(jumps)}); unwrap it "
+                    "first (numpy.unwrap)"
                 )
         if units[k]:
             _range(name, column, t, owners[k].limits, units[k], found)
@@ -152,8 +152,8 @@ def _range(name: str, column: Array, t: Array, limits: object, unit: str, found:
     speed = float(np.quantile(np.abs(np.diff(column) / np.diff(t)), 0.99))
     if np.isfinite(width) and outside > _FAR * max(width, 1e-3):
         found.errors.append(
-            f"column {name!r} goes from {low:.4g} to {high:.4g} {unit}, and its limits are {lower:.4g} and {upper:.4g}: "
-            f"it looks like {other}; read it with {remedy}"
+            f"column {name!r} goes from {low:.4g} to {high:.4g} {unit}, and its limits are {lower:.4g} and {upper:.4g}"
+            f": it looks like {other}; read it with {remedy}"
         )
     elif np.isfinite(fastest) and speed > 10.0 * fastest and speed < 10.0 * scale * fastest:
         found.errors.append(

@@ -1,6 +1,6 @@
-"""Logs made ready for identification: smoothed, differentiated, trimmed; and the filter for both sides of the equation.
+"""Logs made ready for identification: smoothed, differentiated, trimmed; and a filter for torques and regressors.
 
-tau = Y(q, qd, qdd) phi holds at every moment. A filter F that is linear keeps it: F tau = (F Y) phi. So q, qd and qdd are
+tau = Y(q, qd, qdd) phi holds at every moment, and after any linear filter F: F tau = (F Y) phi. So q, qd and qdd are
 smoothed first, because Y is not linear in them; then F is applied to torques and to every column of Y alike.
 """
 
@@ -97,7 +97,8 @@ class Prepared:
         found = np.asarray(values, dtype=float)
         if found.shape[:1] != self.t.shape:
             raise InputError(
-                f"{self.name}: filter takes arrays with {len(self.t)} rows, those of q, qd and qdd; got shape {found.shape}"
+                f"{self.name}: filter takes arrays with {len(self.t)} rows, as q, qd and qdd have them, got shape "
+                f"{found.shape}"
             )
         cutoff = self.settings["torque_cutoff"]
         return self.decimated(lowpass(found, self.rate, cutoff or math.inf, self.settings["order"]))
@@ -205,7 +206,8 @@ def prepared(log: Log, given: dict[str, Any]) -> Prepared:
         "rate": log.rate, "method": options.method, "order": order, "cutoff": _finite(cutoff),
         "cutoff_chosen": options.cutoff is None, **how, "torque_cutoff": _finite(parallel),
         "derivatives": options.derivatives, "decimate": options.decimate, "trim": trim, "outliers": outliers,
-        "dead_zone": [float(each) for each in zone], "position_noise": None if noise is None else _noise(robot, arrays, q, log.rate, cutoff),
+        "dead_zone": [float(each) for each in zone],
+        "position_noise": _noise(arrays["q"], q, log.rate, cutoff),
         "weight": log.weight, "rows": len(rows), "rows_of_log": len(log.t),
     }  # fmt: skip
     return Prepared(
@@ -217,8 +219,8 @@ def _finite(value: float) -> float | None:
     return None if math.isinf(value) else float(value)
 
 
-def _noise(robot: Robot, arrays: dict[str, Array], q: Array, rate: float, cutoff: float) -> list[float]:
-    return [float(f"{each:.4g}") for each in noise_of(arrays["q"], q, rate, cutoff)]
+def _noise(measured: Array, q: Array, rate: float, cutoff: float) -> list[float]:
+    return [float(f"{each:.4g}") for each in noise_of(measured, q, rate, cutoff)]
 
 
 def _raise(log: Log, errors: list[str], check: bool, notes: list[str]) -> None:
@@ -308,9 +310,9 @@ def _rows(log: Log, t: Array, cutoff: float, options: _Options, notes: list[str]
     left = len(t) - 2 * cut
     if left < FEWEST:
         raise InputError(
-            f"{log.name}: is too short: {len(t)} rows of {t[-1] - t[0]:.4g} s, of which {trim:.3g} s are cut off at each "
-            f"end (the transient of the filter at {cutoff:.3g} Hz is {needed:.3g} s), leave {max(left, 0)} rows, and "
-            f"{FEWEST} are needed; give a longer log, a higher cutoff or trim="
+            f"{log.name}: is too short: {len(t)} rows of {t[-1] - t[0]:.4g} s, of which {trim:.3g} s are cut off at "
+            f"each end (the transient of the filter at {cutoff:.3g} Hz is {needed:.3g} s), leave {max(left, 0)} rows, "
+            f"and {FEWEST} are needed; give a longer log, a higher cutoff or trim="
         )
     if trim < needed - 1e-9:
         notes.append(f"trim is {trim:.3g} s, shorter than the filter's transient, {needed:.3g} s: ends are less exact")
@@ -334,5 +336,5 @@ def _compared(
         yield check_velocities(robot, log.rate, slope[0][kept], measured[kept], zone)
     if table.independent == table.active and robot.nu == robot.nv:
         model = np.asarray(robot.inverse_dynamics(q, qd, qdd))
-        filtered = (lowpass(each, log.rate, cutoff, order) for each in (model, arrays["tau"][kept]))
-        yield check_torques(robot, log.rate, qd, *filtered, zone)
+        model, tau = (lowpass(each, log.rate, cutoff, order) for each in (model, arrays["tau"][kept]))
+        yield check_torques(robot, log.rate, qd, model, tau, zone)

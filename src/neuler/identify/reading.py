@@ -169,10 +169,12 @@ def _times(
 ) -> Array:
     source = found.get(TIMES[0])
     if source is None:
+        if rate is None and table.scalars.get("dt", 0.0) > 0.0:
+            return np.arange(count) * table.scalars["dt"]
         if rate is None:
             raise FormatError(
-                f"{called}: has no column 't' or 'time'; rate= says how many samples a second it has, columns= what the "
-                "time is called"
+                f"{called}: has no column 't' or 'time'; rate= says how many samples a second it has, columns= what "
+                "the time is called"
             )
         return np.arange(count) / number(f"{called}: rate", rate, above=0.0, unit="Hz")
     if rate is not None:
@@ -221,7 +223,7 @@ def _label(value: Any) -> str:
 
 
 def _notes(table: MeasuredTable, used: set[str], currents: bool) -> tuple[str, ...]:
-    unused = [name for name in table.columns if name not in used]
+    unused = list(dict.fromkeys(name.partition("[")[0] for name in table.columns if name not in used))
     notes = [f"columns that were not used: {', '.join(unused)}"] if unused else []
     if currents:
         notes.append(f"torques are made of currents ({' or '.join(CURRENTS)}), torque constants and gear ratios")

@@ -82,8 +82,8 @@ def transient(cutoff: float, order: int) -> float:
 def lowpass(values: Array, rate: float, cutoff: float, order: int) -> Array:
     """Series (n, ...) after a Butterworth filter of ``order`` forwards and backwards: no delay, half at the cut-off.
 
-    Its response is 1 / (1 + (f / cutoff)^(2 order)), nearly; ``cutoff`` (Hz), infinite for no filter. At the ends series
-    are continued point-symmetrically.
+    Its response is 1 / (1 + (f / cutoff)^(2 order)), nearly; ``cutoff`` (Hz), infinite for no filter. At the ends
+    series are continued point-symmetrically.
 
     >>> t = np.arange(0.0, 4.0, 0.01)
     >>> waves = [lowpass(np.sin(2 * np.pi * f * t), 100.0, 5.0, 4) for f in (1.0, 5.0, 20.0)]
@@ -130,7 +130,7 @@ def smoothed(t: Array, values: Array, cutoff: float, order: int, method: str) ->
 
 
 class Spectrum(NamedTuple):
-    """Powers of series under a window: at frequencies f (Hz), of the motion (f, columns) and of the noise (columns,)."""
+    """Powers at frequencies f (Hz): of the motion, (frequencies, columns), and of the noise, (columns,)."""
 
     f: Array
     motion: Array
@@ -143,8 +143,8 @@ def spectrum(values: Array, rate: float) -> Spectrum:
     """Motion and noise in series (n, columns).
 
     Powers are those of the series less its line, under a Kaiser window, averaged over five frequencies. Noise is taken
-    to be white, with the median of all powers above 0.6 of the highest frequency. Motion is where the power is ten times
-    the noise's, but for frequencies three times as high as all others.
+    to be white, with the median of all powers above 0.6 of the highest frequency. Motion is where the power is ten
+    times the noise's, but for frequencies three times as high as all others.
     """
     count = len(values)
     line, level = np.linspace(-0.5, 0.5, count)[:, None], values - values.mean(axis=0)
@@ -162,7 +162,7 @@ def spectrum(values: Array, rate: float) -> Spectrum:
             jumps = np.flatnonzero((clear[1:] > _GAP * clear[:-1]) & (clear[:-1] > 20.0 * rate / count))
             highest[k] = clear[jumps[0]] if len(jumps) else clear[-1]
             motion[f > highest[k], k] = 0.0
-    return Spectrum(f, motion, noise, highest)
+    return Spectrum(np.asarray(f, dtype=np.float64), motion, noise, highest)
 
 
 def chosen_cutoff(values: Array, rate: float, order: int) -> tuple[float, dict[str, Any]]:

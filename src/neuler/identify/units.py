@@ -56,8 +56,8 @@ def factor(what: str, unit: Any, si: str) -> float:
     allowed = UNITS[si] | (CURRENTS if si in ("N m", "N") else {})
     if isinstance(unit, str) and unit not in allowed and any(unit in others for others in UNITS.values()):
         raise InputError(
-            f"{what} is measured in {si or 'no unit'} or in {', '.join(allowed)}, got {unit!r}; units of single columns "
-            "stand beside those of kinds: units={'q': 'deg', 'q_slide': 'mm'}"
+            f"{what} is measured in {si or 'no unit'} or in {', '.join(allowed)}, got {unit!r}; units of single "
+            "columns stand beside those of kinds: units={'q': 'deg', 'q_slide': 'mm'}"
         )
     return allowed[choice(f"{what}: unit", unit, allowed)]
 
@@ -108,8 +108,8 @@ def torque_factors(
     currents = [name for name, unit in zip(names, units, strict=True) if unit in CURRENTS]
     if currents and torque_constants is None:
         raise InputError(
-            f"{called}: tau of {currents[0]!r} is a current; torque_constants= must say how many N m an ampere gives at "
-            "the motor, for every joint"
+            f"{called}: tau of {currents[0]!r} is a current; torque_constants= must say how many N m an ampere gives "
+            "at the motor, for every joint"
         )
     if currents and ratios is None:
         raise InputError(
