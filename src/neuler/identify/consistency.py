@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 
 _SURE, _LIKELY = 0.95, 0.8
 """Correlations that leave no doubt, and that are worth a note."""
+_RATIO = 0.1
+"""A column belongs elsewhere where it leaves so much less unexplained."""
 _FACTOR, _OFF = 0.05, 3.0
 """How far the factor of a velocity may be from 1, and how many times as large as the model's a torque may be."""
 _LATEST = 0.1
@@ -76,7 +78,7 @@ def check_velocities(robot: Robot, rate: float, slope: Array, qd: Array, least: 
             )
         if abs(abs(factor) - 1.0) > _FACTOR:
             known = next((text for value, text in _KNOWN.items() if abs(abs(factor) / value - 1.0) < _FACTOR), "")
-            gear = _gear(robot, k, abs(factor))
+            gear = _gear(robot, robot.coordinates.owners("qd")[k].name, abs(factor))
             text = known or gear or "its unit is another one, or one of both is of the motor: units= or a factor"
             found.errors.append(
                 f"column {names[k]!r} is {abs(factor):.4g} times the derivative of {positions[k]!r}: {text}"
@@ -92,12 +94,11 @@ def _position_names(robot: Robot) -> list[str]:
     return [every[place] for place in robot.coordinates.own.places]
 
 
-def _gear(robot: Robot, k: int, factor: float) -> str:
-    """What to say where a factor is the gear ratio of the joint's own motor."""
-    owner = robot.coordinates.owners("qd")[k].name
+def _gear(robot: Robot, owner: str, factor: float, nearly: float = 1.0 + _FACTOR) -> str:
+    """What to say where a factor is the gear ratio of the joint's own motor, or nearly so."""
     for motor in robot.motors:
         ratio = abs(motor.ratios.get(owner, 0.0))
-        if ratio and (abs(factor / ratio - 1.0) < _FACTOR or abs(factor * ratio - 1.0) < _FACTOR):
+        if ratio and any(1.0 / nearly < each < nearly for each in (factor / ratio, factor * ratio)):
             return f"the gear ratio of motor {motor.name!r} is {ratio:g}: one of both is of the motor"
     return ""
 
@@ -119,11 +120,16 @@ def check_torques(robot: Robot, rate: float, qd: Array, model: Array, tau: Array
     if not np.isfinite(model).all():
         return Findings([], ["torques were not compared with the robot's model, which has no finite ones here"])
     columns = [_friction(qd[:, k], still[k]) for k in range(count)]
-    alike = np.zeros((count, count))  # of model a with torque b, less the friction of joint b
+    alike, fit = np.zeros((count, count)), np.zeros((count, count))  # model a, torque b, less the friction of joint b
     for b in range(count):
-        alike[:, b] = _correlations(_without(model, columns[b]), _without(tau[:, b : b + 1], columns[b]))[:, 0]
+        models, torque = _without(model, columns[b]), _without(tau[:, b : b + 1], columns[b])
+        alike[:, b] = _correlations(models, torque)[:, 0]
+        left = ((torque - models) ** 2).sum(axis=0) / max(float((torque**2).sum()), np.finfo(float).tiny)
+        fit[:, b] = np.sqrt(np.clip(1.0 - left, 0.0, 1.0))  # like a correlation, but with the size of the torque
     moves = (model.std(axis=0) > 1e-9 * max(float(np.abs(model).max()), 1e-12)) & (tau.std(axis=0) > 0.0)
     swapped, doubtful = _misplaced(alike, moves)
+    if not swapped and (by_size := _misplaced(fit, moves)[0]):  # torques that resemble each other, of different size
+        swapped, alike = by_size, fit
     for b, a in (swapped | doubtful).items():
         sure = b in swapped and all(abs(alike[x, y]) > _SURE for y, x in swapped.items())
         (found.errors if sure else found.notes).append(
@@ -151,7 +157,7 @@ def check_torques(robot: Robot, rate: float, qd: Array, model: Array, tau: Array
                 f"torque count in opposite directions, map it with a factor of -1: columns={{...: ({names[k]!r}, -1)}}"
             )
         if not 1.0 / _OFF < abs(factor) < _OFF:
-            gear = _gear(robot, robot.coordinates.owners("qd").index(robot.coordinates.owners("tau")[k]), abs(factor))
+            gear = _gear(robot, robot.coordinates.owners("tau")[k].name, abs(factor), _OFF)
             found.notes.append(
                 f"column {names[k]!r} is {abs(factor):.3g} times the model's torque (correlation {r:.2f}): "
                 + (gear or "is it in another unit (units=), or at the motor instead of the joint (ratios=)?")
@@ -194,9 +200,14 @@ def _misplaced(alike: Array, moves: NDArray[np.bool_]) -> tuple[dict[int, int], 
     """
     size = np.abs(np.where(moves[:, None], alike, 0.0))
     nearest = {int(b): int(np.argmax(size[:, b])) for b in np.flatnonzero(moves)}
-    found = {b: a for b, a in nearest.items() if a != b and size[a, b] > max(_LIKELY, size[b, b] + 0.3)}
+    found = {b: a for b, a in nearest.items() if a != b and size[a, b] > _LIKELY and _better(size[a, b], size[b, b])}
     closed = {b: a for b, a in found.items() if _returns(b, found)}
     return closed, {b: a for b, a in found.items() if b not in closed}
+
+
+def _better(other: float, own: float) -> bool:
+    """Whether one correlation is so much higher than another that their order is no chance."""
+    return other > own + 0.3 or 1.0 - other**2 < _RATIO * (1.0 - own**2)
 
 
 def _returns(start: int, steps: dict[int, int]) -> bool:
@@ -247,8 +258,14 @@ def _delay(columns: Array, target: Array, rate: float) -> tuple[float, float]:
 
 
 def _say_delays(late: dict[int, float], names: Sequence[str], rate: float, than: str, found: Findings) -> None:
-    for k, lag in late.items():
-        found.notes.append(
-            f"column {names[k]!r} is {abs(lag):.1f} samples ({1e3 * abs(lag) / rate:.3g} ms) "
-            f"{'later' if lag > 0.0 else 'earlier'} than {than}; shift it before it is read"
-        )
+    """One note for all columns that are later, and one for all that are earlier."""
+    for way in (1.0, -1.0):
+        some = {names[k]: abs(lag) for k, lag in late.items() if lag * way > 0.0}
+        if some:
+            low, high = (f"{each:.1f}" for each in (min(some.values()), max(some.values())))
+            middle = 1e3 * float(np.median(list(some.values()))) / rate
+            found.notes.append(
+                f"column{'s' * (len(some) > 1)} {', '.join(map(repr, some))}: "
+                f"{low if low == high else f'{low} to {high}'} samples ({middle:.3g} ms) "
+                f"{'later' if way > 0.0 else 'earlier'} than {than}; shift them before they are read"
+            )

@@ -227,7 +227,7 @@ def _raise(log: Log, errors: list[str], check: bool, notes: list[str]) -> None:
     if not errors:
         return
     if check:
-        more = f" ({len(errors) - 1} more: {'; '.join(errors[1:4])})" if len(errors) > 1 else ""
+        more = f". {len(errors) - 1} more: {'; '.join(errors[1:3])}" if len(errors) > 1 else ""
         raise InputError(f"{log.name}: {errors[0]}{more}. prepare(check=False) goes on nevertheless")
     notes += errors
 

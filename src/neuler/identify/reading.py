@@ -170,7 +170,7 @@ def _times(
     source = found.get(TIMES[0])
     if source is None:
         if rate is None and table.scalars.get("dt", 0.0) > 0.0:
-            return np.arange(count) * table.scalars["dt"]
+            return np.asarray(np.arange(count) * table.scalars["dt"], dtype=np.float64)
         if rate is None:
             raise FormatError(
                 f"{called}: has no column 't' or 'time'; rate= says how many samples a second it has, columns= what "

@@ -44,8 +44,8 @@ def repaired(values: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Series (n, columns) whose outliers are replaced by the median of five, and which samples these were.
 
     A sample is an outlier where it is further from the median of itself and its four neighbours than eight times the
-    usual distance (that of the middle half of all samples, or of nine tenths of them), and than five times the spread
-    of the three neighbours that agree best. One or two bad samples in a row are found.
+    usual distance, or the noise that third differences show, and than five times the spread of the three of them that
+    agree best. One or two bad samples in a row are found.
 
     >>> series = np.sin(np.arange(50) / 10)[:, None]
     >>> series[20] = 9.0
@@ -60,11 +60,19 @@ def repaired(values: Array) -> tuple[Array, NDArray[np.bool_]]:
     middle = five[..., 2]
     spread = np.minimum(middle - five[..., 0], five[..., 4] - middle)
     away = np.abs(values - middle)
-    usual = np.maximum(np.median(away, axis=0) / 0.6745, np.quantile(away, 0.9, axis=0) / 1.645)
+    third = np.abs(np.diff(values, 3, axis=0)) / math.sqrt(20.0)
+    usual = np.max(
+        [_deviation(away, 0.5), _deviation(away, 0.9), _deviation(third, 0.5), _deviation(third, 0.9)], axis=0
+    )
     least = 1e-9 * (np.abs(values).max(axis=0) + np.finfo(float).tiny)
     where = away > np.maximum(np.maximum(_OUTSIDE * usual, _ABOVE * spread), least)
     where[:2], where[-2:] = False, False  # beyond the ends there is nothing to compare with
     return np.where(where, middle, values), where
+
+
+def _deviation(sizes: Array, share: float) -> Array:
+    """The standard deviation of normal noise, from the size that a share of it does not exceed."""
+    return np.asarray(np.quantile(sizes, share, axis=0) / {0.5: 0.6745, 0.9: 1.645}[share])
 
 
 # ---- low-pass filters -----------------------------------------------------------------------------------------------
