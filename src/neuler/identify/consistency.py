@@ -7,7 +7,7 @@ right for the most part before anything is identified. Nothing is corrected: wha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ _FACTOR, _OFF = 0.05, 3.0
 """How far the factor of a velocity may be from 1, and how many times as large as the model's a torque may be."""
 _LATEST = 0.1
 """Seconds by which columns may be delayed; at least five samples are tried."""
+_UNEXPLAINED, _MOST = 0.3, 16
+"""What a model may leave unexplained before other signs and orders of positions are tried; joints of such robots."""
 _GAIN = 0.8
 """A delay is believed where it makes the unexplained part at least so much smaller."""
 _KNOWN = {
@@ -169,6 +171,53 @@ def check_torques(robot: Robot, rate: float, qd: Array, model: Array, tau: Array
 def _friction(qd: Array, still: float) -> Array:
     """Columns (n, 3) that friction consists of: a constant, the velocity, its sign."""
     return np.column_stack([np.ones_like(qd), qd, np.where(np.abs(qd) > still, np.sign(qd), 0.0)])
+
+
+# ---- positions ----------------------------------------------------------------------------------------------------
+
+
+def check_positions(
+    robot: Robot, model: Callable[..., Array], motion: tuple[Array, Array, Array], tau: Array, still: Array
+) -> Findings:
+    """Whether the model explains the torques far better with one joint's sign reversed, or two joints interchanged.
+
+    ``model`` gives filtered torques (n, nv) of q, qd, qdd. Asked only where it explains little as things are.
+    """
+    names, count = names_of(robot, "q"), robot.nv
+
+    def unexplained(order: Sequence[int], signs: Array) -> float:
+        state = [each[:, order] * signs for each in motion]
+        rest = _middle(model(*state)) - _middle(tau)
+        qd = _middle(state[1])
+        parts = []
+        for k in range(count):
+            columns = _friction(qd[:, k], still[order[k]])
+            whole = float((_without(_middle(tau)[:, k : k + 1], columns) ** 2).sum())
+            left = float((_without(rest[:, k : k + 1], columns) ** 2).sum())
+            parts.append(min(left / whole, 1.0) if whole > 0.0 and np.isfinite(left) else 1.0)
+        return float(np.mean(parts))
+
+    plain, ones = list(range(count)), np.ones(count)
+    now = unexplained(plain, ones)
+    if now < _UNEXPLAINED or count > _MOST:
+        return Findings([], [])
+    tried = {f"the sign of {name!r} reversed": (plain, 1.0 - 2.0 * np.eye(count)[k]) for k, name in enumerate(names)}
+    for a in range(count):
+        for b in range(a):
+            swapped = list(plain)
+            swapped[a], swapped[b] = b, a
+            tried[f"{names[b]!r} and {names[a]!r} interchanged"] = (swapped, ones)
+    found = {what: unexplained(*each) for what, each in tried.items()}
+    best = min(found, key=lambda what: found[what])
+    if found[best] < _UNEXPLAINED * now:
+        return Findings(
+            [],
+            [
+                f"with {best} the model explains {1.0 - found[best]:.0%} of the torques, as they are {1.0 - now:.0%}: are "
+                "these columns right?"
+            ],
+        )
+    return Findings([], [])
 
 
 # ---- comparing series -----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ smoothed first, because Y is not linear in them; then F is applied to torques an
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
-from neuler.identify.consistency import check_torques, check_velocities
-from neuler.identify.plausibility import FEWEST, check_signals, names_of, uneven
+from neuler.identify.consistency import check_positions, check_torques, check_velocities
+from neuler.identify.plausibility import FEWEST, Findings, check_signals, names_of, uneven
 from neuler.identify.smoothing import (
     HIGHEST,
     Smooth,
@@ -189,10 +190,9 @@ def prepared(log: Log, given: dict[str, Any]) -> Prepared:
         zone = np.maximum(_QUIET * noise, _SLOW * np.abs(qd).max(axis=0))
     trim, rows = _rows(log, t, cutoff, options, notes)
     kept = slice(rows[0], rows[-1] + 1)
-    if options.check:
-        for found in _compared(log, arrays, cutoff, order, zone, (q[kept], qd[kept], qdd[kept]), kept):
-            _raise(log, found.errors, True, notes)
-            notes += found.notes
+    for found in _compared(log, t, arrays, cutoff, order, zone, (q[kept], qd[kept], qdd[kept]), kept):
+        _raise(log, found.errors, options.check, notes)
+        notes += found.notes
     moving = np.abs(qd[kept]) > zone
     for name, share in zip(names_of(robot, "qd"), moving.mean(axis=0), strict=True):
         if share < 0.1:
@@ -322,19 +322,22 @@ def _rows(log: Log, t: Array, cutoff: float, options: _Options, notes: list[str]
 
 
 def _compared(
-    log: Log, arrays: dict[str, Array], cutoff: float, order: int, zone: Array, motion: tuple[Array, Array, Array],
-    kept: slice,
-) -> Any:  # fmt: skip
+    log: Log, t: Array, arrays: dict[str, Array], cutoff: float, order: int, zone: Array,
+    motion: tuple[Array, Array, Array], kept: slice,
+) -> Iterator[Findings]:  # fmt: skip
     """Findings on velocities and torques, where they can be compared with something."""
     robot, (q, qd, qdd) = log.robot, motion
     table = robot.coordinates
     if log.qd is not None and table.own.plain:
-        slope = differentiated(
-            log.t[: len(arrays["q"])], lowpass(arrays["q"][:, table.own.places], log.rate, cutoff, order)
-        )
+        slope, _ = differentiated(t, lowpass(arrays["q"][:, table.own.places], log.rate, cutoff, order))
         measured = lowpass(arrays["qd"], log.rate, cutoff, order)
-        yield check_velocities(robot, log.rate, slope[0][kept], measured[kept], zone)
+        yield check_velocities(robot, log.rate, slope[kept], measured[kept], zone)
     if table.independent == table.active and robot.nu == robot.nv:
-        model = np.asarray(robot.inverse_dynamics(q, qd, qdd))
-        model, tau = (lowpass(each, log.rate, cutoff, order) for each in (model, arrays["tau"][kept]))
-        yield check_torques(robot, log.rate, qd, model, tau, zone)
+
+        def model(*state: Array) -> Array:
+            return lowpass(np.asarray(robot.inverse_dynamics(*state)), log.rate, cutoff, order)
+
+        tau = lowpass(arrays["tau"][kept], log.rate, cutoff, order)
+        yield check_torques(robot, log.rate, qd, model(q, qd, qdd), tau, zone)
+        if robot.nq == robot.nv and table.own.plain:
+            yield check_positions(robot, model, (q, qd, qdd), tau, zone)
