@@ -333,11 +333,8 @@ def _compared(
         measured = lowpass(arrays["qd"], log.rate, cutoff, order)
         yield check_velocities(robot, log.rate, slope[kept], measured[kept], zone)
     if table.independent == table.active and robot.nu == robot.nv:
-
-        def model(*state: Array) -> Array:
-            return lowpass(np.asarray(robot.inverse_dynamics(*state)), log.rate, cutoff, order)
-
         tau = lowpass(arrays["tau"][kept], log.rate, cutoff, order)
-        yield check_torques(robot, log.rate, qd, model(q, qd, qdd), tau, zone)
+        model = lowpass(np.asarray(robot.inverse_dynamics(q, qd, qdd)), log.rate, cutoff, order)
+        yield check_torques(robot, log.rate, qd, model, tau, zone)
         if robot.nq == robot.nv and table.own.plain:
-            yield check_positions(robot, model, (q, qd, qdd), tau, zone)
+            yield check_positions(robot, (q, qd, qdd), tau, zone)
