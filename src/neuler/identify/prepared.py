@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
-from neuler.identify.consistency import check_positions, check_torques, check_velocities
+from neuler.identify.consistency import check_positions, check_torques, check_velocities, friction_columns
 from neuler.identify.plausibility import FEWEST, Findings, check_signals, names_of, uneven
 from neuler.identify.smoothing import (
     HIGHEST,
@@ -259,7 +259,7 @@ def _repair(robot: Robot, arrays: dict[str, Array], notes: list[str]) -> dict[st
         counts |= {name: count for name, count in found if count}
     if counts:
         shown = ", ".join(f"{name} {count}" for name, count in counts.items())
-        notes.append(f"outliers were replaced by the median of five samples: {shown}")
+        notes.append(f"outliers, far from the median of five samples, were interpolated: {shown}")
     return counts
 
 
@@ -335,6 +335,7 @@ def _compared(
     if table.independent == table.active and robot.nu == robot.nv:
         tau = lowpass(arrays["tau"][kept], log.rate, cutoff, order)
         model = lowpass(np.asarray(robot.inverse_dynamics(q, qd, qdd)), log.rate, cutoff, order)
-        yield check_torques(robot, log.rate, qd, model, tau, zone)
+        friction = lowpass(friction_columns(qd, zone), log.rate, cutoff, order)
+        yield check_torques(robot, log.rate, friction, model, tau)
         if robot.nq == robot.nv and table.own.plain:
             yield check_positions(robot, (q, qd, qdd), tau, zone)

@@ -41,7 +41,7 @@ _OUTSIDE, _ABOVE = 8.0, 5.0
 
 
 def repaired(values: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Series (n, columns) whose outliers are replaced by the median of five, and which samples these were.
+    """Series (n, columns) whose outliers are interpolated between their neighbours, and which samples these were.
 
     A sample is an outlier where it is further from the median of itself and its four neighbours than eight times the
     usual distance, or the noise that third differences show, and than five times the spread of the three of them that
@@ -50,7 +50,7 @@ def repaired(values: Array) -> tuple[Array, NDArray[np.bool_]]:
     >>> series = np.sin(np.arange(50) / 10)[:, None]
     >>> series[20] = 9.0
     >>> found, where = repaired(series)
-    >>> np.argwhere(where).tolist(), bool(abs(found[20, 0] - np.sin(2.0)) < 0.1)
+    >>> np.argwhere(where).tolist(), bool(abs(found[20, 0] - np.sin(2.0)) < 0.01)
     ([[20, 0]], True)
     """
     if len(values) < 5:
@@ -67,7 +67,11 @@ def repaired(values: Array) -> tuple[Array, NDArray[np.bool_]]:
     least = 1e-9 * (np.abs(values).max(axis=0) + np.finfo(float).tiny)
     where = away > np.maximum(np.maximum(_OUTSIDE * usual, _ABOVE * spread), least)
     where[:2], where[-2:] = False, False  # beyond the ends there is nothing to compare with
-    return np.where(where, middle, values), where
+    found, rows = values.copy(), np.arange(len(values))
+    for k in np.flatnonzero(where.any(axis=0)):
+        good = ~where[:, k]
+        found[~good, k] = np.interp(rows[~good], rows[good], values[good, k])
+    return found, where
 
 
 def _deviation(sizes: Array, share: float) -> Array:
