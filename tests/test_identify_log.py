@@ -245,6 +245,22 @@ def test_quaternions_need_measured_velocities():
     np.testing.assert_allclose(ready.q[:, 5], np.sin(angle / 2)[ready.rows], atol=1e-4)
 
 
+def test_loops_are_closed_after_the_filter():
+    robot, t = robots.five_bar(), np.arange(0.0, 6.0, 0.01)
+    reference = np.asarray(robot.assemble([2.2, 0.9]).q)
+    active = reference[[0, 2]] + 0.1 * np.stack([np.sin(2 * t), np.cos(3 * t)], -1)
+    q = np.asarray(robot.assemble(active, reference).q)
+    noise = 1e-4 * np.random.default_rng(0).standard_normal(q.shape)
+    tau = np.random.default_rng(1).standard_normal((len(t), 2))
+    ready = Log(robot, t, q + noise, tau).prepare(8.0)
+    assert ready.qd.shape == (len(ready.t), 2)
+    assert rms(ready.q - q[ready.rows]) < 8e-5
+    np.testing.assert_allclose(robot.assemble(ready.q[:, [0, 2]], ready.q).q, ready.q, atol=1e-11)
+    assert any("loops are closed; they moved by at most" in note for note in ready.notes)
+    with pytest.raises(InputError, match="loops of robot 'five_bar' cannot be closed in row 0 at 0 s"):
+        Log(robot, t, q + [1.5, 0.0, -1.5, 0.0], tau).prepare(8.0)
+
+
 def test_uneven_times_are_interpolated():
     m = motion()
     t = m.t + 0.2 / RATE * np.random.default_rng(0).uniform(-1, 1, len(m.t))

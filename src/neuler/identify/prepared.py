@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuler.errors import InputError
 from neuler.identify.consistency import check_positions, check_torques, check_velocities, friction_columns
 from neuler.identify.plausibility import FEWEST, Findings, check_signals, names_of, uneven
+from neuler.identify.positions import closed, continuous, normal
 from neuler.identify.smoothing import (
     HIGHEST,
     Smooth,
@@ -185,6 +186,8 @@ def prepared(log: Log, given: dict[str, Any]) -> Prepared:
         cutoff, how = chosen_cutoff(arrays["q"][:, own] if own else arrays["q"], log.rate, order)
     parallel = cutoff if options.torque_cutoff is None else options.torque_cutoff
     q, qd, qdd, noise = _motion(log, t, arrays, cutoff, options)
+    if len(own) < robot.nq:
+        q = closed(robot, t, q, log.name, notes)
     zone = options.dead_zone
     if zone is None:
         zone = np.maximum(_QUIET * noise, _SLOW * np.abs(qd).max(axis=0))
@@ -267,7 +270,7 @@ def _motion(
     log: Log, t: Array, arrays: dict[str, Array], cutoff: float, options: _Options
 ) -> tuple[Array, Array, Array, Array]:
     """q, qd, qdd, and the standard deviation of the noise of qd, (nv,)."""
-    robot, q = log.robot, _continuous(log.robot, arrays["q"])
+    robot, q = log.robot, continuous(log.robot, arrays["q"])
     smooth = smoothed(t, q, cutoff, options.order, options.method)
     own = robot.coordinates.own.places
     if options.derivatives == "positions":
@@ -279,25 +282,7 @@ def _motion(
         qdd = smoothed(t, arrays["qdd"], cutoff, options.order, options.method).values
     share = 1.0 if math.isinf(cutoff) else math.sqrt(2.0 * cutoff / log.rate)
     noise = share * noise_of(arrays["qd"], qd.values, log.rate, cutoff)
-    return _normal(robot, smooth.values), qd.values, qdd, noise
-
-
-def _continuous(robot: Robot, q: Array) -> Array:
-    """Positions whose quaternions do not change their sign from row to row."""
-    found = q
-    for entry in robot.coordinates:
-        if (part := entry.quaternion) is not None:
-            found = found.copy() if found is q else found
-            turns = (found[1:, part] * found[:-1, part]).sum(axis=1) < 0.0
-            found[1:, part] *= np.where(np.cumsum(turns) % 2 == 1, -1.0, 1.0)[:, None]
-    return found
-
-
-def _normal(robot: Robot, q: Array) -> Array:
-    for entry in robot.coordinates:
-        if (part := entry.quaternion) is not None:
-            q[:, part] /= np.linalg.norm(q[:, part], axis=1, keepdims=True)
-    return q
+    return normal(robot, smooth.values), qd.values, qdd, noise
 
 
 def _rows(log: Log, t: Array, cutoff: float, options: _Options, notes: list[str]) -> tuple[float, NDArray[np.intp]]:
