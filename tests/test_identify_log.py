@@ -167,6 +167,16 @@ def test_good_samples_are_no_outliers(seed, noise, step):
     assert repaired(values)[1].mean() < 2e-3
 
 
+def test_packages_that_are_missing_are_named(tmp_path, monkeypatch):
+    log, path = log_of(), tmp_path / "log.parquet"
+    path.write_bytes(b"PAR1")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="filters of logs need SciPy: pip install scipy"):
+        log.prepare(5.0)
+    with pytest.raises(ImportError, match="Parquet files need pyarrow: pip install pyarrow"):
+        Log.read(path, log.robot)
+
+
 # ---- the parallel filter -----------------------------------------------------------------------------------------
 
 

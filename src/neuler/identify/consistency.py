@@ -279,11 +279,18 @@ def _delay(columns: Array, target: Array, rate: float) -> tuple[float, float]:
     most = min(max(5, math.ceil(_LATEST * rate)), len(target) // 4)
     lags = np.unique(np.round(np.linspace(-most, most, min(2 * most + 1, 81))).astype(int))
 
+    inner = slice(most, len(target) - most)
+    basis = np.column_stack([np.ones(len(target)), columns])[inner]
+    found, sizes, _ = np.linalg.svd(
+        basis / np.sqrt((basis**2).mean(axis=0) + np.finfo(float).tiny), full_matrices=False
+    )
+    found = found[:, sizes > 1e-9 * sizes[0]]  # orthonormal
+
     def unexplained(lag: int) -> float:
-        left, right = _shifted(columns[most : len(columns) - most], target[most : len(target) - most], 0)
-        right = target[most + lag : len(target) - most + lag]
-        rest = _without(right[:, None], np.column_stack([left, np.ones(len(left))]))
-        return float((rest**2).sum() / max(float(((right - right.mean()) ** 2).sum()), np.finfo(float).tiny))
+        series = target[inner.start + lag : inner.stop + lag]
+        series = series - series.mean()
+        whole = float(series @ series)
+        return 1.0 - float(((series @ found) ** 2).sum()) / whole if whole > 0.0 else 1.0
 
     coarse = {int(lag): unexplained(int(lag)) for lag in lags}
     center = min(coarse, key=lambda lag: coarse[lag])

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
+from neuler.extras import require
 from neuler.identify.consistency import check_positions, check_torques, check_velocities, friction_columns
 from neuler.identify.plausibility import FEWEST, Findings, check_signals, names_of, uneven
 from neuler.identify.positions import closed, continuous, normal
@@ -245,6 +246,7 @@ def _even(log: Log, notes: list[str]) -> tuple[Array, dict[str, Array]]:
     jitter = uneven(log.t)
     if not jitter:
         return t, arrays
+    require("scipy", "logs with uneven times need SciPy", "control")
     from scipy.interpolate import CubicSpline
 
     notes.append(

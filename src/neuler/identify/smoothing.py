@@ -192,7 +192,7 @@ def chosen_cutoff(values: Array, rate: float, order: int) -> tuple[float, dict[s
     cutoff, bound = lower, "the filter's transient"
     if moves.any() and lower < upper:
         whole = (fourth * motion[:, moves]).sum(axis=0)
-        grid = np.geomspace(lower, upper, 200)
+        grid = np.geomspace(lower, upper, 100)
         errors = []
         for each in grid:
             passed = (1.0 / (1.0 + (f / each) ** (2 * order)))[:, None]
