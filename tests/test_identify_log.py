@@ -398,6 +398,7 @@ def test_names_of_ones_own(tmp_path):
     np.savez(path, dt=0.01, pos=-m.q, cur=m.tau, tool=np.zeros((3, 4)), text=np.array("x"))
     log = Log.read(path, m.robot, {"pos": ("q", -1), "cur": "tau"})
     np.testing.assert_array_equal(log.q, m.q)
+    assert log.notes == ("columns that were not used: tool, text",)
     assert log.rate == pytest.approx(100.0)
     assert Log.read(path, m.robot, {"pos": "q", "cur[0]": "tau1", "cur[1]": "tau2"}, rate=50).rate == pytest.approx(50)
     np.savez(path, pos=m.q, cur=m.tau[:, :1])
@@ -423,6 +424,12 @@ def test_bad_files(tmp_path):
     (tmp_path / "bad.parquet").write_text("no")
     with pytest.raises(FormatError, match="cannot be read as Parquet"):
         Log.read(tmp_path / "bad.parquet", m.robot)
+    (tmp_path / "text.csv").write_text("t,q1\n0,1\n1,much")
+    with pytest.raises(FormatError, match=r"text.csv'.*: row 2, column 'q1': 'much' is no number"):
+        Log.read(tmp_path / "text.csv", m.robot)
+    (tmp_path / "empty.csv").write_text("t,q1\n")
+    with pytest.raises(FormatError, match=r"empty.csv': a header with different names is needed, then rows of numbers"):
+        Log.read(tmp_path / "empty.csv", m.robot)
     twice = table_of(q1=m.q[:, 0])
     with pytest.raises(FormatError, match=r"columns 'q_joint1' and 'q1' are both 'q_joint1'; keep one"):
         Log.read(write(tmp_path / "twice.csv", twice), m.robot)

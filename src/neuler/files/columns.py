@@ -29,6 +29,8 @@ class MeasuredTable(NamedTuple):
     units: dict[str, str]
     scalars: dict[str, float]
     """Single numbers of an NPZ file."""
+    skipped: tuple[str, ...] = ()
+    """What is neither a column of numbers nor of texts."""
 
 
 def csv_columns(path: str | os.PathLike[str], texts: Collection[str] = ()) -> dict[str, NDArray[Any]]:
@@ -42,7 +44,7 @@ def csv_columns(path: str | os.PathLike[str], texts: Collection[str] = ()) -> di
             if len(each) != len(header):
                 raise FormatError(f"{shown}: row {k + 1} has {len(each)} cells under {len(header)} names of columns")
         plain = [k for k, name in enumerate(header) if name not in texts]
-        numbers = np.array([[float(each[k]) if each[k].strip() else np.nan for k in plain] for each in below])
+        numbers = _numbers(header, plain, below)
     except (OSError, ValueError, csv.Error) as error:
         raise FormatError(f"{shown}: cannot be read as a table of numbers: {error}") from None
     if not below or len(set(header)) != len(header):
@@ -52,6 +54,20 @@ def csv_columns(path: str | os.PathLike[str], texts: Collection[str] = ()) -> di
         name: found[name] if name in found else np.array([each[k].strip() for each in below])
         for k, name in enumerate(header)
     }
+
+
+def _numbers(header: list[str], plain: list[int], below: list[list[str]]) -> Array:
+    """Cells as numbers, (rows, columns), NaN where they are empty; the first that is no number is named."""
+    try:
+        return np.array([[float(each[k]) if each[k].strip() else np.nan for k in plain] for each in below])
+    except ValueError:
+        for row, each in enumerate(below):
+            for k in plain:
+                try:
+                    float(each[k].strip() or "nan")
+                except ValueError:
+                    raise ValueError(f"row {row + 1}, column {header[k]!r}: {each[k][:40]!r} is no number") from None
+        raise
 
 
 def read_columns(path: str | os.PathLike[str], texts: Collection[str] = ()) -> MeasuredTable:
@@ -73,6 +89,7 @@ def read_columns(path: str | os.PathLike[str], texts: Collection[str] = ()) -> M
 def _npz(path: str | os.PathLike[str]) -> MeasuredTable:
     columns: dict[str, NDArray[Any]] = {}
     scalars: dict[str, float] = {}
+    skipped: list[str] = []
     with open(path, "rb") as file:
         archive = Archive(file, repr(os.fspath(path)))
         for name in archive.names:
@@ -81,7 +98,9 @@ def _npz(path: str | os.PathLike[str]) -> MeasuredTable:
                 scalars[name] = float(values)
             elif values.ndim in (1, 2) and values.dtype.kind in "fiuUb":
                 columns |= _spread(name, values)
-    return MeasuredTable(columns, {}, scalars)
+            else:
+                skipped.append(name)
+    return MeasuredTable(columns, {}, scalars, tuple(skipped))
 
 
 def _parquet(path: str | os.PathLike[str]) -> MeasuredTable:
@@ -94,15 +113,17 @@ def _parquet(path: str | os.PathLike[str]) -> MeasuredTable:
         raise FormatError(f"{shown}: cannot be read as Parquet: {error}") from None
     columns: dict[str, NDArray[Any]] = {}
     units: dict[str, str] = {}
+    skipped: list[str] = []
     for field in table.schema:
         found = _of_arrow(table.column(field.name).combine_chunks())
         if found is None:
+            skipped.append(field.name)
             continue
         spread = _spread(field.name, found)
         columns |= spread
         unit = (field.metadata or {}).get(b"unit", b"").decode()
         units |= {name: unit for name in spread if unit}
-    return MeasuredTable(columns, units, {})
+    return MeasuredTable(columns, units, {}, tuple(skipped))
 
 
 def _of_arrow(column: Any) -> NDArray[Any] | None:

@@ -224,6 +224,7 @@ def _label(value: Any) -> str:
 
 def _notes(table: MeasuredTable, used: set[str], currents: bool) -> tuple[str, ...]:
     unused = list(dict.fromkeys(name.partition("[")[0] for name in table.columns if name not in used))
+    unused += table.skipped
     notes = [f"columns that were not used: {', '.join(unused)}"] if unused else []
     if currents:
         notes.append(f"torques are made of currents ({' or '.join(CURRENTS)}), torque constants and gear ratios")
