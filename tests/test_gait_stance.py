@@ -5,8 +5,9 @@ import pytest
 
 from gait_walk import RATE, human, known, times
 from neuler import InputError, gait
-from neuler.gait.filtering import CLEAR, differentiated, gains, smoothed
+from neuler.gait.filtering import CLEAR, gains, smoothed
 from neuler.gait.stance import _closed, _opened
+from neuler.motions.differentiated import differentiated
 from random_robots import close
 
 # ---- contact --------------------------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ __all__ = [
 if TYPE_CHECKING:
     from neuler import control, layouts, math, plan, robots
     from neuler import gait as gait
+    from neuler import identify as identify
     from neuler import motions as motions
     from neuler import simulation as simulation
     from neuler import studies as studies
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 else:
     _LATER = {
         "control": "neuler.control", "layouts": "neuler.layouts", "math": "neuler.math", "motions": "neuler.motions",
-        "robots": "neuler.robots", "gait": "neuler.gait",
+        "robots": "neuler.robots", "gait": "neuler.gait", "identify": "neuler.identify",
         "plan": "neuler.plan", "simulation": "neuler.simulation", "simulate": "neuler.simulation:simulate",
         "studies": "neuler.studies", "study": "neuler.studies:study",
         "timing": "neuler.timing", "view": "neuler.view", "Plan": "neuler.plan:Plan",

@@ -97,18 +97,3 @@ def gains(power: Array, f: Array, clear: float) -> Array:
     noise = np.median(power[..., f > _QUIET * f[-1]], axis=-1, keepdims=True) / _MEDIAN
     kept = np.clip(1.0 - clear * noise / np.maximum(power, np.finfo(float).tiny), 0.0, 1.0)
     return np.where(f < LOWEST, 1.0, kept)
-
-
-def differentiated(t: Array, values: Array) -> tuple[Array, Array]:
-    """First and second derivatives of series (..., n, columns) at times t (n,), those of quintic splines through them.
-
-    >>> t = np.linspace(0.0, 1.0, 101)
-    >>> rate, acceleration = differentiated(t, np.sin(6.0 * t)[:, None])
-    >>> bool(np.abs(acceleration[:, 0] + 36.0 * np.sin(6.0 * t)).max() < 1e-3)
-    True
-    """
-    require("scipy", "gait: differentiation needs SciPy", "control")
-    from scipy.interpolate import make_interp_spline
-
-    spline = make_interp_spline(t, values, k=5, axis=-2)
-    return np.asarray(spline(t, 1)), np.asarray(spline(t, 2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.errors import FormatError, InputError
-from neuler.files.cells import bare
+from neuler.errors import InputError
+from neuler.files.columns import csv_columns
 from neuler.files.opensim import SUFFIXES, read_storage
 from neuler.gait import plausibility as check
 from neuler.gait.columns import GAIT2392, OPENSIM, Columns, own_columns, pelvis_coordinates, standing_pelvis
-from neuler.gait.filtering import CLEAR, CUTOFF, FAINT, LIMBS, ORDER, SHARP, differentiated, smoothed
+from neuler.gait.filtering import CLEAR, CUTOFF, FAINT, LIMBS, ORDER, SHARP, smoothed
 from neuler.gait.ground import Foot, base_of, checked_feet, soles
 from neuler.gait.loads import Loads, ground_loads
 from neuler.gait.sharing import SPLITS
@@ -25,6 +24,7 @@ from neuler.gait.stance import Thresholds
 from neuler.inputs import array, named, number, row, told
 from neuler.moments.clearance import HalfSpace
 from neuler.moments.contact import FLOOR
+from neuler.motions.differentiated import differentiated
 from neuler.robot import Robot
 from neuler.robots.humans.joints import LEFT, PELVIS, RIGHT
 
@@ -251,24 +251,6 @@ class Measured:
         """The robot, how many samples, at which rate."""
         many = f", {self.q.shape[0]} trials" if self.q.ndim > 2 else ""
         return f"<measured motion of {self.robot.name!r}: {len(self.t)} samples at {self.rate:g} Hz{many}>"
-
-
-def csv_columns(path: str | os.PathLike[str]) -> dict[str, Array]:
-    """Columns of a CSV file by name; empty cells are gaps, NaN."""
-    shown = repr(os.fspath(path))
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            rows = [row for row in csv.reader(file) if row]
-        header, below = bare(rows[0] if rows else [], ()), rows[1:]
-        for k, each in enumerate(below):
-            if len(each) != len(header):
-                raise FormatError(f"{shown}: row {k + 1} has {len(each)} cells under {len(header)} names of columns")
-        numbers = np.array([[float(cell) if cell.strip() else np.nan for cell in each] for each in below])
-    except (OSError, ValueError, csv.Error) as error:
-        raise FormatError(f"{shown}: cannot be read as a table of numbers: {error}") from None
-    if not below or len(set(header)) != len(header):
-        raise FormatError(f"{shown}: a header with different names is needed, then rows of numbers")
-    return dict(zip(header, numbers.T, strict=True))
 
 
 def _check_names(

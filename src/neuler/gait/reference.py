@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import FormatError
-from neuler.gait.measured import csv_columns
+from neuler.files.columns import csv_columns
 from neuler.naming import closest
 
 Array = NDArray[np.float64]

@@ -1,0 +1,328 @@
+"""Logs made ready for identification: smoothed, differentiated, trimmed; and a filter for torques and regressors.
+
+tau = Y(q, qd, qdd) phi holds at every moment, and after any linear filter F: F tau = (F Y) phi. So q, qd and qdd are
+smoothed first, because Y is not linear in them; then F is applied to torques and to every column of Y alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuler.errors import InputError
+from neuler.extras import require
+from neuler.identify.consistency import check_positions, check_torques, check_velocities, friction_columns
+from neuler.identify.plausibility import FEWEST, Findings, check_signals, names_of, uneven
+from neuler.identify.positions import closed, continuous, normal
+from neuler.identify.smoothing import (
+    HIGHEST,
+    Smooth,
+    chosen_cutoff,
+    lowpass,
+    noise_of,
+    rate_noise,
+    repaired,
+    smoothed,
+    transient,
+)  # fmt: skip
+from neuler.inputs import choice, number, real, told, whole
+from neuler.motions.differentiated import differentiated
+from neuler.robot import Robot
+
+if TYPE_CHECKING:
+    from neuler.identify.log import Log
+
+Array = NDArray[np.float64]
+
+METHODS = ("butterworth", "spline")
+DERIVATIVES = ("positions", "measured")
+SHORTEST_TRIM = 0.1
+"""Seconds that are cut off at each end at least."""
+_QUIET, _SLOW = 5.0, 1e-3
+"""The dead zone: so many times the noise of qd, and at least this share of the joint's highest velocity."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A log that is ready for identification: arrays at n even times, one row a sample.
+
+    ``tau`` is not filtered: pass it, and what is compared with it, through :meth:`filter`.
+    """
+
+    log: Log
+    t: Array
+    """Times (s), (n,)."""
+    q: Array
+    """Smoothed positions, (n, nq)."""
+    qd: Array
+    """Velocities, (n, nv)."""
+    qdd: Array
+    """Accelerations, (n, nv)."""
+    tau: Array
+    """Measured torques, (n, nu), without outliers."""
+    moving: NDArray[np.bool_]
+    """Whether a joint moves: its velocity is outside the dead zone, (n, nv)."""
+    rows: NDArray[np.intp]
+    """The rows of the log, (n,)."""
+    settings: dict[str, Any]
+    """Everything that was chosen or given, ready for JSON."""
+    notes: tuple[str, ...] = ()
+    """What was changed or left out, with counts, and what looks wrong."""
+    rate: float = field(default=0.0)
+    """Samples a second (Hz), before decimation."""
+
+    @property
+    def robot(self) -> Robot:
+        """The log's."""
+        return self.log.robot
+
+    @property
+    def weight(self) -> float:
+        """The log's."""
+        return self.log.weight
+
+    @property
+    def name(self) -> str:
+        """The log's."""
+        return self.log.name
+
+    def filter(self, values: ArrayLike) -> Array:
+        """Values (n, ...) after the parallel filter and decimation, (m, ...).
+
+        For torques and for every column of a regressor alike; both sides of tau = Y phi stay equal. The filter is
+        linear, and it has no delay.
+        """
+        found = np.asarray(values, dtype=float)
+        if found.shape[:1] != self.t.shape:
+            raise InputError(
+                f"{self.name}: filter takes arrays with {len(self.t)} rows, as q, qd and qdd have them, got shape "
+                f"{found.shape}"
+            )
+        cutoff = self.settings["torque_cutoff"]
+        return self.decimated(lowpass(found, self.rate, cutoff or math.inf, self.settings["order"]))
+
+    def decimated(self, values: ArrayLike) -> Any:
+        """Rows of values (n, ...) that decimation leaves, (m, ...): those of :meth:`filter`, unfiltered."""
+        return np.asarray(values)[:: self.settings["decimate"]]
+
+    def __repr__(self) -> str:
+        """The log, its rows and the cut-off."""
+        cutoff = self.settings["cutoff"]
+        shown = "not filtered" if cutoff is None else f"cut-off {cutoff:.3g} Hz"
+        return f"<prepared {self.name!r} of {self.robot.name!r}: {len(self.t)} rows at {self.rate:g} Hz, {shown}>"
+
+
+@dataclass
+class _Options:
+    """The arguments of ``Log.prepare``, checked."""
+
+    cutoff: float | None
+    torque_cutoff: float | None
+    method: str
+    order: int
+    decimate: int
+    trim: float | None
+    outliers: bool
+    dead_zone: Array | None
+    derivatives: str
+    check: bool
+
+
+def checked(log: Log, given: dict[str, Any]) -> _Options:
+    """The arguments of ``Log.prepare``; errors name the log and the argument."""
+    name = log.name
+    for key in ("cutoff", "torque_cutoff"):
+        if given[key] is not None:
+            value = number(f"{name}: {key}", given[key], above=0.0, finite=False, unit="Hz")
+            if value > HIGHEST * log.rate and not math.isinf(value):
+                raise InputError(
+                    f"{name}: {key} is {value:g} Hz and the sampling rate {log.rate:.4g} Hz; it must be at most "
+                    f"{HIGHEST:g} of the rate, or infinite for no filter"
+                )
+            given[key] = value
+    choice(f"{name}: method", given["method"], METHODS)
+    choice(f"{name}: derivatives", given["derivatives"], DERIVATIVES)
+    whole(f"{name}: order", given["order"], 1, 8)
+    given["decimate"] = 1 if given["decimate"] is None else whole(f"{name}: decimate", given["decimate"], 1)
+    if given["trim"] is not None:
+        given["trim"] = number(f"{name}: trim", given["trim"], least=0.0, unit="s")
+    if given["dead_zone"] is not None:
+        zone = real(given["dead_zone"])
+        if zone is None or zone.shape not in ((), (log.robot.nv,)) or not (zone >= 0.0).all():
+            raise InputError(
+                f"{name}: dead_zone must be a velocity, or {log.robot.nv} of them, not negative, got "
+                f"{told(given['dead_zone'])}"
+            )
+        given["dead_zone"] = np.broadcast_to(zone, (log.robot.nv,)).copy()
+    if given["derivatives"] == "measured" and log.qd is None:
+        raise InputError(
+            f"{name}: derivatives='measured' needs velocities, and the log has none; give qd or leave it out"
+        )
+    if given["derivatives"] == "positions" and not log.robot.coordinates.own.plain:
+        raise InputError(
+            f"{name}: robot {log.robot.name!r} has quaternions, which are not differentiated; give measured velocities "
+            "qd, and prepare with derivatives='measured'"
+        )
+    return _Options(**given)
+
+
+def prepared(log: Log, given: dict[str, Any]) -> Prepared:
+    """``log.prepare(...)``."""
+    options = checked(log, given)
+    robot, notes = log.robot, list(log.notes)
+    t, arrays = _even(log, notes)
+    outliers = _repair(robot, arrays, notes) if options.outliers else {}
+    found = check_signals(robot, t, arrays["q"], arrays["tau"])
+    _raise(log, found.errors, options.check, notes)
+    notes += found.notes
+    own = robot.coordinates.own.places
+    how: dict[str, Any] = {"clear_frequencies": None, "bounded_by": None}
+    cutoff, order = options.cutoff, options.order
+    if cutoff is None:
+        cutoff, how = chosen_cutoff(arrays["q"][:, own] if own else arrays["q"], log.rate, order)
+    parallel = cutoff if options.torque_cutoff is None else options.torque_cutoff
+    q, qd, qdd, noise = _motion(log, t, arrays, cutoff, options)
+    if len(own) < robot.nq:
+        q = closed(robot, t, q, log.name, notes)
+    zone = options.dead_zone
+    if zone is None:
+        zone = np.maximum(_QUIET * noise, _SLOW * np.abs(qd).max(axis=0))
+    trim, rows = _rows(log, t, cutoff, options, notes)
+    kept = slice(rows[0], rows[-1] + 1)
+    for found in _compared(log, t, arrays, cutoff, order, zone, (q[kept], qd[kept], qdd[kept]), kept):
+        _raise(log, found.errors, options.check, notes)
+        notes += found.notes
+    moving = np.abs(qd[kept]) > zone
+    for name, share in zip(names_of(robot, "qd"), moving.mean(axis=0), strict=True):
+        if share < 0.1:
+            notes.append(
+                f"{name!r} moves in {share:.0%} of the rows only: outside its dead zone there is hardly anything"
+            )
+    if options.decimate > 1:
+        left = -(-len(rows) // options.decimate)
+        notes.append(f"decimation leaves {left} of {len(rows)} rows, after the parallel filter")
+    settings = {
+        "rate": log.rate, "method": options.method, "order": order, "cutoff": _finite(cutoff),
+        "cutoff_chosen": options.cutoff is None, **how, "torque_cutoff": _finite(parallel),
+        "derivatives": options.derivatives, "decimate": options.decimate, "trim": trim, "outliers": outliers,
+        "dead_zone": [float(each) for each in zone],
+        "position_noise": _noise(arrays["q"], q, log.rate, cutoff),
+        "weight": log.weight, "rows": len(rows), "rows_of_log": len(log.t),
+    }  # fmt: skip
+    return Prepared(
+        log, t[kept], q[kept], qd[kept], qdd[kept], arrays["tau"][kept], moving, rows, settings, tuple(notes), log.rate
+    )
+
+
+def _finite(value: float) -> float | None:
+    return None if math.isinf(value) else float(value)
+
+
+def _noise(measured: Array, q: Array, rate: float, cutoff: float) -> list[float]:
+    return [float(f"{each:.4g}") for each in noise_of(measured, q, rate, cutoff)]
+
+
+def _raise(log: Log, errors: list[str], check: bool, notes: list[str]) -> None:
+    if not errors:
+        return
+    if check:
+        more = f". {len(errors) - 1} more: {'; '.join(errors[1:3])}" if len(errors) > 1 else ""
+        raise InputError(f"{log.name}: {errors[0]}{more}. prepare(check=False) goes on nevertheless")
+    notes += errors
+
+
+# ---- the steps ----------------------------------------------------------------------------------------------------
+
+
+def _even(log: Log, notes: list[str]) -> tuple[Array, dict[str, Array]]:
+    """Even times, and the arrays at them: as measured, or by cubic interpolation where times are uneven."""
+    arrays = {key: getattr(log, key) for key in ("q", "tau", "qd", "qdd") if getattr(log, key) is not None}
+    t = np.linspace(log.t[0], log.t[-1], len(log.t))
+    jitter = uneven(log.t)
+    if not jitter:
+        return t, arrays
+    require("scipy", "logs with uneven times need SciPy", "control")
+    from scipy.interpolate import CubicSpline
+
+    notes.append(
+        f"times are uneven, by up to {jitter:.0%} of a step: all columns were interpolated to {len(t)} even times"
+    )
+    return t, {key: np.asarray(CubicSpline(log.t, values, axis=0)(t)) for key, values in arrays.items()}
+
+
+def _repair(robot: Robot, arrays: dict[str, Array], notes: list[str]) -> dict[str, int]:
+    """Replace outliers in place; counts by column."""
+    counts: dict[str, int] = {}
+    for key in arrays:
+        arrays[key], where = repaired(arrays[key])
+        found = zip(names_of(robot, key), where.sum(axis=0).tolist(), strict=True)
+        counts |= {name: count for name, count in found if count}
+    if counts:
+        shown = ", ".join(f"{name} {count}" for name, count in counts.items())
+        notes.append(f"outliers, far from the median of five samples, were interpolated: {shown}")
+    return counts
+
+
+def _motion(
+    log: Log, t: Array, arrays: dict[str, Array], cutoff: float, options: _Options
+) -> tuple[Array, Array, Array, Array]:
+    """q, qd, qdd, and the standard deviation of the noise of qd, (nv,)."""
+    robot, q = log.robot, continuous(log.robot, arrays["q"])
+    smooth = smoothed(t, q, cutoff, options.order, options.method)
+    own = robot.coordinates.own.places
+    if options.derivatives == "positions":
+        noise = rate_noise(noise_of(q, smooth.values, log.rate, cutoff), log.rate, cutoff)[own]
+        return smooth.values, smooth.rate[:, own], smooth.acceleration[:, own], noise
+    qd: Smooth = smoothed(t, arrays["qd"], cutoff, options.order, options.method)
+    qdd = qd.rate
+    if "qdd" in arrays:
+        qdd = smoothed(t, arrays["qdd"], cutoff, options.order, options.method).values
+    share = 1.0 if math.isinf(cutoff) else math.sqrt(2.0 * cutoff / log.rate)
+    noise = share * noise_of(arrays["qd"], qd.values, log.rate, cutoff)
+    return normal(robot, smooth.values), qd.values, qdd, noise
+
+
+def _rows(log: Log, t: Array, cutoff: float, options: _Options, notes: list[str]) -> tuple[float, NDArray[np.intp]]:
+    """Seconds that are cut off at each end, and the rows that are left."""
+    needed = 0.0
+    if not math.isinf(cutoff):
+        needed = transient(cutoff, options.order) if options.method == "butterworth" else 1.0 / cutoff
+    trim = max(SHORTEST_TRIM, needed) if options.trim is None else options.trim
+    cut = math.ceil(trim * log.rate - 1e-9)
+    left = len(t) - 2 * cut
+    if left < FEWEST:
+        raise InputError(
+            f"{log.name}: is too short: {len(t)} rows of {t[-1] - t[0]:.4g} s, of which {trim:.3g} s are cut off at "
+            f"each end (the transient of the filter at {cutoff:.3g} Hz is {needed:.3g} s), leave {max(left, 0)} rows, "
+            f"and {FEWEST} are needed; give a longer log, a higher cutoff or trim="
+        )
+    if trim < needed - 1e-9:
+        notes.append(f"trim is {trim:.3g} s, shorter than the filter's transient, {needed:.3g} s: ends are less exact")
+    if cut:
+        notes.append(f"{cut} rows ({trim:.3g} s) were cut off at each end, {left} of {len(t)} are left")
+    return trim, np.arange(cut, cut + left)
+
+
+def _compared(
+    log: Log, t: Array, arrays: dict[str, Array], cutoff: float, order: int, zone: Array,
+    motion: tuple[Array, Array, Array], kept: slice,
+) -> Iterator[Findings]:  # fmt: skip
+    """Findings on velocities and torques, where they can be compared with something."""
+    robot, (q, qd, qdd) = log.robot, motion
+    table = robot.coordinates
+    if log.qd is not None and table.own.plain:
+        slope, _ = differentiated(t, lowpass(arrays["q"][:, table.own.places], log.rate, cutoff, order))
+        measured = lowpass(arrays["qd"], log.rate, cutoff, order)
+        yield check_velocities(robot, log.rate, slope[kept], measured[kept], zone)
+    if table.independent == table.active and robot.nu == robot.nv:
+        tau = lowpass(arrays["tau"][kept], log.rate, cutoff, order)
+        model = lowpass(np.asarray(robot.inverse_dynamics(q, qd, qdd)), log.rate, cutoff, order)
+        friction = lowpass(friction_columns(qd, zone), log.rate, cutoff, order)
+        yield check_torques(robot, log.rate, friction, model, tau)
+        if robot.nq == robot.nv and table.own.plain:
+            yield check_positions(robot, (q, qd, qdd), tau, zone)
