@@ -13,7 +13,7 @@ ORDER = (
     "tolerances", "trace", "algebra", "robot", "formats", "robots", "passes", "recursions", "structure", "quantities",
     "compiler", "diagnose", "batches", "bound", "dask_calls", "compiled", "functions", "math", "kernels", "solve",
     "rollouts", "workers", "optimize", "files", "verbs", "layouts", "peers", "speed", "bench", "view", "control",
-    "moments", "motions", "simulation", "timing", "plan", "gait", "tasks", "studies", "cli",
+    "moments", "motions", "simulation", "timing", "plan", "gait", "identify", "tasks", "studies", "cli",
 )  # fmt: skip
 """From the ground up: none imports from a room above it."""
 LAZY = {("verbs.py", "view"), ("motions/motion.py", "simulation")}
