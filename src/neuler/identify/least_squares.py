@@ -59,7 +59,7 @@ def ordinary(
     [1.0, 2.0]
     """
     data = Stacked.checked("ordinary", W, y, names, weights)
-    options = _Options("ordinary", covariance, lag, undetermined)
+    options = Options("ordinary", covariance, lag, undetermined)
     reduced = data.triangles()
     found = solved(reduced.combined(np.ones(data.y.shape[1])))
     sd = np.sqrt(reduced.squares(found.values).sum() / max(1.0, reduced.rows.sum() - found.rank))
@@ -83,7 +83,7 @@ def weighted(
     are those of ``ordinary``.
     """
     data = Stacked.checked("weighted", W, y, names, weights)
-    options = _Options("weighted", covariance, lag, undetermined)
+    options = Options("weighted", covariance, lag, undetermined)
     reduced = data.triangles()
     sd, passes, converged = force_deviations(reduced)
     return options.finished(data, reduced, sd, passes, converged)
@@ -126,7 +126,7 @@ def reweighted(
     """
     threshold = number("reweighted: threshold", threshold, above=0.0)
     data = Stacked.checked("reweighted", W, y, names, weights)
-    options = _Options("reweighted", covariance, lag, undetermined)
+    options = Options("reweighted", covariance, lag, undetermined)
     reduced = data.triangles()
     sd, _, _ = force_deviations(reduced)
     values = solved(reduced.combined(sd)).values
@@ -159,7 +159,7 @@ def _median_deviation(residuals: Array, root: Array | None) -> Array:
     return np.array([1.4826 * np.median(np.abs(e)) if len(e) else 0.0 for e in columns])
 
 
-class _Options:
+class Options:
     """How covariances are computed and what happens to columns that are not determined, checked."""
 
     def __init__(self, called: str, covariance: str, lag: int | None, undetermined: str) -> None:
@@ -196,7 +196,7 @@ class _Options:
 
 
 def assembled(
-    options: _Options,
+    options: Options,
     data: Stacked,
     found: Solution,
     root: Array,
