@@ -14,7 +14,7 @@ so that a thousand resamples are two matrix products and a batch of small solves
 >>> y = W @ [1.0, 2.0] + 0.1 * rng.normal(size=(400, 1))
 >>> found = bootstrap(W, y, ["a", "b"], seed=1)
 >>> found.resamples.shape, found.sd.round(3).tolist()
-((1000, 2), [0.005, 0.005])
+((1000, 2), [0.005, 0.004])
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def bootstrap(
     resamples = whole("bootstrap: resamples", resamples, 10)
     n = len(data.y)
     if block is not None and whole("bootstrap: block", block, 1) > n // 10:
-        raise InputError(f"bootstrap: a block of {block} samples leaves less than ten blocks of {n} samples; shorten it")
+        raise InputError(
+            f"bootstrap: a block of {block} samples leaves less than ten blocks of {n} samples; shorten it"
+        )
     reduced = data.triangles()
     sd, _, _ = force_deviations(reduced)
     found = solved(reduced.combined(sd))

@@ -5,7 +5,7 @@
 >>> W[..., 2] = W[..., 0] - 2 * W[..., 1] + 1e-4 * W[..., 2]
 >>> found = excitation(W, ["a", "b", "c"])
 >>> found.badly, found.directions[0].columns
-(True, ('b', 'c', 'a'))
+(True, ('c', 'b', 'a'))
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Direction:
 class Excitation:
     """Singular values and the directions in which a motion says little.
 
-    ``condition`` depends on the units of the columns, ``scaled_condition`` does not: columns are divided by their norms.
+    ``condition`` depends on the units of the columns, ``scaled_condition`` does not: columns are divided by their norm.
     ``without_effect`` are columns of zeros.
     """
 
@@ -81,7 +81,7 @@ class Excitation:
 
 
 def excitation(W: Any, names: Iterable[str] | None = None, *, force_sd: Any = None, most: int = 10) -> Excitation:
-    """Singular values of a regressor W (N, nu, p), rows divided by ``force_sd`` (nu,), and at most ``most`` directions."""
+    """Singular values of a regressor W (N, nu, p), rows divided by ``force_sd`` (nu,), and the ``most`` worst directions."""
     W = regressor("excitation", "W", W)
     data = Stacked("excitation", column_names("excitation", names, W.shape[2]), W, np.zeros(W.shape[:2]))
     sd = np.ones(W.shape[1]) if force_sd is None else array("excitation", "force_sd", force_sd, (W.shape[1],))
@@ -133,8 +133,8 @@ class PredictionError:
 def prediction_error(W: Any, y: Any, values: Any, *, moving: Any = None, reference: Any = None) -> PredictionError:
     """Errors of W x against y of a log that was not fitted.
 
-    ``W`` (N, nu, p), ``y`` (N, nu), ``values`` x (p,), ``moving`` a mask (N,) or (N, nu) of rows that move, ``reference``
-    (nu,) what nrmse is relative to, by default the root mean square of y. Where a robot rests, forces say nothing of
+    ``W`` (N, nu, p), ``y`` (N, nu), ``values`` x (p,), ``moving`` a mask (N,) or (N, nu) of rows that move,
+    ``reference`` (nu,) what nrmse is relative to, by default the root mean square of y. Where a robot rests, forces say nothing of
     its model but that friction can hold it: errors of moving rows are the ones to compare.
 
     >>> found = prediction_error(np.ones((4, 1, 1)), [[1.0], [1], [1], [3]], [1.0], moving=[True, True, True, False])
@@ -148,8 +148,10 @@ def prediction_error(W: Any, y: Any, values: Any, *, moving: Any = None, referen
     if not np.isfinite(y).all() or not np.isfinite(values).all():
         raise InputError("prediction_error: y and values must be finite; drop or repair the samples that are not")
     errors = y - W @ values
-    level = np.sqrt((y**2).mean(axis=0)) if reference is None else array(
-        "prediction_error", "reference", reference, (W.shape[1],)
+    level = (
+        np.sqrt((y**2).mean(axis=0))
+        if reference is None
+        else array("prediction_error", "reference", reference, (W.shape[1],))
     )
     found = _errors(errors, np.ones(y.shape, dtype=bool), level)
     if moving is None:

@@ -91,7 +91,9 @@ class Estimate:
         rows = zip(self.names, self.values, self.sd, self.relative_sd, strict=True)
         width = max(len(name) for name in self.names)
         lines = [f"{name:<{width}}  {x: .6g}  +- {sd:.2g}  ({rel:.2g} %)" for name, x, sd, rel in rows]
-        head = f"{self.method}: {len(self.names)} columns, rank {self.rank}, scaled condition {self.scaled_condition:.3g}"
+        head = (
+            f"{self.method}: {len(self.names)} columns, rank {self.rank}, scaled condition {self.scaled_condition:.3g}"
+        )
         return "\n".join([head, *lines, *self.notes])
 
 

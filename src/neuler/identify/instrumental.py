@@ -57,10 +57,10 @@ def instrumental(
     tolerance: float = 0.01,
     passes: int = 20,
 ) -> Estimate:
-    """Instrumental variables with instruments ``Z`` (N, nu, p) or more columns, or Z(x) computed from the last estimate.
+    """Instrumental variables with instruments ``Z`` (N, nu, p) or more columns, or a function of the last estimate.
 
-    A function Z is called with the estimate x (p,), first that of weighted least squares, and returns instruments, until
-    no value changes by more than ``tolerance`` standard deviations. ``force_sd`` (nu,) are standard deviations of the
+    A function Z is called with the estimate x (p,), first that of weighted least squares, and returns instruments,
+    until no value changes by more than ``tolerance`` standard deviations. ``force_sd`` (nu,) are standard deviations of the
     forces, by default those of the residuals of each pass. Other arguments are those of ``ordinary``. Instruments that
     explain less than a tenth of W in some direction are mentioned in the notes: the estimate is then spread widely and
     not normal.
@@ -99,7 +99,9 @@ def instrumental(
         raise InputError(undetermined_message(data, missing, found.rank))
     notes = [f"not determined by these rows: {listed(missing)}"] * bool(missing)
     if (strength := stages.strength(sd)) < WEAK:
-        notes.append(f"the instruments are weak: they explain {100 * strength:.2g} % of the regressor in some direction")
+        notes.append(
+            f"the instruments are weak: they explain {100 * strength:.2g} % of the regressor in some direction"
+        )
     residuals = data.residuals(found.values)
     parts = (stages.Z @ stages.first(sd), residuals, residuals)
     return assembled(options, data, found, found.root, parts, sd, missing, count, converged, notes)
@@ -133,7 +135,8 @@ class _Stages:
         """Coefficients (columns of Z, p) of the projection of W on Z."""
         factor = self.reduced.combined(sd)
         R = factor[: self.size, : self.size]
-        return np.linalg.lstsq(R, factor[: self.size, self.size : -1], rcond=1e-12)[0]
+        found = np.linalg.lstsq(R, factor[: self.size, self.size : -1], rcond=1e-12)[0]
+        return np.asarray(found, dtype=float)
 
     def strength(self, sd: Array) -> float:
         """Least ratio, over all combinations of columns, of the norms of the projection of W and of W."""
@@ -177,7 +180,7 @@ class Hausman:
 def hausman(least_squares: Estimate, iv: Estimate) -> Hausman:
     """Compares an estimate by least squares with one by instrumental variables of the same rows.
 
-    The covariance of their difference is computed from their influences, so that it holds for correlated residuals, too.
+    The covariance of their difference is computed from their influences, so that it holds for correlated residuals.
     Both must have ``covariance="robust"`` and the same ``lag``: give the first one's lag to the second.
     """
     require("scipy", "hausman: probabilities are computed by SciPy", "identify")

@@ -2,7 +2,7 @@
 
     minimise  sum_tj  w_tj ((y_tj - W_tj x) / sd_j)^2,
 
-with one standard deviation for all forces (``ordinary``), one for each force estimated from its residuals (``weighted``,
+with one standard deviation for all forces (``ordinary``), one for each force from its residuals (``weighted``,
 known in robotics as IDIM-WLS), or, in addition, weights of Huber (1964) that limit the influence of outliers
 (``reweighted``). All are solved by orthogonal transformations (see ``stacked``).
 
@@ -150,7 +150,9 @@ def reweighted(
     outside = 1 - float(inside.mean())
     clipped = np.clip(residuals, -threshold * sd, threshold * sd)
     notes = [f"{100 * outside:.2g} % of the rows lie beyond {threshold:g} standard deviations"]
-    return options.finished(data, reduced, sd, passes, converged, values=found, root=bent.root, used=clipped, notes=notes)
+    return options.finished(
+        data, reduced, sd, passes, converged, values=found, root=bent.root, used=clipped, notes=notes
+    )
 
 
 def _median_deviation(residuals: Array, root: Array | None) -> Array:
@@ -181,7 +183,7 @@ class Options:
         used: Array | None = None,
         notes: Iterable[str] = (),
     ) -> Estimate:
-        """The estimate with its covariance and notes; ``used`` are the residuals that count, ``root`` as in Solution."""
+        """The estimate; ``used`` are the residuals that count, ``root`` is that of a ``Solution``."""
         found = solved(reduced.combined(sd)) if values is None else values
         root = found.root if root is None else root
         undetermined = tuple(name for name, free in zip(data.names, found.free, strict=True) if free)
@@ -207,7 +209,7 @@ def assembled(
     converged: bool,
     notes: list[str],
 ) -> Estimate:
-    """Covariance, residual tests and notes of a solution: influences are root root^T times the scores Z^T w e / sd^2."""
+    """Covariance, residual tests and notes of a solution: influences are root root^T times scores Z^T w e / sd^2."""
     Z, residuals, used = parts
     rows, n = float(data.rows.sum()), len(residuals)
     test = ljung_box(residuals if data.root is None else residuals * data.root)

@@ -123,7 +123,9 @@ def to_log_cholesky(ten: Any) -> Array:
     scale = U[..., 3, 3]
     U = U / scale[..., None, None]
     diagonal = [np.log(U[..., k, k]) for k in range(3)]
-    return np.stack([np.log(scale), *diagonal, *(U[..., i, j] for i, j in _UPPER), *(U[..., k, 3] for k in range(3))], -1)
+    return np.stack(
+        [np.log(scale), *diagonal, *(U[..., i, j] for i, j in _UPPER), *(U[..., k, 3] for k in range(3))], -1
+    )
 
 
 def log_cholesky_jacobian(theta: Any) -> Array:

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.extras import require
-from neuler.inputs import array, names as as_names, told
+from neuler.inputs import array, told
+from neuler.inputs import names as as_names
 
 Array = NDArray[np.float64]
 RANK = 1e-9
@@ -194,7 +195,7 @@ def solved(factor: Array) -> Solution:
 
 
 def _condition(R: Array) -> float:
-    return _ratio(np.linalg.svd(R, compute_uv=False))
+    return _ratio(np.asarray(np.linalg.svd(R, compute_uv=False), dtype=float))
 
 
 def _ratio(s: Array) -> float:
