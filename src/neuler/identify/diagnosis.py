@@ -81,7 +81,7 @@ class Excitation:
 
 
 def excitation(W: Any, names: Iterable[str] | None = None, *, force_sd: Any = None, most: int = 10) -> Excitation:
-    """Singular values of a regressor W (N, nu, p), rows divided by ``force_sd`` (nu,), and the ``most`` worst directions."""
+    """Singular values of W (N, nu, p), rows divided by ``force_sd`` (nu,), and the ``most`` worst directions."""
     W = regressor("excitation", "W", W)
     data = Stacked("excitation", column_names("excitation", names, W.shape[2]), W, np.zeros(W.shape[:2]))
     sd = np.ones(W.shape[1]) if force_sd is None else array("excitation", "force_sd", force_sd, (W.shape[1],))
@@ -134,8 +134,8 @@ def prediction_error(W: Any, y: Any, values: Any, *, moving: Any = None, referen
     """Errors of W x against y of a log that was not fitted.
 
     ``W`` (N, nu, p), ``y`` (N, nu), ``values`` x (p,), ``moving`` a mask (N,) or (N, nu) of rows that move,
-    ``reference`` (nu,) what nrmse is relative to, by default the root mean square of y. Where a robot rests, forces say nothing of
-    its model but that friction can hold it: errors of moving rows are the ones to compare.
+    ``reference`` (nu,) what nrmse is relative to, by default the root mean square of y. Where a robot rests,
+    forces say nothing of its model but that friction can hold it: errors of moving rows are the ones to compare.
 
     >>> found = prediction_error(np.ones((4, 1, 1)), [[1.0], [1], [1], [3]], [1.0], moving=[True, True, True, False])
     >>> found.rms.item(), found.moving.rms.item(), found.resting.rms.item()

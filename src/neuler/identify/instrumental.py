@@ -60,10 +60,10 @@ def instrumental(
     """Instrumental variables with instruments ``Z`` (N, nu, p) or more columns, or a function of the last estimate.
 
     A function Z is called with the estimate x (p,), first that of weighted least squares, and returns instruments,
-    until no value changes by more than ``tolerance`` standard deviations. ``force_sd`` (nu,) are standard deviations of the
-    forces, by default those of the residuals of each pass. Other arguments are those of ``ordinary``. Instruments that
-    explain less than a tenth of W in some direction are mentioned in the notes: the estimate is then spread widely and
-    not normal.
+    until no value changes by more than ``tolerance`` standard deviations. ``force_sd`` (nu,) are standard deviations
+    of the forces, by default those of the residuals of each pass. Other arguments are those of ``ordinary``.
+    Instruments that explain less than a tenth of W in some direction are mentioned in the notes: the estimate is then
+    spread widely and not normal.
     """
     data = Stacked.checked("instrumental", W, y, names, weights)
     options = Options("instrumental", covariance, lag, undetermined)
