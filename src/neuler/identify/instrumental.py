@@ -33,7 +33,7 @@ from neuler.errors import InputError
 from neuler.extras import require
 from neuler.identify.estimate import Estimate, listed
 from neuler.identify.least_squares import Options, assembled, force_deviations, undetermined_message
-from neuler.identify.stacked import Solution, Stacked, Triangles, regressor, solved, triangle
+from neuler.identify.stacked import RANK, Solution, Stacked, Triangles, regressor, solved, triangle
 from neuler.inputs import array, number, whole
 
 Array = NDArray[np.float64]
@@ -108,7 +108,7 @@ def instrumental(
 
 
 class _Stages:
-    """The factors of (Z, W, y): the projection of W on Z is Z first, and R of it in the upper rows."""
+    """The factors of (Z, W, y), and the projection of W on Z, which is Z times ``first``."""
 
     def __init__(self, data: Stacked, Z: Any) -> None:
         self.Z = regressor("instrumental", "Z", Z)
@@ -122,29 +122,35 @@ class _Stages:
         self.reduced: Triangles = both.triangles()
         self.size = self.Z.shape[2]
 
+    def _projected(self, sd: Array) -> tuple[Array, Array]:
+        """The factor of (Z, W, y), and an orthonormal basis of the columns of Z in it."""
+        factor = self.reduced.combined(sd)
+        Z = factor[:, : self.size]
+        norms = np.linalg.norm(Z, axis=0)
+        U, s, _ = np.linalg.svd(Z / np.where(norms > 0, norms, 1.0), full_matrices=False)
+        return factor, U[:, s > RANK * s[0]]
+
     def solved(self, sd: Array) -> Solution:
         """Least squares of y on the projection of W on Z."""
-        factor = self.reduced.combined(sd)
-        upper = factor[: self.size, self.size :]
-        held = triangle(np.array(upper, order="F"))
-        square = np.zeros((upper.shape[1], upper.shape[1]))
+        factor, U = self._projected(sd)
+        held = triangle(np.array(U.T @ factor[:, self.size :], order="F"))
+        square = np.zeros((held.shape[1], held.shape[1]))
         square[: len(held)] = held
         return solved(square)
 
     def first(self, sd: Array) -> Array:
         """Coefficients (columns of Z, p) of the projection of W on Z."""
         factor = self.reduced.combined(sd)
-        R = factor[: self.size, : self.size]
-        found = np.linalg.lstsq(R, factor[: self.size, self.size : -1], rcond=1e-12)[0]
+        found = np.linalg.lstsq(factor[:, : self.size], factor[:, self.size : -1], rcond=1e-12)[0]
         return np.asarray(found, dtype=float)
 
     def strength(self, sd: Array) -> float:
         """Least ratio, over all combinations of columns, of the norms of the projection of W and of W."""
-        factor = self.reduced.combined(sd)[:, self.size : -1]
-        norms = np.linalg.norm(factor, axis=0)
-        scaled = factor / np.where(norms > 0, norms, 1.0)
-        Q, s, _ = np.linalg.svd(scaled, full_matrices=False)
-        return float(np.linalg.svd(Q[: self.size, s > 1e-9 * s[0]], compute_uv=False)[-1])
+        factor, U = self._projected(sd)
+        W = factor[:, self.size : -1]
+        norms = np.linalg.norm(W, axis=0)
+        Q, s, _ = np.linalg.svd(W / np.where(norms > 0, norms, 1.0), full_matrices=False)
+        return float(np.linalg.svd(U.T @ Q[:, s > RANK * s[0]], compute_uv=False)[-1])
 
 
 def _deviations(value: Any, size: int) -> Array:
