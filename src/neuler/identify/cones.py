@@ -3,7 +3,8 @@
     minimise  (1/2) || C v - d ||^2 + q^T v
     subject to  A v = b,  A' v >= b',  F_0 + sum_k v_k F_k positive semidefinite,  exp(v_i) <= v_j
 
-C v - d is a variable of its own, so that C^T C is never formed. Rows are dense here: a robot has some hundred columns.
+The variables are u with C v - d = u where C has independent columns; else C v - d are variables of their own. C^T C is
+never formed. Rows are dense here: a robot has some hundred columns.
 
 >>> import numpy as np
 >>> programme = ConeProgramme(2)
@@ -26,6 +27,11 @@ from neuler.extras import require
 Array = NDArray[np.float64]
 GOOD = ("Solved", "AlmostSolved")
 """Statuses of the solver with which a point may be used."""
+_TOLERANCES = {"gap_abs": (1e-12, 1e-8), "gap_rel": (1e-12, 1e-8), "feas": (1e-10, 1e-8)}
+"""Of Solved and AlmostSolved: tighter than the solver's own, because a prior with a small weight hardly changes the
+objective and yet decides what the data does not."""
+_DEPENDENT = 1e10
+"""Condition number of column-scaled C from which its columns count as dependent."""
 _INDICES: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], Array]] = {}
 
 
@@ -74,26 +80,50 @@ class ConeProgramme:
         import clarabel
         from scipy import sparse
 
-        m, n = C.shape
-        cones: list[Any] = [clarabel.ZeroConeT(m)]
-        A = [np.hstack([C, -np.eye(m)])]
-        b = [d]
-        for kind, rows, right in self._rows:
-            A.append(np.hstack([rows, np.zeros((len(rows), m))]))
-            b.append(right)
+        A = np.vstack([np.zeros((0, self.size)), *(rows for _, rows, _ in self._rows)])
+        b = np.concatenate([np.zeros(0), *(right for _, _, right in self._rows)])
+        cones: list[Any] = []
+        for kind, rows, _ in self._rows:
             if kind == "semidefinite":
                 cones.append(clarabel.PSDTriangleConeT(int(np.sqrt(2 * len(rows)))))
             elif kind == "exponential":
                 cones.append(clarabel.ExponentialConeT())
             else:
                 cones.append((clarabel.ZeroConeT if kind == "zero" else clarabel.NonnegativeConeT)(len(rows)))
-        P = sparse.diags(np.append(np.zeros(n), np.ones(m)), format="csc")
-        linear = np.zeros(n + m) if q is None else np.append(q, np.zeros(m))
+        q = np.zeros(self.size) if q is None else q
+        m, start, turn = len(C), np.zeros(self.size), np.eye(self.size)
+        used = np.flatnonzero(C.any(axis=0))
+        whitened = _whitened(C[:, used], d)
+        if whitened is not None:
+            start[used], turn[np.ix_(used, used)] = whitened
+            A, b, q = A @ turn, b - A @ start, turn.T @ q
+            squares = np.isin(np.arange(self.size), used).astype(float)
+        else:
+            A = np.block([[A, np.zeros((len(A), m))], [C, -np.eye(m)]])
+            b, q, cones = np.append(b, d), np.append(q, np.zeros(m)), [*cones, clarabel.ZeroConeT(m)]
+            squares = np.append(np.zeros(self.size), np.ones(m))
+        P = sparse.diags(squares, format="csc")
         settings = clarabel.DefaultSettings()
         settings.verbose = False
-        solver = clarabel.DefaultSolver(P, linear, sparse.csc_matrix(np.vstack(A)), np.concatenate(b), cones, settings)
+        for name, (tight, loose) in _TOLERANCES.items():
+            setattr(settings, f"tol_{name}", tight)
+            setattr(settings, f"reduced_tol_{name}", loose)
+        solver = clarabel.DefaultSolver(P, q, sparse.csc_matrix(A), b, cones, settings)
         found = solver.solve()
-        return ConePoint(np.array(found.x)[:n], str(found.status), int(found.iterations))
+        values = start + turn @ np.array(found.x)[: self.size]
+        return ConePoint(values, str(found.status), int(found.iterations))
+
+
+def _whitened(C: Array, d: Array) -> tuple[Array, Array] | None:
+    """v0 and T with || C v - d ||^2 = || u ||^2 + constant for v = v0 + T u; None if C has dependent columns."""
+    if len(C) < C.shape[1] or not C.shape[1]:
+        return None
+    R = np.linalg.qr(np.column_stack([C, d]))[1]
+    R, c = R[: C.shape[1], : C.shape[1]], R[: C.shape[1], -1]
+    norms = np.linalg.norm(R, axis=0)
+    if not np.linalg.cond(R / norms) < _DEPENDENT:
+        return None
+    return np.linalg.solve(R, c), np.linalg.inv(R)
 
 
 def _packed(F: Array) -> Array:
