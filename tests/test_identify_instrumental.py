@@ -182,8 +182,9 @@ def test_a_resample_is_least_squares_of_its_blocks():
     W = rng.normal(size=(40, 1, 2))
     y = W @ [1.0, 2.0] + rng.normal(size=(40, 1))
     found = bootstrap(W, y, block=1, resamples=10, seed=3)
+    moved = found.values + (found.resamples - found.values) * np.sqrt(39 / 40)
     drawn = np.random.default_rng(3).integers(0, 40, size=(10, 40))
-    for at, values in zip(drawn, found.resamples, strict=True):
+    for at, values in zip(drawn, moved, strict=True):
         np.testing.assert_allclose(values, np.linalg.lstsq(W[at, 0], y[at, 0], rcond=None)[0], rtol=1e-8)
 
 

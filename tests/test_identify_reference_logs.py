@@ -52,7 +52,7 @@ def test_ur10_with_torque_noise():
     rms = np.sqrt((log["train_tau"] ** 2).mean(axis=0))
     errors = {ordinary: [], weighted: []}
     for seed in range(101, 106):
-        tau = log["train_tau"] + 0.01 * rms * np.random.RandomState(seed).standard_normal((1000, 6))  # noqa: NPY002
+        tau = log["train_tau"] + 0.01 * rms * np.random.RandomState(seed).standard_normal((1000, 6))
         for method, found in errors.items():
             estimate = method(W[:, :, at], tau, [names[k] for k in at])
             held = prediction_error(V[:, :, at], log["validation_tau"], estimate.values, reference=rms)
@@ -70,7 +70,7 @@ def test_ur10_with_much_noise_is_consistent():
     moved = [W[:, :, k - k % 10 : k - k % 10 + 10].any() for k in range(len(names))]
     real = [k for k in range(len(names)) if values[k - k % 10] > 0 and moved[k]]
     for seed in (101, 102):
-        tau = log["train_tau"] + 0.05 * rms * np.random.RandomState(seed).standard_normal((1000, 6))  # noqa: NPY002
+        tau = log["train_tau"] + 0.05 * rms * np.random.RandomState(seed).standard_normal((1000, 6))
         found = constrained(W[:, :, real], tau, [names[k] for k in real], prior=values[real])
         held = prediction_error(V[:, :, real], log["validation_tau"], found.values, reference=rms)
         assert found.converged

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.identify.correlation import automatic_lag, windows
+from neuler.identify.correlation import automatic_lag, equivalent_freedom, windows
 from neuler.identify.least_squares import force_deviations, undetermined_message
 from neuler.identify.stacked import Stacked, solved
 from neuler.inputs import number, whole
@@ -44,6 +44,8 @@ class Bootstrap:
     resamples: Array
     block: int
     """Samples of a block."""
+    freedom: float
+    """Degrees of freedom of the standard deviations: resamples of few blocks vary too little."""
 
     @property
     def sd(self) -> Array:
@@ -51,11 +53,14 @@ class Bootstrap:
         return self.resamples.std(axis=0, ddof=1)
 
     def interval(self, level: float = 0.95) -> Array:
-        """Percentiles of the resamples, (p, 2)."""
+        """Percentiles of the resamples, (p, 2), expanded for few blocks as t intervals are (Hesterberg 2015)."""
         level = number("interval: level", level, above=0.0)
         if level >= 1:
             raise InputError(f"interval: level must be below 1, such as 0.95, got {level}")
-        return np.quantile(self.resamples, [0.5 - level / 2, 0.5 + level / 2], axis=0).T
+        from scipy.special import ndtr, stdtrit
+
+        tail = float(ndtr(stdtrit(self.freedom, 0.5 - level / 2)))
+        return np.quantile(self.resamples, [tail, 1 - tail], axis=0).T
 
 
 def bootstrap(
@@ -98,4 +103,7 @@ def bootstrap(
     for k in range(wide):
         np.add.at(drawn, (np.arange(resamples)[:, None], starts + k), 1.0)
     moved = np.linalg.solve((drawn @ G).reshape(-1, r, r) + 1e-12 * np.eye(r), (drawn @ h)[..., None])[..., 0]
-    return Bootstrap(data.names, found.values, found.values + moved @ found.root.T, size * wide)
+    blocks = max(2, -(-count // wide))
+    moved *= np.sqrt(blocks / (blocks - 1))  # what is drawn from so many blocks varies less than they do
+    freedom = equivalent_freedom(n, size * wide)
+    return Bootstrap(data.names, found.values, found.values + moved @ found.root.T, size * wide, freedom)
