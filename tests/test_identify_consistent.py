@@ -10,6 +10,7 @@ from neuler.identify import physical
 from neuler.identify.bodies import PARTS, links_of
 from neuler.identify.consistent import constrained, nearest_standard
 from neuler.identify.least_squares import weighted
+from neuler.identify.weight import choose_weight
 
 pytest.importorskip("clarabel", reason="the conic solver Clarabel is not installed: pip install clarabel")
 
@@ -202,3 +203,27 @@ def test_a_missing_solver_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "clarabel" else object())
     with pytest.raises(ImportError, match="solved by Clarabel: pip install scipy clarabel"):
         constrained(*log(), NAMES)
+
+
+# ---- how much the prior counts -------------------------------------------------------------------------------------
+
+
+def test_good_data_outweighs_a_bad_prior_and_bad_data_a_good_one():
+    W, y = log(10, n=400, part=0.02)
+    bad = physical.from_log_cholesky(physical.to_log_cholesky(BODY) + 0.3)
+    assert choose_weight(W, y, NAMES, bad, folds=4).weight <= 1e-3
+    few, noisy = log(11, n=40, part=1.0)
+    found = choose_weight(few, noisy, NAMES, BODY, folds=4)
+    assert found.weight >= 0.1
+    assert found.errors.shape == (7, 4)
+    assert found.best in found.tried
+
+
+def test_gaps_are_left_out():
+    W, y = log(12, n=100, part=0.1)
+    spoilt = y.copy()
+    spoilt[[45, 46, 47, 48, 49]] += 1e3
+    apart = choose_weight(W, spoilt, NAMES, BODY, folds=2, gap=5, tried=[1e-3]).errors
+    assert apart[0, 1] < 0.1 * choose_weight(W, spoilt, NAMES, BODY, folds=2, tried=[1e-3]).errors[0, 1] + 1.0
+    with pytest.raises(InputError, match="too few for 5 stretches with gaps of 30; give fewer folds or a shorter gap"):
+        choose_weight(W, y, NAMES, BODY, gap=30)

@@ -77,11 +77,28 @@ class ConeProgramme:
     def minimised(self, C: Array, d: Array, q: Array | None = None) -> ConePoint:
         """The minimiser of (1/2) || C v - d ||^2 + q^T v within the constraints."""
         require("clarabel", "Linear matrix inequalities are solved by Clarabel", "identify")
+        q = np.zeros(self.size) if q is None else q
+        A = np.vstack([np.zeros((0, self.size)), *(rows for _, rows, _ in self._rows)])
+        b = np.concatenate([np.zeros(0), *(right for _, _, right in self._rows)])
+        used = np.flatnonzero(C.any(axis=0))
+        whitened = _whitened(C[:, used], d)
+        if whitened is not None:
+            start, turn = np.zeros(self.size), np.eye(self.size)
+            start[used], turn[np.ix_(used, used)] = whitened
+            squares = np.isin(np.arange(self.size), used).astype(float)
+            found = self._solved(A @ turn, b - A @ start, turn.T @ q, squares)
+            if found.usable:
+                return ConePoint(start + turn @ found.values, found.status, found.iterations)
+        m = len(C)
+        A = np.block([[A, np.zeros((len(A), m))], [C, -np.eye(m)]])
+        squares = np.append(np.zeros(self.size), np.ones(m))
+        return self._solved(A, np.append(b, d), np.append(q, np.zeros(m)), squares, m)
+
+    def _solved(self, A: Array, b: Array, q: Array, squares: Array, more: int = 0) -> ConePoint:
+        """Half the sum of some squares, plus q^T v; ``more`` are equalities after all other rows."""
         import clarabel
         from scipy import sparse
 
-        A = np.vstack([np.zeros((0, self.size)), *(rows for _, rows, _ in self._rows)])
-        b = np.concatenate([np.zeros(0), *(right for _, _, right in self._rows)])
         cones: list[Any] = []
         for kind, rows, _ in self._rows:
             if kind == "semidefinite":
@@ -90,28 +107,16 @@ class ConeProgramme:
                 cones.append(clarabel.ExponentialConeT())
             else:
                 cones.append((clarabel.ZeroConeT if kind == "zero" else clarabel.NonnegativeConeT)(len(rows)))
-        q = np.zeros(self.size) if q is None else q
-        m, start, turn = len(C), np.zeros(self.size), np.eye(self.size)
-        used = np.flatnonzero(C.any(axis=0))
-        whitened = _whitened(C[:, used], d)
-        if whitened is not None:
-            start[used], turn[np.ix_(used, used)] = whitened
-            A, b, q = A @ turn, b - A @ start, turn.T @ q
-            squares = np.isin(np.arange(self.size), used).astype(float)
-        else:
-            A = np.block([[A, np.zeros((len(A), m))], [C, -np.eye(m)]])
-            b, q, cones = np.append(b, d), np.append(q, np.zeros(m)), [*cones, clarabel.ZeroConeT(m)]
-            squares = np.append(np.zeros(self.size), np.ones(m))
-        P = sparse.diags(squares, format="csc")
+        if more:
+            cones.append(clarabel.ZeroConeT(more))
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         for name, (tight, loose) in _TOLERANCES.items():
             setattr(settings, f"tol_{name}", tight)
             setattr(settings, f"reduced_tol_{name}", loose)
-        solver = clarabel.DefaultSolver(P, q, sparse.csc_matrix(A), b, cones, settings)
-        found = solver.solve()
-        values = start + turn @ np.array(found.x)[: self.size]
-        return ConePoint(values, str(found.status), int(found.iterations))
+        P = sparse.diags(squares, format="csc")
+        found = clarabel.DefaultSolver(P, q, sparse.csc_matrix(A), b, cones, settings).solve()
+        return ConePoint(np.array(found.x)[: self.size], str(found.status), int(found.iterations))
 
 
 def _whitened(C: Array, d: Array) -> tuple[Array, Array] | None:
