@@ -34,7 +34,8 @@ class Estimate:
     force_sd: Array
     condition: float
     scaled_condition: float
-    """Condition number with every column divided by its norm: it does not depend on units."""
+    """Condition number with every column divided by its norm, of the directions that the data determines: it does not
+    depend on units."""
     rank: int
     undetermined: tuple[str, ...]
     samples: int

@@ -231,7 +231,7 @@ def assembled(
                 "residuals are correlated in time (Ljung-Box), so these standard deviations are too small: "
                 'use covariance="robust"'
             )
-    if found.scaled_condition > BADLY and not undetermined:
+    if found.scaled_condition > BADLY:
         notes.append(
             f"the motion excites badly: the scaled condition number is {found.scaled_condition:.3g}, more than "
             f"{BADLY:g}; do not rely on single values (see neuler.identify.diagnosis)"

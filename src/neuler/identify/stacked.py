@@ -178,6 +178,7 @@ class Solution:
     rank: int
     condition: float
     scaled_condition: float
+    """Of the directions that are determined."""
     free: NDArray[np.bool_]
     """Columns that are not determined, (p,); the values are then the least ones in units of the column's norm."""
 
@@ -191,7 +192,7 @@ def solved(factor: Array) -> Solution:
     rank = int(np.count_nonzero(s > RANK * s[0])) if s[0] > 0 else 0
     root = Vt[:rank].T / s[:rank] / scale[:, None]
     free = np.linalg.norm(Vt[rank:], axis=0) > FREE
-    return Solution(root @ (U[:, :rank].T @ rhs), root, rank, _condition(R), _ratio(s), free)
+    return Solution(root @ (U[:, :rank].T @ rhs), root, rank, _condition(R), _ratio(s[: max(rank, 1)]), free)
 
 
 def _condition(R: Array) -> float:
