@@ -74,11 +74,11 @@ def ljung_box(residuals: Array, lags: int | None = None) -> LjungBox:
 def automatic_lag(influences: Array) -> int:
     """Lag of the Bartlett kernel, 1 (no correlation) or more, from influences (N, p) (Andrews 1991, (6.4))."""
     n = len(influences)
-    power = (influences**2).sum(axis=0)
+    power = np.einsum("tk,tk->k", influences, influences)
     used = power > 0
     if n < 4 or not used.any():
         return 1
-    rho = (influences[1:, used] * influences[:-1, used]).sum(axis=0) / power[used]
+    rho = np.einsum("tk,tk->k", influences[1:], influences[:-1])[used] / power[used]
     rho = np.clip(rho, 0.0, 0.98)
     alpha = np.sum(4 * rho**2 / ((1 - rho) ** 6 * (1 + rho) ** 2)) / np.sum(1 / (1 - rho) ** 4)
     return int(np.clip(np.ceil(1.1447 * (alpha * n) ** (1 / 3)), 1, max(1, n // 8)))

@@ -132,7 +132,8 @@ class Stacked:
         step = max(1, _BLOCK // (Z.shape[1] * Z.shape[2] * size))
         for first in range(0, count, step):
             at = slice(first * size, (first + step) * size)
-            Q = (Z[at] * rows[at, :, None]).reshape(-1, Z.shape[2]) @ root
+            Q = Z[at].reshape(-1, Z.shape[2]) @ root
+            Q *= rows[at].reshape(-1, 1)
             short = -len(Q) % (size * Z.shape[1])
             Q = np.concatenate([Q, np.zeros((short, r))]).reshape(-1, size * Z.shape[1], r)
             found[first : first + step] = Q.transpose(0, 2, 1) @ Q
