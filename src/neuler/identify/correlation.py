@@ -9,8 +9,8 @@ influences psi_t over lags instead, with weights that fall linearly to zero at `
 which is the mean outer product of the influences' moving sums over ``lag`` samples. Residuals are smaller than errors,
 most of all where a few samples determine a parameter. Each moving sum is therefore multiplied by (1 - H)^(-1/2), where
 H is the leverage of its samples (Bell and McCaffrey 2002, there for clusters): without it, intervals of 95 % cover 89 %
-for a robot of six joints and 10 s of motion filtered at a tenth of the sampling rate; with it, 93 to 95 %. The lag is chosen
-from the influences themselves (Andrews 1991, first-order autoregressions).
+for a robot of six joints and 10 s of motion filtered at a tenth of the sampling rate; with it, 93 to 95 %. The lag is
+chosen from the influences themselves (Andrews 1991, first-order autoregressions).
 
 >>> import numpy as np
 >>> e = np.random.default_rng(1).normal(size=500)
