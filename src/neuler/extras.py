@@ -9,6 +9,7 @@ PACKAGES = {
     "view": ("matplotlib", "tqdm"),
     "simulate": ("scipy",),
     "plan": ("scipy", "casadi", "tqdm"),
+    "identify": ("scipy", "clarabel"),
     "uno": ("unopy",),
     "scale": ("pyarrow", "cloudpickle", "scipy", "tqdm"),
     "cluster": ("dask", "distributed"),

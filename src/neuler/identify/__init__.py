@@ -1,4 +1,4 @@
-"""Identification of a robot's parameters: logs of measurements, made ready for it.
+"""Identification of a robot's parameters: logs of measurements, and estimators with uncertainty and consistency.
 
 >>> import numpy as np
 >>> from neuler import identify, robots
