@@ -32,6 +32,7 @@ import planning
 import planning_hard
 import planning_random
 import reaching
+import regressors
 import rollouts
 import studies
 import timing
@@ -289,7 +290,12 @@ def main() -> None:
     if not quick:
         lines += calls.one_call("UR5", robot_of("UR5").without_friction())
         lines += ["", *calls.lanes({name: urdf(name) for name in ("UR5", "Panda", "G1")})]
-        lines += ["", *sensitivities(), *closed_loops(), parallel.report()]
+        lines += [
+            "",
+            *sensitivities(),
+            *regressors.report({name: robot_of(name) for name in ("UR5", "Panda", "human")}),
+        ]
+        lines += [*closed_loops(), parallel.report()]
         lines += watched.report({"human": robot_of("human"), "PUMA, free": neuler.robots.puma560().with_free_base()})
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, everywhere)
