@@ -41,8 +41,12 @@ def report(robots: dict[str, Robot]) -> list[str]:
 
         moving = tuple(joint.child for joint in robot.joints if joint.moves)
         base = robot.base_parameters(moving)
-        forms = {"dense": {"columns": moving}, "non-zeros": {"columns": moving, "sparse": True},
-                 "base columns": {"columns": base.names}, "base, non-zeros": {"columns": base.names, "sparse": True}}  # fmt: skip
+        forms = {
+            "dense": {"columns": moving},
+            "non-zeros": {"columns": moving, "sparse": True},
+            "base columns": {"columns": base.names},
+            "base, non-zeros": {"columns": base.names, "sparse": True},
+        }
         peer_ns = 1e9 * min(bench.best_seconds(theirs, repeats=3) for _ in range(ROUNDS)) / 256
         for form, options in forms.items():
             kernel = Kernel(robot, "regressor", **options)
