@@ -9,7 +9,8 @@
 <prepared 'log' of 'two_link': 422 rows at 100 Hz, cut-off 5 Hz>
 """
 
+from neuler.identify.fit import Identified, fit
 from neuler.identify.log import Log
 from neuler.identify.prepared import Prepared
 
-__all__ = ["Log", "Prepared"]
+__all__ = ["Identified", "Log", "Prepared", "fit"]

@@ -175,8 +175,12 @@ def _group(robot: Robot, name: str, option: str = "parameters") -> list[Paramete
         return [each for own in group_names(robot, name) for each in _group(robot, own, option)]
     if name.startswith("payload:"):
         frame = name.removeprefix("payload:")
+        parts: tuple[str, ...] = TEN
+        owner, _, part = frame.rpartition(".")
+        if frame not in robot.frame_names and owner in robot.frame_names and part in _PARTS:
+            frame, parts = owner, _PARTS[part]
         robot.locate(frame)
-        return [Parameter("payload", frame, part, 0.0) for part in TEN]
+        return [Parameter("payload", frame, part, 0.0) for part in parts]
     if name in links:
         return _ten_of(links[name])
     owner, _, part = name.rpartition(".")
@@ -315,7 +319,7 @@ def _tens(robot: Robot, tree: Tree, given: Mapping[tuple[str, str, str], Scalar]
             found[number] = found[number].merged(_described(link, placement, given))
     for frame in loads:
         number, placement = tree.frames[frame]
-        own = Ten(frame, *_parts([given["payload", frame, part] for part in TEN]))
+        own = Ten(frame, *_parts([given.get(("payload", frame, part), 0.0) for part in TEN]))
         found[number] = found[number].merged(own.seen_from(_pose(placement)))
     return found
 
