@@ -156,6 +156,10 @@ def test_bad_input():
         robot.base_parameters("arm")
     with pytest.raises(InputError, match="tolerance must be above zero"):
         robot.base_parameters(tolerance=0.0)
+    with pytest.raises(InputError, match="tolerance is a share"):
+        robot.base_parameters(tolerance=2.0)
+    with pytest.raises(InputError, match="base_parameters: seed"):
+        robot.base_parameters(seed="a")
 
 
 # ---- robots with other numbers ------------------------------------------------------------------------------------
@@ -201,5 +205,7 @@ def test_groups_payloads_gravity_laws_and_placements():
         robot.with_parameters({"link2.mass": [1.0, 2.0, 3.0]})
     with pytest.raises(InputError, match=r"'link2.mass' must be a finite number"):
         robot.with_parameters({"link2.mass": np.nan})
+    with pytest.raises(InputError, match=r"'link2.mass' must be numbers, got 'heavy'"):
+        robot.with_parameters({"link2.mass": "heavy"})
     with pytest.raises(InputError, match="a mapping from names to values is expected"):
         robot.with_parameters(["link2.mass"])

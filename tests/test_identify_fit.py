@@ -122,6 +122,8 @@ def test_bad_input():
         identify.fit([one, log(true, true, 2, name="other")])
     with pytest.raises(InputError, match="columns: robot 'puma560' has none called 'linkz'"):
         identify.fit(one, columns="linkz")
+    noise = identify.Log(given, one.t, one.q, np.random.default_rng(0).normal(size=one.tau.shape), name="noise")
+    assert any("the model explains little of 'joint1'" in note for note in identify.fit(noise).notes)
     still = identify.Log(given, one.t, np.tile(one.q[:1], (2000, 1)) + 1e-6 * one.q, one.tau, name="still")
     with pytest.raises(InputError):
         identify.fit(still)

@@ -19,7 +19,7 @@ from neuler.identify import least_squares
 from neuler.identify.bodies import links_of
 from neuler.identify.consistent import StandardParameters, constrained, nearest_standard
 from neuler.identify.diagnosis import Excitation, PredictionError, excitation, prediction_error
-from neuler.identify.estimate import Estimate
+from neuler.identify.estimate import Estimate, listed
 from neuler.identify.log import Log
 from neuler.identify.physical import inconsistency, nearest_consistent
 from neuler.identify.prepared import Prepared
@@ -35,6 +35,8 @@ COLUMNS = ("links", "friction", "rotors")
 """What is looked for by default; springs and bodies of motors are named where they are wanted."""
 _WEIGHTS = (1e-4, 1e-3, 1e-2, 1e-1)
 _NOT_NEGATIVE = ("viscous", "coulomb", "coulomb_reverse", "static", "rotor_inertia", "inertia", "stiffness", "damping")
+_POOR = 50.0
+"""Residuals in % of a measured force above which it is not explained."""
 _BALL, _LEAST = 0.05, 0.05
 """Radius of gyration (m) of a usual link, and what share of its pseudo-inertia a prior has at least."""
 
@@ -136,6 +138,15 @@ def fit(
     answer = whole if method == "consistent" else base.grouping[:, kept] @ whole
     judged = {run.name: _judged(run, estimate.values) for run in runs}
     left = {run.name: _judged(run, answer) for run in unseen}
+    for name, error in judged.items():
+        poor = [
+            force for force, share in zip(robot.coordinates.names("tau"), error.nrmse, strict=True) if share > _POOR
+        ]
+        if poor:
+            notes.append(
+                f"{name}: the model explains little of {listed(poor)}: what is left is more than {_POOR:g} % of the "
+                "measured force; check its column, its unit and the joints' friction"
+            )
     settings |= {"method": method, "columns": list(base.columns), "logs": {each.name: each.settings for each in ready}}
     return Identified(found, estimate, base, excitation(W, names), judged, left, (*notes, *estimate.notes), settings)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuler.errors import InputError
-from neuler.inputs import told
+from neuler.inputs import real, told
 from neuler.passes.parameters import INERTIA, MOMENT, SIX, TEN, XYZ, Parameter, parse, stacked
 from neuler.robot import Joint, Link, Motor, Robot, Transform
 
@@ -23,7 +23,10 @@ def with_parameters(robot: Robot, values: Mapping[str, Any]) -> Robot:
         raise InputError(f"with_parameters: a mapping from names to values is expected, got {told(values)}")
     mechanism = robot.mechanism
     parameters = parse(mechanism, list(values))
-    given = np.asarray(stacked("with_parameters", mechanism, values))
+    for name, value in values.items():
+        if real(value) is None:
+            raise InputError(f"with_parameters: {name!r} must be numbers, got {told(value)}")
+    given = np.asarray(stacked("with_parameters", mechanism, values), dtype=float)
     if given.ndim != 1:
         raise InputError(
             f"with_parameters: one robot has one value of each parameter, got batch axes {given.shape[:-1]}; batches "

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.errors import RobotError
-from neuler.inputs import number
+from neuler.errors import InputError, RobotError
+from neuler.inputs import number, whole
 from neuler.kernels import Kernel
 from neuler.passes.parameters import INERTIA, MOMENT, TEN, Parameter
 from neuler.passes.replaced import with_parameters
@@ -144,7 +144,9 @@ def base_parameters(
     robot: Robot, columns: Names = (), *, seed: int = 0, tolerance: float = TOLERANCE
 ) -> BaseParameters:
     """The base parameters of a robot among ``columns`` (as of ``regressor``: by default all that it has)."""
-    number("base_parameters: tolerance", tolerance, above=0.0)
+    if number("base_parameters: tolerance", tolerance, above=0.0) >= 1.0:
+        raise InputError(f"base_parameters: tolerance is a share of a column's length below one, got {tolerance}")
+    whole("base_parameters: seed", seed, 0)
     kernel = Kernel(robot, "regressor", columns=columns)
     matrix = _sampled(robot, kernel, seed)
     order = _order(robot, kernel.recipe.columns)
