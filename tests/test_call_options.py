@@ -15,6 +15,7 @@ WRENCH = np.array([1.0, -2.0, 3.0, 0.5, 0.1, -0.2])
 CHOICES = {
     "external": ("dh6",), "loads": ("link3",), "reactions": True, "method": None, "motion": ("joint2",),
     "frame": "link2", "reference": "world", "order": 2, "sparse": True, "parameters": ("link2.mass", "gravity"),
+    "columns": ("link2.mass", "friction"), "link": "link2",
     "independent": None,
 }  # fmt: skip
 """A value of every option; None where its values differ from quantity to quantity."""

@@ -122,8 +122,8 @@ def test_footprints_lie_under_the_centres_of_pressure():
         assert length == pytest.approx(walking.person().lengths["foot"], abs=0.01)
         now = (known.t >= one["from"]) & (known.t <= one["to"]) & known.touching[:, one["foot"]]
         middle = np.nanmean(known.center_of_pressure[now, one["foot"]], axis=0)
-        assert (corners[:, :2].min(axis=0) < middle[:2]).all()
-        assert (corners[:, :2].max(axis=0) > middle[:2]).all()
+        assert (corners[:, :2].min(axis=0) < middle[:2] + 0.01).all()  # a heel still glides where its contact begins
+        assert (corners[:, :2].max(axis=0) > middle[:2] - 0.01).all()
     right, left = sorted(shown["prints"], key=lambda one: one["foot"])
     assert right["to"] < left["to"]
     assert left["to"] > known.t[-1]

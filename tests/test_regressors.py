@@ -104,6 +104,17 @@ def test_columns_by_name_are_derivatives(names):
         close(Y[..., k], (inputs(q, qd, qdd, up) - inputs(q, qd, qdd, down)) / 2.0, 1e-11, 100.0)
 
 
+def test_other_numbers_may_be_inputs():
+    """Gravity as an input of the regressor of masses: on the moon."""
+    robot = neuler.robots.puma560()
+    q, qd, qdd = random_states(robot, 4)
+    moon = robot.with_gravity((0.0, 0.0, -1.62))
+    found = robot.regressor(q, qd, qdd, columns="links", parameters={"gravity": [0.0, 0.0, -1.62]})
+    close(found, moon.regressor(q, qd, qdd, columns="links"), 1e-13, np.abs(found).max())
+    same = robot.regressor(q, qd, qdd, columns="link3", parameters={"link3.mass": 100.0})
+    close(same, robot.regressor(q, qd, qdd, columns="link3"), 1e-14, np.abs(same).max())
+
+
 def with_law(robot, law, **more):
     first, *others = robot.joints
     return robot.replace(joints=[dataclasses.replace(first, friction=law, **more), *others])

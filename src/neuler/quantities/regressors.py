@@ -17,7 +17,7 @@ from neuler.passes.tree import Body, Drive
 from neuler.passes.trees import grouped_tree
 from neuler.quantities.declare import Names, quantity
 from neuler.quantities.dynamics import generalized_force, inverse_dynamics, reaction_wrenches
-from neuler.quantities.setup import PARAMETERS, RobotRecipe, Values, with_parameters
+from neuler.quantities.setup import PARAMETERS, RobotRecipe, Values, choosing, chosen_by, with_parameters
 from neuler.quantities.whole_body import energy
 from neuler.recursions.hybrid import hybrid
 from neuler.robot import Robot
@@ -161,10 +161,10 @@ def _linear(
     size = 1
     for each in rows:
         size *= each
-    with_columns = with_parameters(robot, recipe, chosen)
+    with_parameters(robot, recipe, chosen)  # what cannot be a parameter is refused
 
     def entries(values: Values) -> Sparse:
-        return _derivatives(name, with_columns, chosen, values, combined)
+        return _derivatives(name, recipe, chosen, values, combined)
 
     def trace(values: Values) -> list[list[Scalar]]:
         found = entries(values)
@@ -187,7 +187,12 @@ def _derivatives(
     """Entries (row, column) that are not structurally zero."""
     graph = next((x.graph for some in values.values() for x in some if isinstance(x, Node)), None) or Graph()
     numbers = graph.inputs("columns", len(chosen))
-    results = [x for part in recipe.trace({**values, PARAMETERS: list(numbers)}) for x in part]
+    own = {each.name for each in chosen}
+    given = [(each, x) for each, x in zip(chosen_by(values), values.get(PARAMETERS, ()), strict=True)]
+    given = [(each, x) for each, x in given if each.name not in own]  # inputs of the kernel that are no columns
+    every = [*(each for each, _ in given), *chosen]
+    state = {**values, PARAMETERS: [*(x for _, x in given), *numbers]}
+    results = [x for part in recipe.trace(choosing(state, every)) for x in part]
     if combined is not None:
         results = combined(values, results)
     found = jacobian(results, numbers, backward=True)

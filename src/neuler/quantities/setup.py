@@ -88,6 +88,11 @@ _CHOSEN = "parameters chosen"
 """Under it a trace finds which parameters its values are: no name of an input has a space."""
 
 
+def chosen_by(values: Values) -> Sequence[Parameter]:
+    """The parameters that are inputs of a trace."""
+    return values.get(_CHOSEN, ())  # type: ignore[return-value]
+
+
 def choosing(values: Values, chosen: Sequence[Parameter]) -> Values:
     """Values of a trace with what its parameters are."""
     return {**values, _CHOSEN: chosen}  # type: ignore[dict-item]

@@ -91,9 +91,9 @@ class Footing:
             radii = np.array([ball.radius for limb in soles for ball in limb.balls])
             heights = ((centres - self.point) @ self.normal - radii).max(axis=1)
             stands = np.isfinite(self.pressure[:, k, 0])
+            if not stands[-2:-1].any():  # a foot that comes down with the last sample: its print is the next lap's
+                stands[-1] = False
             for when, span in _stances(stands, shift is not None):
-                if len(span) < 2:  # a foot that comes down with the last sample: its print is the next lap's
-                    continue
                 flat = span[int(np.argmin(heights[span]))]
                 lap = when[int(np.flatnonzero(span == flat)[0])]
                 corners = self._outline(centres[flat], radii) + (0.0 if shift is None else lap * shift)

@@ -137,17 +137,19 @@ def parameters(robot: Robot) -> Markup:
 
 
 def base_parameters(robot: Robot) -> Markup:
-    """What forces depend on: base parameters, their groups, and parameters without effect."""
-    title = tag("h2", "Base parameters")
+    """What forces depend on: base parameters, their groups, and parameters without effect.
+
+    Nothing of robots whose forces are not linear in them, or are not those of motors.
+    """
     try:
         base = robot.base_parameters()
-    except NeulerError as error:
-        return join([title, tag("p", f"Not computed: {error}", cls="note")])
+    except NeulerError:
+        return join([])
     rows = [(name, value, tag("span", group, style="white-space:normal")) for name, value, group in base.rows()]
     told = f"{len(base)} numbers decide all joint forces, of {len(base.columns)}: each a parameter with those that no "
     told += "motion tells apart from it."
     lost = tag("p", f"Without effect: {', '.join(base.without_effect)}.", cls="note") if base.without_effect else ""
-    return join([title, tag("p", told), table(HEAD, rows, left=3), *([lost] if lost else [])])
+    return join([tag("h2", "Base parameters"), tag("p", told), table(HEAD, rows, left=3), *([lost] if lost else [])])
 
 
 def speed(measured: Sequence[Measurement], batch: int, left: Sequence[str] = ()) -> Markup:
