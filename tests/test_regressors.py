@@ -132,6 +132,27 @@ def test_friction_laws_and_springs_are_columns():
     agree(lopsided, *random_states(lopsided, 4))
 
 
+def test_robots_that_differ_in_names_alone_have_columns_of_their_own():
+    """Of a warm cache, too: "link1.mass" is another number where links have changed their names."""
+    robot = neuler.robots.two_link()
+    renamed = {"link1": "link2", "link2": "link1"}
+    other = robot.replace(
+        links=[dataclasses.replace(link, name=renamed.get(link.name, link.name)) for link in robot.links],
+        joints=[
+            dataclasses.replace(
+                joint, parent=renamed.get(joint.parent, joint.parent), child=renamed.get(joint.child, joint.child)
+            )
+            for joint in robot.joints
+        ],
+        frames=(),
+    )
+    state = random_states(robot, 3)
+    for one, its in (("link1", "link2"), ("link2", "link1")):
+        first, second = (each.regressor(*state, columns=f"{name}.zz") for each, name in ((robot, one), (other, its)))
+        np.testing.assert_array_equal(first, second)
+    assert np.abs(robot.regressor(*state, columns="link1.zz") - robot.regressor(*state, columns="link2.zz")).max() > 0.1
+
+
 def test_what_is_not_linear_is_refused():
     robot = neuler.robots.puma560()
     with pytest.raises(InputError, match=r"not linear in 'link2.mass': the slope depends on 'joint2.placement"):

@@ -57,11 +57,11 @@ class ConeProgramme:
         self._rows: list[tuple[str, Array, Array]] = []  # kind, A, b: b - A v lies in the cone
 
     def equal(self, A: Array, b: Array) -> None:
-        """A v = b."""
+        """Add the equalities A v = b."""
         self._rows.append(("zero", A, b))
 
     def at_least(self, A: Array, b: Array) -> None:
-        """A v >= b."""
+        """Add the inequalities A v >= b, row by row."""
         self._rows.append(("positive", -A, -b))
 
     def semidefinite(self, F: Array, F0: Array) -> None:

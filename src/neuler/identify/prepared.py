@@ -78,17 +78,17 @@ class Prepared:
 
     @property
     def robot(self) -> Robot:
-        """The log's."""
+        """The robot that was measured."""
         return self.log.robot
 
     @property
     def weight(self) -> float:
-        """The log's."""
+        """How much the run counts beside others."""
         return self.log.weight
 
     @property
     def name(self) -> str:
-        """The log's."""
+        """What messages call the run."""
         return self.log.name
 
     def filter(self, values: ArrayLike) -> Array:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from neuler.passes.trees import usual_inertias
-from neuler.quantities.setup import PARAMETERS
+from neuler.quantities.setup import COLUMNS, PARAMETERS
 from neuler.robot import Robot
 from neuler.robot.value import kept
 
@@ -49,7 +49,8 @@ def structure(robot: Robot) -> str:
 def identity(robot: Robot, quantity: str, options: Mapping[str, Any]) -> tuple[object, ...]:
     """Of a kernel: equal ones have equal code."""
     named = [(name, _meaning(robot, value)) for name, value in sorted(options.items())]
-    whole = robot.content_hash if PARAMETERS in options else structure(robot)
+    by_name = PARAMETERS in options or COLUMNS in options  # "link3.mass": which number that is hangs on names
+    whole = robot.content_hash if by_name else structure(robot)
     return (whole, quantity, tuple(named))
 
 

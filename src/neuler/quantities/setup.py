@@ -69,6 +69,8 @@ WRENCHES = {"external": "wrench", "loads": "load"}
 """By option, how the names of its inputs begin: wrench_tool, load_tool."""
 PARAMETERS = "parameters"
 """Name of the input that holds a robot's parameters."""
+COLUMNS = "columns"
+"""The option of regressors that names parameters."""
 
 
 def trees(robot: Robot, values: Values) -> Trees:
