@@ -15,6 +15,8 @@ def run(capsys, *arguments):
 
 def without_bars(text):
     """What is left on the screen: bars, which slow machines show, wipe themselves off with carriage returns."""
+    if isinstance(text, bytes):
+        text = text.decode()
     return "\n".join(line.rpartition("\r")[2] for line in text.split("\n"))
 
 
