@@ -9,8 +9,10 @@
 <prepared 'log' of 'two_link': 422 rows at 100 Hz, cut-off 5 Hz>
 """
 
-from neuler.identify.fit import Identified, fit
+from neuler.identify.comparison import FrictionComparison, compare_friction
+from neuler.identify.fit import fit
+from neuler.identify.identified import Identified
 from neuler.identify.log import Log
 from neuler.identify.prepared import Prepared
 
-__all__ = ["Identified", "Log", "Prepared", "fit"]
+__all__ = ["FrictionComparison", "Identified", "Log", "Prepared", "compare_friction", "fit"]

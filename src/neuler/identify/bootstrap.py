@@ -19,8 +19,9 @@ so that a thousand resamples are two matrix products and a batch of small solves
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.identify.correlation import automatic_lag, equivalent_freedom, windows
+from neuler.identify.estimate import Estimate
 from neuler.identify.least_squares import force_deviations, undetermined_message
 from neuler.identify.stacked import Stacked, solved
 from neuler.inputs import number, whole
@@ -61,6 +63,27 @@ class Bootstrap:
 
         tail = float(ndtr(stdtrit(self.freedom, 0.5 - level / 2)))
         return np.quantile(self.resamples, [tail, 1 - tail], axis=0).T
+
+
+@dataclass(frozen=True, eq=False)
+class ResampledEstimate(Estimate):
+    """An estimate whose uncertainty is that of resamples, (resamples, p), of blocks of neighbouring samples."""
+
+    resamples: Array = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
+    block: int = 1
+
+    def interval(self, level: float = 0.95) -> Array:
+        """Percentiles of the resamples, (p, 2), as those of :class:`Bootstrap`."""
+        return Bootstrap(self.names, self.values, self.resamples, self.block, self.freedom).interval(level)
+
+
+def resampled(estimate: Estimate, W: Any, y: Any, **options: Any) -> ResampledEstimate:
+    """An estimate by weighted least squares with the uncertainty of :func:`bootstrap`, whose ``options`` are taken."""
+    found = bootstrap(W, y, estimate.names, **options)
+    fields = {each.name: getattr(estimate, each.name) for each in dataclasses.fields(Estimate)}
+    fields |= {"method": "bootstrap", "covariance": np.cov(found.resamples.T, ddof=1).reshape(len(found.values), -1)}
+    fields |= {"freedom": found.freedom, "influences": np.zeros((0, len(found.values)))}
+    return ResampledEstimate(**fields, resamples=found.resamples, block=found.block)
 
 
 def bootstrap(

@@ -49,6 +49,8 @@ class Estimate:
     influences: Array = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
     """(K, p): what windows of ``lag`` samples add to the error of ``values``, to first order; the covariance is the sum
     of their outer products."""
+    classical: Array = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
+    """(p, p): the covariance if residuals were not correlated; zero for columns that are not determined."""
 
     @property
     def sd(self) -> Array:

@@ -217,6 +217,8 @@ def assembled(
     scores = data.scores(Z, used, sd) @ root
     lag = options.lag or automatic_lag(scores) if options.covariance == "robust" else 1
     influences = np.zeros((0, len(root)))
+    spread = 1.0 if mask is None else float(((used / sd) ** 2).mean() / (mask.mean() or 1.0))
+    classical = spread * root @ root.T
     if options.covariance == "robust":
         size, wide = windows(n, lag)
         lag = size * wide
@@ -224,8 +226,7 @@ def assembled(
         covariance = influences.T @ influences
         freedom = min(rows - found.rank, equivalent_freedom(n, lag))
     else:
-        spread = 1.0 if mask is None else float(((used / sd) ** 2).mean() / (mask.mean() or 1.0))
-        covariance, freedom = spread * root @ root.T, rows - found.rank
+        covariance, freedom = classical, rows - found.rank
         if test.correlated:
             notes.append(
                 "residuals are correlated in time (Ljung-Box), so these standard deviations are too small: "
@@ -243,7 +244,7 @@ def assembled(
     return Estimate(
         options.called, data.names, found.values, spread_over(covariance, found.free), rms, sd, found.condition,
         found.scaled_condition, found.rank, undetermined, n, freedom, lag, test, passes, converged,
-        tuple(notes), influences,
+        tuple(notes), influences, classical,
     )  # fmt: skip
 
 

@@ -7,9 +7,9 @@ the motion excites badly, errors hardly depend on the weight, and the prior is t
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from neuler.errors import InputError
 from neuler.identify.bodies import Bodies
 from neuler.identify.least_squares import force_deviations
 from neuler.identify.stacked import Stacked, Triangles
+from neuler.identify.stretches import Stretches
 from neuler.inputs import number, row, whole
 
 Array = NDArray[np.float64]
@@ -67,26 +68,15 @@ def choose_weight(
     folds = whole("choose_weight: folds", folds, 2)
     gap = whole("choose_weight: gap", gap, 0)
     candidates = np.sort(row("choose_weight: tried", tried))
-    n = len(data.y)
-    if n < folds * (2 * gap + 10):
-        raise InputError(
-            f"choose_weight: {n} samples are too few for {folds} stretches with gaps of {gap}; give fewer folds or a "
-            "shorter gap"
-        )
-    edges = np.linspace(0, n, folds + 1).astype(int)
-    parts = [[slice(a, a + gap), slice(a + gap, b - gap), slice(b - gap, b)] for a, b in itertools.pairwise(edges)]
-    reduced = [[_part(data, at) for at in part] for part in parts]
-    every = _joined([one for part in reduced for one in part])
-    sd = np.maximum(force_deviations(every)[0], 1e-3 * np.maximum(every.levels, 1e-300))
+    stretches = Stretches(data, folds, gap)
+    sd = np.maximum(force_deviations(stretches.every)[0], 1e-3 * np.maximum(stretches.every.levels, 1e-300))
     errors = np.empty((len(candidates), folds))
     for k, weight in enumerate(candidates):
         bodies = Bodies(
             "choose_weight", data.names, prior, number("choose_weight: tried", weight, least=0.0), metric, links, lower,
             least,
         )  # fmt: skip
-        for fold in range(folds):
-            fitted = [one for other, part in enumerate(reduced) if other != fold for one in _near(part, other, fold)]
-            errors[k, fold] = _error(bodies, _joined(fitted), reduced[fold], sd)
+        errors[k] = stretches.errors(partial(_values, bodies, sd), sd)
     mean = errors.mean(axis=1)
     best = int(np.argmin(mean))
     if not np.isfinite(mean[best]):
@@ -97,29 +87,8 @@ def choose_weight(
     return WeightChoice(float(candidates[good[-1]]), candidates, errors)
 
 
-def _part(data: Stacked, at: slice) -> Triangles:
-    root = None if data.root is None else data.root[at]
-    return Stacked(data.called, data.names, data.W[at], data.y[at], root).triangles()
-
-
-def _near(part: list[Triangles], own: int, left_out: int) -> list[Triangles]:
-    """Of a stretch that is fitted, all but the gap next to the one that is left out."""
-    before, middle, after = part
-    return [*([before] if own - 1 != left_out else []), middle, *([after] if own + 1 != left_out else [])]
-
-
-def _joined(parts: list[Triangles]) -> Triangles:
-    stacked = np.concatenate([part.factors for part in parts], axis=1)
-    factors = np.stack([np.linalg.qr(rows)[1] for rows in stacked])
-    return Triangles(factors, sum((part.rows for part in parts), np.zeros(len(stacked))))
-
-
-def _error(bodies: Bodies, fitted: Triangles, left_out: list[Triangles], sd: Array) -> float:
-    """Mean squared normalised error of the stretch that was not fitted; infinite where the solver failed."""
-    rows = float(fitted.rows.sum())
-    factor = fitted.combined(sd) / np.sqrt(rows)
+def _values(bodies: Bodies, sd: Array, fitted: Triangles) -> Array | None:
+    """The minimiser, or None where the solver failed."""
+    factor = fitted.combined(sd) / np.sqrt(float(fitted.rows.sum()))
     point = bodies.minimised(factor[:, :-1], factor[:, -1])
-    if not point.usable:
-        return np.inf
-    count = sum(float(part.rows.sum()) for part in left_out)
-    return float(sum((part.squares(point.values) / sd**2).sum() for part in left_out) / max(1.0, count))
+    return point.values if point.usable else None

@@ -1,0 +1,135 @@
+"""The methods of ``fit``, one function each: from the rows of all runs to an estimate.
+
+Methods of ``BASE`` estimate base parameters, those of ``ALL`` all parameters at once, of real bodies, with a prior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import InputError
+from neuler.identify import least_squares
+from neuler.identify.bootstrap import resampled
+from neuler.identify.consistent import constrained
+from neuler.identify.estimate import Estimate, listed
+from neuler.identify.instrumental import hausman, instrumental
+from neuler.identify.rows import Rows
+from neuler.identify.weight import choose_weight
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The rows of all runs, and what is known beside them."""
+
+    names: tuple[str, ...]
+    runs: Sequence[Rows]
+    prior: Array
+    """(p,), NaN where there is none."""
+    lower: Mapping[str, float]
+    prior_sd: float
+    instruments: Sequence[Rows] = field(default=())
+
+    @cached_property
+    def W(self) -> Array:
+        """(N, nu, p)."""
+        return self.runs[0].W if len(self.runs) == 1 else np.concatenate([run.W for run in self.runs])
+
+    @cached_property
+    def y(self) -> Array:
+        """(N, nu)."""
+        return np.concatenate([run.y for run in self.runs])
+
+    @cached_property
+    def weights(self) -> Array:
+        """(N, nu), zero where a joint rests."""
+        return np.concatenate([run.weight * run.moving for run in self.runs])
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """An estimate, what to know of it, and what was chosen."""
+
+    estimate: Estimate
+    notes: tuple[str, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def _least_squares(name: str) -> Callable[[Problem], Found]:
+    def method(problem: Problem) -> Found:
+        call = getattr(least_squares, name)
+        return Found(call(problem.W, problem.y, problem.names, weights=problem.weights))
+
+    return method
+
+
+def _bootstrap(problem: Problem) -> Found:
+    W, y, weights = problem.W, problem.y, problem.weights
+    estimate = resampled(least_squares.weighted(W, y, problem.names, weights=weights), W, y, weights=weights)
+    return Found(estimate, (), {"resamples": len(estimate.resamples), "block": estimate.block})
+
+
+def _instrumental(problem: Problem) -> Found:
+    """Instrumental variables, and the test whether they were needed."""
+    if not problem.instruments:
+        raise InputError(
+            "fit: method 'instrumental' needs instruments: a log of the same motion, run again, for each log "
+            "(instruments=), whose noise is another"
+        )
+    W, y, weights = problem.W, problem.y, problem.weights
+    Z = np.concatenate([run.W for run in problem.instruments])
+    plain = least_squares.weighted(W, y, problem.names, weights=weights)
+    estimate = instrumental(W, y, Z, problem.names, weights=weights, lag=plain.lag)
+    test = hausman(plain, estimate)
+    if test.biased:
+        says = f"weighted least squares is biased (Durbin-Wu-Hausman, p = {test.p_value:.2g})"
+        note = says + (f", most in {listed(test.columns)}" if test.columns else "")
+    else:
+        note = (
+            f"no bias of weighted least squares was found (Durbin-Wu-Hausman, p = {test.p_value:.2g}), which spreads "
+            "less: use method='weighted'"
+        )
+    settings = {"hausman": {"statistic": test.statistic, "p_value": test.p_value, "columns": list(test.columns)}}
+    return Found(estimate, (note,), settings)
+
+
+def _consistent(problem: Problem) -> Found:
+    W, y, names, weights = problem.W, problem.y, problem.names, problem.weights
+    chosen = choose_weight(W, y, names, problem.prior, lower=problem.lower, weights=weights).weight
+    estimate = constrained(W, y, names, prior=problem.prior, weight=chosen, lower=problem.lower, weights=weights)
+    return Found(estimate, (), {"weight": chosen})
+
+
+def _bayesian(problem: Problem) -> Found:
+    """The posterior mode under an entropic prior about the given robot, of relative standard deviation ``prior_sd``.
+
+    Residuals that are correlated in time hold less than their number says: the prior counts by as much more as robust
+    variances of least squares exceed the classical ones.
+    """
+    W, y, names, weights = problem.W, problem.y, problem.names, problem.weights
+    plain = least_squares.weighted(W, y, names, weights=weights, undetermined="report")
+    known = np.isfinite(np.diag(plain.covariance)) & (np.diag(plain.classical) > 0)
+    ratio = np.diag(plain.covariance)[known] / np.diag(plain.classical)[known]
+    inflation = max(1.0, float(np.median(ratio))) if len(ratio) else 1.0
+    weight = inflation / (float(np.count_nonzero(weights)) * problem.prior_sd**2)
+    estimate = constrained(
+        W, y, names, prior=problem.prior, weight=weight, metric="entropic", lower=problem.lower, weights=weights
+    )
+    return Found(estimate, (), {"weight": weight, "prior_sd": problem.prior_sd, "inflation": inflation})
+
+
+BASE: dict[str, Callable[[Problem], Found]] = {
+    "weighted": _least_squares("weighted"),
+    "ordinary": _least_squares("ordinary"),
+    "reweighted": _least_squares("reweighted"),
+    "bootstrap": _bootstrap,
+    "instrumental": _instrumental,
+}
+ALL: dict[str, Callable[[Problem], Found]] = {"consistent": _consistent, "bayesian": _bayesian}

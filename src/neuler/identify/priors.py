@@ -1,0 +1,81 @@
+"""What is known of a robot before it is measured: a consistent prior of its parameters, bounds, and the way back.
+
+From base parameters b = K x, which measurements give, to all parameters x of a robot: those of real bodies that have b
+within its uncertainty and are nearest to the prior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import InputError
+from neuler.identify.bodies import links_of
+from neuler.identify.consistent import StandardParameters, nearest_standard
+from neuler.identify.physical import inconsistency, nearest_consistent
+from neuler.solve.base_parameters import BaseParameters
+
+Array = NDArray[np.float64]
+_WEIGHTS = (1e-4, 1e-3, 1e-2, 1e-1)
+_NOT_NEGATIVE = (
+    "viscous", "coulomb", "coulomb_reverse", "static", "rotor_inertia", "inertia", "stiffness", "damping", "load",
+)  # fmt: skip
+_LOSSES = ("viscous", "coulomb", "coulomb_reverse", "static", "damping")
+_BALL, _LEAST = 0.05, 0.05
+"""Radius of gyration (m) of a usual link, and what share of its pseudo-inertia a prior has at least."""
+
+
+def prior_of(base: BaseParameters) -> tuple[list[int], Array, list[str]]:
+    """Numbers of the columns that may matter, a consistent prior for them from the robot's own data, and notes.
+
+    A link without any effect, as one that does not move, is left as it is. A link whose data are those of no body has
+    the nearest body in their place, measured by a ball of 2 % of the robot's mass and 5 cm radius of gyration.
+    """
+    lost, links = set(base.without_effect), links_of(base.columns)
+    idle = [link for link, ten in links.items() if all(base.columns[k] in lost for k in ten)]
+    left_out = {k for link in idle for k in links[link]}
+    kept = [k for k in range(len(base.columns)) if k not in left_out]
+    values, notes = base.standard.copy(), []
+    usual = max(0.02 * base.robot.mass, 0.01)
+    for link, ten in links.items():
+        why = inconsistency(values[ten]) if link not in idle else ""
+        if why:
+            mass = max(usual, float(values[ten[0]]))
+            ball = np.array([mass, 0, 0, 0, *[2 * mass * _BALL**2] * 3, 0, 0, 0])
+            values[ten] = nearest_consistent(values[ten], ball, _LEAST)
+            notes.append(f"the given link {link!r} is no real body ({why}); the prior is the nearest that is one")
+    return kept, values[kept], notes
+
+
+def without_friction(names: Sequence[str], prior: Array) -> Array:
+    """The prior with NaN, none, for friction: drawings and catalogues do not say how much a drive loses."""
+    return np.where([name.rpartition(".")[2] in _LOSSES for name in names], np.nan, prior)
+
+
+def not_negative(names: Iterable[str]) -> dict[str, float]:
+    """Bounds of friction, rotor inertia and stiffness among columns: zero."""
+    return {name: 0.0 for name in names if name.rpartition(".")[2] in _NOT_NEGATIVE}
+
+
+def nearest_robot(
+    base: BaseParameters, kept: list[int], values: Array, covariance: Array, prior: Array
+) -> tuple[StandardParameters, float]:
+    """All parameters of a consistent robot with these base parameters, and the weight of the prior.
+
+    It counts as little as the solver bears: data that are far more accurate than the prior make the programme stiff.
+    """
+    names = [base.columns[k] for k in kept]
+    for weight in _WEIGHTS:
+        try:
+            found = nearest_standard(
+                base.grouping[:, kept], values, names, prior,
+                covariance=covariance, weight=weight, lower=not_negative(names),
+            )  # fmt: skip
+        except InputError:
+            if weight == _WEIGHTS[-1]:
+                raise
+            continue
+        break
+    return found, weight

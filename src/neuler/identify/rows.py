@@ -1,0 +1,138 @@
+"""Rows of the regression: the regressor along a prepared log and its torques, behind the same filter.
+
+    F tau = F Y(q, qd, qdd) x + F E(q, qd, qdd) e + F tau_known
+
+with the columns Y of the robot's parameters, E of the user's own, and what the robot's model has beside its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import InputError
+from neuler.identify.log import Log
+from neuler.identify.prepared import Prepared
+from neuler.identify.user_columns import UserColumns
+from neuler.inputs import told
+from neuler.kernels import Kernel
+from neuler.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """One run as rows of the regression: W (m, nu, p), y (m, nu) and which of them move, (m, nu)."""
+
+    name: str
+    W: Array
+    y: Array
+    moving: NDArray[np.bool_]
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """What is regressed: ``columns`` of the robot, whose numbers in it are ``values``, the user's own, known loads."""
+
+    robot: Robot
+    columns: tuple[str, ...]
+    values: Array
+    own: UserColumns
+    loads: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By run, payloads that are known: values of parameters such as "payload:tool.mass"."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all columns: the robot's, then the user's own."""
+        return (*self.columns, *self.own.names)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The regressor with the columns of the robot."""
+        return self.robot.compile("regressor", columns=self.columns)
+
+    def rows(self, ready: Prepared) -> Rows:
+        """The rows of a run.
+
+        What the robot's model has beside the columns is taken off the torques, and so are known loads.
+        """
+        state = ready.q, ready.qd, ready.qdd
+        Y = self.kernel(*state)
+        known = self.robot.inverse_dynamics(*state) - Y @ self.values + self.load(ready)
+        if self.own.names:
+            Y = np.concatenate([Y, self.own(*state)], axis=-1)
+        W, y = ready.filter(Y), ready.filter(ready.tau - known)
+        return Rows(ready.name, refuse_singular(ready, W), y, moving_rows(ready, y.shape), ready.weight)
+
+    def load(self, ready: Prepared) -> Any:
+        """Torques of the known load of a run, (n, nu); zero without one."""
+        given = self.loads.get(ready.name)
+        if not given:
+            return 0.0
+        kernel = self.robot.compile("regressor", columns=tuple(given))
+        return kernel(ready.q, ready.qd, ready.qdd) @ np.array(list(given.values()), dtype=float)
+
+
+def moving_rows(ready: Prepared, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Which rows of a run move, for each force."""
+    moving = np.asarray(ready.decimated(ready.moving), dtype=bool)
+    if moving.shape != shape:  # forces in loops are not one for each velocity
+        moving = np.broadcast_to(moving.all(axis=-1, keepdims=True), shape)
+    return moving
+
+
+def refuse_singular(ready: Prepared, W: Array) -> Array:
+    """Rows, all of them finite."""
+    bad = ~np.isfinite(W).all(axis=(1, 2))
+    if bad.any():
+        raise InputError(
+            f"{ready.name}: the regressor is not finite in {int(bad.sum())} of {len(W)} rows; loops are open or "
+            "singular there: robot.check() and robot.closure(q) say more"
+        )
+    return W
+
+
+def known_loads(called: str, loads: Any, runs: Iterable[str]) -> dict[str, dict[str, float]]:
+    """Known loads by run, checked."""
+    names = list(runs)
+    if not isinstance(loads, Mapping):
+        raise InputError(
+            f"{called}: loads must map the name of a run to values of a payload, such as "
+            f'{{"loaded": {{"payload:tool.mass": 2.0}}}}, got {told(loads)}'
+        )
+    for run, values in loads.items():
+        if run not in names:
+            raise InputError(f"{called}: loads has no run {run!r} to load; runs are {', '.join(map(repr, names))}")
+        if not isinstance(values, Mapping) or not values:
+            raise InputError(f"{called}: loads[{run!r}] must map parameters to values, got {told(values)}")
+        for name, value in values.items():
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value):
+                raise InputError(f"{called}: loads[{run!r}][{name!r}] must be a finite number, got {told(value)}")
+    return {run: {name: float(x) for name, x in values.items()} for run, values in loads.items()}
+
+
+def prepared_logs(called: str, logs: Any, preparation: dict[str, Any], robot: Robot | None = None) -> list[Prepared]:
+    """Logs made ready, all of one robot."""
+    given: Sequence[Any] = list(logs) if isinstance(logs, Iterable) else [logs]
+    found: list[Prepared] = []
+    for each in given:
+        if not isinstance(each, Log | Prepared):
+            raise InputError(
+                f"{called}: logs must be neuler.identify.Log or what its prepare() returns, got {told(each)}"
+            )
+        found.append(each if isinstance(each, Prepared) else each.prepare(**preparation))
+    if not found:
+        raise InputError(f"{called}: at least one log is needed")
+    for each in found:
+        if each.robot != (robot or found[0].robot):
+            raise InputError(f"{called}: log {each.name!r} is of another robot; logs are fitted with one robot's model")
+    names = [each.name for each in found]
+    if len(set(names)) != len(names):
+        raise InputError(f"{called}: two logs are called {next(x for x in names if names.count(x) > 1)!r}; give names")
+    return found
