@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import neuler
-from neuler import InputError, identify
+from neuler import InputError, NeulerError, identify
 from neuler.identify.friction_laws import with_law, with_loads
 from neuler.robot.friction import Coulomb, LoadDependent, Stribeck
 
@@ -151,15 +151,15 @@ def test_bad_input():
         ({"own": {"spring": 3.0}}, "column 'spring' must be a function of q, qd and qdd"),
         ({"own": {"spring": lambda q, qd, qdd: q[0]}}, "must return 2 forces of joint1, joint2"),
         ({"own": {"joint1.viscous": spring}}, "'joint1.viscous' is a parameter of the robot"),
-        ({"own": {"odd": lambda q, qd, qdd: np.array([1.0 / (q[0] - q[0]), 0.0])}}, "'odd' is not finite along"),
+        ({"own": {"odd": lambda q, qd, qdd: np.array([np.sqrt(-1.0 - q[0] ** 2), 0.0])}}, "'odd' is not finite along"),
         ({"own": {"speed": lambda q, qd, qdd: np.array([qd[0], 0.0])}}, "only in combination with others: "),
         ({"loads": {"monday": {"payload:link2.mass": 1.0}}}, "loads has no run 'monday'"),
         ({"loads": {"log": {"payload:link2.mass": "heavy"}}}, "must be a finite number"),
         ({"loads": {"log": {"payload:link9.mass": 1.0}}}, "link9"),
         ({"loads": 2.0}, "loads must map the name of a run"),
-        ({"prior_sd": 0.0}, "prior_sd must be greater than 0"),
+        ({"prior_sd": 0.0}, "prior_sd must be above zero"),
     ):
-        with pytest.raises(InputError, match=message.replace("(", r"\(")):
+        with pytest.raises(NeulerError, match=message.replace("(", r"\(")):
             identify.fit(one, **(LINKS | options))
     with pytest.raises(InputError, match="compare_friction: laws must be one of"):
         identify.compare_friction(one, laws=["best"])

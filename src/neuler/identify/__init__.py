@@ -10,9 +10,19 @@
 """
 
 from neuler.identify.comparison import FrictionComparison, compare_friction
+from neuler.identify.drive_gains import DriveGains, drive_gains
 from neuler.identify.fit import fit
 from neuler.identify.identified import Identified
 from neuler.identify.log import Log
 from neuler.identify.prepared import Prepared
 
-__all__ = ["FrictionComparison", "Identified", "Log", "Prepared", "compare_friction", "fit"]
+__all__ = [
+    "DriveGains",
+    "FrictionComparison",
+    "Identified",
+    "Log",
+    "Prepared",
+    "compare_friction",
+    "drive_gains",
+    "fit",
+]

@@ -33,7 +33,8 @@ class UserColumns:
 
     def __call__(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Forces of one unit of each, (n, nu, columns)."""
-        found = np.stack([np.asarray(each(q, qd, qdd)) for each in self.functions.values()], axis=-1)
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # told below, by name
+            found = np.stack([np.asarray(each(q, qd, qdd)) for each in self.functions.values()], axis=-1)
         bad = ~np.isfinite(found).all(axis=(0, 1))
         if bad.any():
             name = self.names[int(np.argmax(bad))]
