@@ -3,6 +3,7 @@
 They stand beside the project, in ``shared/reference/identify``; where they are absent these tests are skipped.
 """
 
+import functools
 import json
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from scipy.linalg import qr
 from scipy.signal import butter, filtfilt
 
 import neuler
+from neuler import identify
 from neuler.formats.dh import DHRow, from_dh
 from neuler.identify.bodies import PARTS
 from neuler.identify.consistent import constrained
 from neuler.identify.diagnosis import excitation, prediction_error
 from neuler.identify.least_squares import ordinary, weighted
+from neuler.identify.physical import inconsistency
 from neuler.identify.weight import choose_weight
 
 LOGS = Path(__file__).parents[2] / "shared" / "reference" / "identify"
@@ -104,19 +107,23 @@ def counterbalance(spring, q2):
     return spring["D"] * spring["k"] * np.sin(delta) / s * pressure * area
 
 
-def kr300():
-    """Of both motions: regressor on the motors' side, torque, moving rows; names and the nominal values."""
-    log = np.load(KR300, allow_pickle=False)
-    model = json.loads(KR300.with_name("kr300_model.json").read_text())
-    gear = np.array(model["gear_ratio"])
-    rows = [
+def rows_of(model):
+    """The DH table, with nominal links."""
+    return [
         DHRow(
             theta=0.0, d=row["d"], a=row["a"], alpha=row["alpha"], offset=row["offset"], mass=link["mass"],
             com=link["com"], inertia=link["inertia_com_xx_yy_zz_xy_xz_yz"],
         )
         for row, link in zip(model["dh"], model["nominal"], strict=True)
     ]  # fmt: skip
-    regressor, names, values = columns(from_dh(rows, gravity=(0, 0, 9.81)))
+
+
+def kr300():
+    """Of both motions: regressor on the motors' side, torque, moving rows; names and the nominal values."""
+    log = np.load(KR300, allow_pickle=False)
+    model = json.loads(KR300.with_name("kr300_model.json").read_text())
+    gear = np.array(model["gear_ratio"])
+    regressor, names, values = columns(from_dh(rows_of(model), gravity=(0, 0, 9.81)))
     names, values = names[10:], values[10:]  # the base does not move
     drives = ("rotor", "viscous", "coulomb", "offset")
     names += [*(f"joint{j + 1}.{part}" for j in range(6) for part in drives), "spring"]
@@ -167,3 +174,68 @@ def test_kr300_excites_badly_and_that_is_said():
     weak = excitation(W[:, :, at], [names[k] for k in at], force_sd=found.force_sd)
     assert weak.badly
     assert "spring" in weak.directions[0].columns
+
+
+# ---- the same robot through fit, from raw logs ---------------------------------------------------------------------
+
+
+@functools.cache
+def kr300_logs():
+    """The robot with nominal links and rotors, logs of both motions on the joints' side, and the counterbalance."""
+    data, model = np.load(KR300, allow_pickle=False), json.loads(KR300.with_name("kr300_model.json").read_text())
+    gear = np.array(model["gear_ratio"])
+    robot = from_dh(rows_of(model), gravity=(0, 0, 9.81))
+    rotors = np.array(model["motor_inertia_kg_m2_motor_side"]) * gear**2
+    robot = robot.with_parameters({f"joint{k + 1}.rotor_inertia": x for k, x in enumerate(rotors.tolist())})
+    logs = {}
+    for motion in "AB":
+        q, tau = (data[f"{motion}_{what}"].astype(float) for what in ("position", "motor_torque"))
+        logs[motion] = identify.Log(robot, np.arange(len(q)) * DT, q, tau * gear, name=motion)
+
+    def spring(q, qd, qdd):
+        return np.array([0.0, counterbalance(model["counterbalance"], q[1]), 0.0, 0.0, 0.0, 0.0])
+
+    return logs, gear, spring
+
+
+def motor_side(found, log, gear, spring):
+    """Root mean square error of raw motor torques (N m), of all rows but 0.1 s at both ends."""
+    q = smooth(log.q)
+    qd = np.gradient(q, DT, axis=0)
+    state = q, qd, np.gradient(qd, DT, axis=0)
+    column = neuler.function(spring, {"q": 6, "qd": 6, "qdd": 6})
+    torque = found.robot.inverse_dynamics(*state) + found.own["spring"] * column(*state)
+    return np.sqrt((((log.tau - torque) / gear)[TRIM:-TRIM] ** 2).mean())
+
+
+@needs_kr300
+@pytest.mark.parametrize(("method", "most"), [("consistent", 1.01), ("bayesian", 1.01), ("weighted", 1.2)])
+def test_kr300_through_fit(method, most):
+    """Defaults alone, all of them chosen on motion A. Base parameters alone have 2.4 N m on B; their robot does not."""
+    pytest.importorskip("clarabel", reason="the conic solver Clarabel is not installed: pip install clarabel")
+    logs, gear, spring = kr300_logs()
+    found = identify.fit(logs["A"], method=method, own={"spring": spring})
+    assert found.estimate.converged
+    assert any("excites badly" in note for note in found.notes)
+    for link in found.robot.links[1:]:
+        assert not inconsistency([link.mass, *link.first_moment, *link.inertia]), link.name
+    assert motor_side(found, logs["B"], gear, spring) < most
+
+
+@pytest.mark.slow
+@needs_kr300
+def test_kr300_friction_laws():
+    """Judged on B: no law is much better than Coulomb's with its jump, and a smooth one is worse."""
+    pytest.importorskip("clarabel", reason="the conic solver Clarabel is not installed: pip install clarabel")
+    logs, _, spring = kr300_logs()
+    found = identify.compare_friction(
+        logs["A"],
+        held_out=logs["B"],
+        own={"spring": spring},
+        laws=["viscous", "coulomb", "smooth"],
+        method="consistent",
+    )
+    error = {law.name: law.held_out("moving") for law in found.laws}
+    assert found.best.name != "viscous"
+    assert error["viscous"] > 1.5 * error["coulomb"]
+    assert all(law.held_out("resting") > law.held_out("moving") for law in found.laws)

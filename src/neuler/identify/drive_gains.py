@@ -109,7 +109,7 @@ def _run(regression: Regression, ready: Prepared) -> Run:
     if regression.own.names:
         Y = np.concatenate([Y, regression.own(*state)], axis=-1)
     W, tau = refuse_singular(ready, ready.filter(Y)), ready.filter(ready.tau)
-    return W, ready.filter(known), tau, ready.weight * moving_rows(ready, tau.shape)
+    return W, ready.filter(known), tau, np.where(moving_rows(ready, tau.shape), ready.weight, 0.0)
 
 
 def _linear(runs: list[Run], b: Array, c: Array) -> tuple[Array, Array]:

@@ -124,27 +124,29 @@ class Work:
         return dataclasses.replace(found, notes=(*found.notes, note)), regression, rows
 
     def standard(self, found: Found) -> tuple[dict[str, float], dict[str, Any]]:
-        """All parameters of a consistent robot, by name, and the weight of the prior in the way there."""
+        """All columns' values of a consistent robot, by name, and the weight of the prior in the way there."""
         estimate, columns = found.estimate, self.columns
-        n = len(columns)
         if self.whole:
             given = dict(zip(columns, self.base.standard[self.kept].tolist(), strict=True))
             unknown = set(estimate.undetermined)
-            values = zip(columns, estimate.values[:n].tolist(), strict=True)
-            return {name: given[name] if name in unknown else x for name, x in values}, {}
-        near, weight = nearest_robot(self.base, self.kept, estimate.values[:n], estimate.classical[:n, :n], self.prior)
+            values = zip(estimate.names, estimate.values.tolist(), strict=True)
+            return {name: given.get(name, 0.0) if name in unknown else x for name, x in values}, {}
+        own = estimate.names[len(columns) :]
+        near, weight = nearest_robot(self.base, self.kept, own, estimate.values, estimate.classical, self.prior)
         return dict(zip(near.names, near.values.tolist(), strict=True)), {"weight": weight}
 
     def answer(self, found: Found, values: dict[str, float]) -> Array:
-        """The columns' values that the identified robot has."""
+        """The values of the estimate's columns that the identified robot has."""
+        if self.whole:
+            return np.array([values[name] for name in found.estimate.names])
         whole = np.array([values[self.base.columns[k]] for k in self.kept])
-        own = whole if self.whole else self.base.grouping[:, self.kept] @ whole
-        return np.concatenate([own, found.estimate.values[len(own) :]])
+        own = [values[name] for name in found.estimate.names[len(self.base) :]]
+        return np.concatenate([self.base.grouping[:, self.kept] @ whole, own])
 
-    def losses(self, regression: LoadedRegression, found: Found) -> dict[str, float]:
+    def losses(self, regression: LoadedRegression, found: dict[str, float]) -> dict[str, float]:
         """mu of each joint, at least zero and below one."""
-        values = found.estimate.values[-len(regression.joints) :]
-        for joint, mu in zip(regression.joints, values.tolist(), strict=True):
+        values = [found[f"{joint}.load"] for joint in regression.joints]
+        for joint, mu in zip(regression.joints, values, strict=True):
             if not 0.0 <= mu < 1.0:
                 self.notes.append(
                     f"load-dependent friction of {joint!r} was found as {mu:.3g}; the robot has 0 to 0.99"

@@ -31,6 +31,8 @@ COLUMNS = ("links", "friction", "rotors")
 """What is looked for by default; springs and bodies of motors are named where they are wanted."""
 _POOR = 50.0
 """Residuals in % of a measured force above which it is not explained."""
+_WORSE = 1.5
+"""Times the errors of an estimate, from which on a consistent robot is not what was estimated."""
 
 
 def fit(
@@ -87,17 +89,18 @@ def fit(
     )  # fmt: skip
     work, estimate = done.work, done.found.estimate
     values, chosen = work.standard(done.found)
-    identified = work.base.robot.with_parameters(values)
+    identified = work.base.robot.with_parameters({name: values[name] for name in values if name in work.base.columns})
     if isinstance(done.regression, LoadedRegression):
-        identified = with_loads(identified, work.losses(done.regression, done.found))
+        identified = with_loads(identified, work.losses(done.regression, values))
     answer = work.answer(done.found, values)
     judged = {run.name: _judged(run, estimate.values) for run in done.rows}
     left = {each.name: _judged(work.at(done.regression, answer).rows(each), answer) for each in done.others}
     notes = [f"{each.name}: {note}" for each in (*ready, *others) for note in each.notes]
     notes += [*work.notes, *_poor(robot, judged), *done.found.notes, *estimate.notes]
+    notes += _worse({run.name: _judged(run, answer) for run in done.rows}, judged)
     W = done.rows[0].W if len(done.rows) == 1 else np.concatenate([run.W for run in done.rows])
     settings = {**chosen, **done.settings, "logs": {each.name: each.settings for each in ready}}
-    extra = {name: float(estimate.values[estimate.index(name)]) for name in work.own.names}
+    extra = {name: values[name] for name in work.own.names}
     weak = excitation(W, done.regression.names)
     return Identified(identified, estimate, work.base, weak, judged, left, tuple(notes), settings, extra)
 
@@ -108,6 +111,17 @@ def _some(logs: Any) -> bool:
 
 def _judged(run: Rows, values: Array) -> PredictionError:
     return prediction_error(run.W, run.y, values, moving=run.moving)
+
+
+def _worse(robot: dict[str, PredictionError], estimate: dict[str, PredictionError]) -> list[str]:
+    """Runs in which the consistent robot is much worse than the estimate that it was made from."""
+    pairs = [(name, error.overall, estimate[name].overall) for name, error in robot.items()]
+    return [
+        f"{name}: no real robot has the parameters that were estimated: the nearest has errors of rms {own:.3g}, the "
+        f"estimate {least:.3g}; excite more, or use method='consistent'"
+        for name, own, least in pairs
+        if own > _WORSE * least
+    ]
 
 
 def _poor(robot: Robot, judged: dict[str, PredictionError]) -> list[str]:

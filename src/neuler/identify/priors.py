@@ -60,19 +60,24 @@ def not_negative(names: Iterable[str]) -> dict[str, float]:
 
 
 def nearest_robot(
-    base: BaseParameters, kept: list[int], values: Array, covariance: Array, prior: Array
+    base: BaseParameters, kept: list[int], own: Sequence[str], values: Array, covariance: Array, prior: Array
 ) -> tuple[StandardParameters, float]:
-    """All parameters of a consistent robot with these base parameters, and the weight of the prior.
+    """All parameters of a consistent robot with these base parameters, values of columns beside them, and the weight.
 
-    It counts as little as the solver bears: data that are far more accurate than the prior make the programme stiff.
+    ``values`` and ``covariance`` are of the base parameters and of the ``own`` columns after them: what the prior does
+    not let base parameters have, columns that act alike make up for. The prior counts as little as the solver bears:
+    data that are far more accurate than it make the programme stiff.
     """
-    names = [base.columns[k] for k in kept]
+    names = [*(base.columns[k] for k in kept), *own]
+    K = np.zeros((len(values), len(names)))
+    K[: len(base), : len(kept)] = base.grouping[:, kept]
+    K[len(base) :, len(kept) :] = np.eye(len(own))
+    every = np.concatenate([prior, np.full(len(own), np.nan)])
     for weight in _WEIGHTS:
         try:
             found = nearest_standard(
-                base.grouping[:, kept], values, names, prior,
-                covariance=covariance, weight=weight, lower=not_negative(names),
-            )  # fmt: skip
+                K, values, names, every, covariance=covariance, weight=weight, lower=not_negative(names)
+            )
         except InputError:
             if weight == _WEIGHTS[-1]:
                 raise
