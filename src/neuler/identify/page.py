@@ -99,7 +99,7 @@ def _errors(result: Identification) -> Markup:
             share = float(error.nrmse[k])
             label = [run.name, "held out" if run.held_out else "fitted"] if k == 0 else ["", ""]
             numbers = [number(float(x[k]), 3) for x in (level, before, error.rms, robot)]
-            shares = tag("span", _percent(share), _meter(share / most)), _percent(float(moving.nrmse[k]))
+            shares = tag("span", _percent(share, ""), _meter(share / most)), _percent(float(moving.nrmse[k]), "")
             rows.append([*label, f"{force}, {unit}", *numbers, *shares])
     head = ("run", "", "force", "measured", "given robot", "estimate", "written robot", "estimate, %", "moving, %")
     told = (
@@ -259,7 +259,7 @@ def _excitation(result: Identification) -> Markup:
 
 def _settings(result: Identification) -> Markup:
     """How the runs were filtered."""
-    logs: dict[str, Any] = result.found.settings.get("logs", {})
+    logs: dict[str, Any] = {**result.found.settings.get("logs", {}), **result.settings.get("held_out_logs", {})}
     rows = []
     for name, each in logs.items():
         cut = each.get("cutoff")

@@ -21,7 +21,8 @@ MEASURED, PREDICTED, BEFORE, REST = "#8fb4e3", HINGE, "#8b96a3", "#e8ecf1"
 """Colours: what was measured, the identified robot, the given one, rows at which the joint rests."""
 _POINTS = 700
 """Buckets into which a long curve is divided; of each its least and its largest number are drawn."""
-_LAGS = 60
+_LAGS, _SHARE = 60, 0.05
+"""Autocorrelations that are drawn, over this share of the run."""
 _MOST_PANELS = 48
 """Panels of the overview."""
 
@@ -47,18 +48,17 @@ def envelope(t: Array, y: Array, buckets: int = _POINTS) -> tuple[Array, Array]:
 def force_picture(run: Series, k: int, unit: str) -> Any:
     """One force of a run: measured and predicted, the residual below; its autocorrelation and histogram beside them."""
     figure = plotting()(figsize=(10.4, 3.1), layout="constrained")
-    grid = figure.add_gridspec(2, 2, width_ratios=(4.6, 1), height_ratios=(1.7, 1))
-    top, below = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
+    left, right = figure.subfigures(1, 2, width_ratios=(4.6, 1))
+    top, below = left.subplots(2, 1, height_ratios=(1.7, 1), sharex=True)
     _forces(top, run, k)
     plain_axes(top, unit)
     top.set_xlabel("")
-    top.tick_params(labelbottom=False)
     _residual(below, run, k)
     plain_axes(below, f"residual, {unit}")
-    below.sharex(top)
-    _correlation(figure.add_subplot(grid[0, 1]), run, k)
-    _histogram(figure.add_subplot(grid[1, 1]), run.residual[:, k], below.get_ylim())
-    figure.align_ylabels([top, below])
+    above, beside = right.subplots(2, 1, height_ratios=(1.25, 1))
+    _correlation(above, run, k)
+    _histogram(beside, run.residual[:, k], below.get_ylim())
+    left.align_ylabels([top, below])
     return figure
 
 
@@ -90,13 +90,14 @@ def _stretches(mask: NDArray[np.bool_], most: int = 150) -> list[tuple[int, int]
 
 def _correlation(ax: Any, run: Series, k: int) -> None:
     """Autocorrelation of the residual, with the band in which that of white noise lies."""
-    lags = min(_LAGS, len(run.t) - 1)
-    r = autocorrelation(run.residual[:, k], lags)
-    step = 1e3 * float(run.t[-1] - run.t[0]) / max(1, len(run.t) - 1)
+    stride = max(1, round(_SHARE * len(run.t) / _LAGS))
+    lags = min(_LAGS * stride, len(run.t) - 1)
+    r = autocorrelation(run.residual[:, k], lags)[::stride]
+    step = 1e3 * stride * float(run.t[-1] - run.t[0]) / max(1, len(run.t) - 1)
     band = 1.96 / np.sqrt(len(run.t))
     ax.axhspan(-band, band, color=REST, linewidth=0)
     ax.axhline(0.0, color="#aab4c0", linewidth=0.8)
-    ax.vlines(step * np.arange(1, lags + 1), 0.0, r[1:], color=INK, linewidth=1.1)
+    ax.vlines(step * np.arange(1, len(r)), 0.0, r[1:], color=INK, linewidth=1.1)
     ax.set_ylim(min(-0.25, 1.1 * float(r.min())), 1.05)
     plain_axes(ax, "autocorrelation")
     ax.set_xlabel("lag / ms", fontsize=8, color=INK)

@@ -104,7 +104,8 @@ class IdentifyTask:
         shown = _excitation(found, ready[False])
         result = Identification(
             self.title, found, tuple(runs), shown, advice(found.base, ready[False]) if shown.badly else (),
-            tuple(_same(ready)), {"preparation": self.preparation}, time.perf_counter() - began,
+            tuple(_same(ready)), {"held_out_logs": {each.name: each.settings for each in ready[True]}},
+            time.perf_counter() - began,
         )  # fmt: skip
         _tell(step, 1)
         return result
