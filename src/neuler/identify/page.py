@@ -66,7 +66,7 @@ def _heading(result: Identification, title: str) -> Markup:
         ("largest error, held out", _percent(facts["worst_held_out_nrmse"])),
         ("scaled condition", _number(result.excitation.scaled_condition)),
         ("rank", f"{result.excitation.rank} of {len(result.excitation.names)}"),
-        ("excitation", "bad" if result.excitation.badly else "good enough"),
+        ("excitation", "bad" if result.badly else "good enough"),
     ]
     body = [tag("div", tag("dt", what), tag("dd", value)) for what, value in entries]
     return join([tag("h1", title), tag("p", lead, cls="lead"), tag("dl", *body, cls="facts")])
@@ -77,7 +77,7 @@ def _notes(result: Identification) -> Markup:
     grave = []
     if not result.converged:
         grave.append("The estimator did not converge: values are those of its last pass.")
-    if result.excitation.badly:
+    if result.badly:
         grave.append(result.notes[0])
     items = [tag("li", tag("b", "warning"), f" · {told}", cls="warning") for told in grave]
     items += [tag("li", told) for told in result.notes if told not in grave]
@@ -230,7 +230,7 @@ def _not_identified(result: Identification) -> Markup:
 def _excitation(result: Identification) -> Markup:
     found = result.excitation
     parts: list[Markup] = [tag("h2", "What to excite next")]
-    if not found.badly:
+    if not result.badly:
         vague = [each.name for each in result.parameters() if each.relative_sd > _FAIR]
         told = "Every direction is excited: the scaled condition number is "
         told += f"{found.scaled_condition:.3g}, and up to {BADLY:g} is good."

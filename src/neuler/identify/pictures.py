@@ -23,6 +23,8 @@ _POINTS = 700
 """Buckets into which a long curve is divided; of each its least and its largest number are drawn."""
 _LAGS, _SHARE = 60, 0.05
 """Autocorrelations that are drawn, over this share of the run."""
+_PLACES = ((0.07, 0.44, 0.7, 0.54), (0.07, 0.14, 0.7, 0.25), (0.84, 0.56, 0.145, 0.42), (0.84, 0.14, 0.145, 0.24))
+"""Left, bottom, width and height of the panels of a force, the same for all, so that they are aligned down a page."""
 _MOST_PANELS = 48
 """Panels of the overview."""
 
@@ -47,18 +49,19 @@ def envelope(t: Array, y: Array, buckets: int = _POINTS) -> tuple[Array, Array]:
 
 def force_picture(run: Series, k: int, unit: str) -> Any:
     """One force of a run: measured and predicted, the residual below; its autocorrelation and histogram beside them."""
-    figure = plotting()(figsize=(10.4, 3.1), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=(4.6, 1))
-    top, below = left.subplots(2, 1, height_ratios=(1.7, 1), sharex=True)
+    figure = plotting()(figsize=(10.4, 3.1))
+    top, below, above, beside = (figure.add_axes(place) for place in _PLACES)
+    below.sharex(top)
     _forces(top, run, k)
     plain_axes(top, unit)
     top.set_xlabel("")
+    top.tick_params(labelbottom=False)
     _residual(below, run, k)
     plain_axes(below, f"residual, {unit}")
-    above, beside = right.subplots(2, 1, height_ratios=(1.25, 1))
     _correlation(above, run, k)
     _histogram(beside, run.residual[:, k], below.get_ylim())
-    left.align_ylabels([top, below])
+    for ax in (top, below):
+        ax.yaxis.set_label_coords(-0.065, 0.5)
     return figure
 
 

@@ -103,7 +103,7 @@ class IdentifyTask:
         runs = [series_of(each, found.robot, held_out=held_out) for held_out, part in ready.items() for each in part]
         shown = _excitation(found, ready[False])
         result = Identification(
-            self.title, found, tuple(runs), shown, advice(found.base, ready[False]) if shown.badly else (),
+            self.title, found, tuple(runs), shown, advice(found.base, ready[False]),
             tuple(_same(ready)), {"held_out_logs": {each.name: each.settings for each in ready[True]}},
             time.perf_counter() - began,
         )  # fmt: skip
@@ -294,9 +294,9 @@ def _called(root: Section, parts: list[Section], found: list[LogFile]) -> tuple[
                 found[k].held_out != found[twin].held_out
             )
             raise parts[k].error("file", f"{names[k]!r} {two or 'is named twice; to count more, give it a weight'}")
+    folder, twins = root.problem.folder, {name for name in names if names.count(name) > 1}
     for k, each in enumerate(found):
-        if names.count(names[k]) > 1 and not each.name and each.run is None:
-            folder = root.problem.folder
+        if names[k] in twins and not each.name and each.run is None:
             names[k] = str(each.path.relative_to(folder) if each.path.is_relative_to(folder) else each.path)
     return tuple(
         LogFile(each.path, name, each.held_out, each.reading, each.run, each.weight)

@@ -36,6 +36,7 @@ ROBOTS = ("identified.urdf", "identified.par")
 """Files of the robot; a format that cannot hold it is left out, with a note."""
 LEVEL = 0.95
 """Of the intervals."""
+_BADLY = "the motion excites badly"
 _HEAD = ("name", "value", "sd", "relative_sd", "low", "high", "given", "determined")
 
 
@@ -89,10 +90,11 @@ class Identification:
     def notes(self) -> tuple[str, ...]:
         """What is worth knowing about it, in sentences; that the motion excites badly first."""
         told = tuple(dict.fromkeys((*self.remarks, *self.found.notes)))
-        if not self.excitation.badly:
+        if not self.badly:
             return told
+        told = tuple(each for each in told if not each.startswith(_BADLY))  # the estimator says it, too
         names = listed([run.name for run in self.runs if not run.held_out])
-        condition = _plain_text(self.excitation.scaled_condition)
+        condition = _plain_text(max(self.excitation.scaled_condition, self.found.estimate.scaled_condition))
         return (
             f"{names} excites badly: the scaled condition number is {condition}, and above {BADLY:g} "
             "values are not to be relied on one by one, only forces of motions like the fitted ones",
@@ -105,9 +107,14 @@ class Identification:
         return bool(self.found.estimate.converged)
 
     @property
+    def badly(self) -> bool:
+        """Whether the motion excites badly, as such or with every force divided by its standard deviation."""
+        return self.excitation.badly or self.found.estimate.scaled_condition > BADLY
+
+    @property
     def valid(self) -> bool:
         """Whether values can be relied on one by one: converged, all determined, and by a motion that excites well."""
-        return self.converged and not self.excitation.badly and not self.found.estimate.undetermined
+        return self.converged and not self.badly and not self.found.estimate.undetermined
 
     def parameters(self) -> list[Parameter]:
         """Every parameter that was looked for, with its uncertainty and interval of 95 %."""
@@ -148,7 +155,7 @@ class Identification:
             "rank": int(self.excitation.rank),
             "condition": _plain(self.excitation.condition),
             "scaled_condition": _plain(self.excitation.scaled_condition),
-            "excites_badly": bool(self.excitation.badly),
+            "excites_badly": bool(self.badly),
             "rms": _overall(self.found.fitted),
             "held_out_rms": _overall(self.found.held_out),
             "worst_nrmse": _worst(self.found.fitted),
@@ -266,7 +273,7 @@ class Identification:
     def __str__(self) -> str:
         """A few lines and two tables: errors by run and force, and parameters."""
         estimate, shown_by = self.found.estimate, self.excitation
-        verdict = "excites badly" if shown_by.badly else "excites well enough"
+        verdict = "excites badly" if self.badly else "excites well enough"
         lines = [
             f"{estimate.method}: {len(estimate.names)} parameters from {estimate.samples} samples"
             f"{'' if self.converged else ', NOT converged'}; the motion {verdict}: scaled condition "
