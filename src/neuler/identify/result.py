@@ -36,6 +36,8 @@ ROBOTS = ("identified.urdf", "identified.par")
 """Files of the robot; a format that cannot hold it is left out, with a note."""
 LEVEL = 0.95
 """Of the intervals."""
+_SHOWN = 80
+"""Parameters of the table on a terminal; all are in parameters.csv and in the summary."""
 _BADLY = "the motion excites badly"
 _HEAD = ("name", "value", "sd", "relative_sd", "low", "high", "given", "determined")
 
@@ -281,10 +283,13 @@ class Identification:
             "",
             columns(ERROR_HEAD, self.error_rows(), left=2),
             "",
-            columns(("parameter", "value", "+-", "%", "given"), _parameter_rows(self.parameters())),
+            columns(("parameter", "value", "+-", "%", "given"), _parameter_rows(self.parameters()[:_SHOWN])),
         ]
-        if self.found.base.without_effect:
-            lines += ["", f"without effect: {', '.join(map(shown, self.found.base.without_effect))}"]
+        if len(estimate.names) > _SHOWN:
+            lines.append(f"and {len(estimate.names) - _SHOWN} more")
+        if lost := [shown(name) for name in self.found.base.without_effect]:
+            more = f" and {len(lost) - 12} more" if len(lost) > 12 else ""
+            lines += ["", f"no force depends on {', '.join(lost[:12])}{more}"]
         return "\n".join([*lines, *(f"to excite more: {shown(str(each))}" for each in self.advice)])
 
     def error_rows(self) -> list[list[str]]:

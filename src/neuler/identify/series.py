@@ -52,8 +52,9 @@ def series_of(ready: Prepared, robot: Robot, *, held_out: bool = False) -> Serie
     ((211, 2), True)
     """
     state = ready.q, ready.qd, ready.qdd
-    measured, predicted, given = (
-        ready.filter(each) for each in (ready.tau, robot.inverse_dynamics(*state), ready.robot.inverse_dynamics(*state))
+    measured, predicted, given = (  # in one order in memory, so that sums are the same after pickling
+        np.ascontiguousarray(ready.filter(each))
+        for each in (ready.tau, robot.inverse_dynamics(*state), ready.robot.inverse_dynamics(*state))
     )
     moving = np.asarray(ready.decimated(ready.moving), dtype=bool)
     if moving.shape != measured.shape:  # forces in loops are not one for each velocity
