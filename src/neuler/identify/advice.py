@@ -62,6 +62,15 @@ class Advice:
     columns: tuple[str, ...]
     """The parameters that dominate the combination."""
     remedies: tuple[Remedy, ...]
+    tried: bool = True
+    """Whether remedies were looked for: not of robots with loops or quaternions."""
+
+    @property
+    def otherwise(self) -> str:
+        """What to do where no remedy is named."""
+        if self.tried:
+            return "no joint alone shows it; let several move together, through other poses"
+        return "move farther and faster, through other poses"
 
     def __str__(self) -> str:
         """One sentence.
@@ -71,20 +80,24 @@ class Advice:
         """
         names = ", ".join(self.columns[:4]) + (f" and {len(self.columns) - 4} more" if len(self.columns) > 4 else "")
         told = "; or ".join(map(str, self.remedies[:3]))
-        return f"{names}: {told or 'no joint alone shows it; let several move together, through other poses'}"
+        return f"{names}: {told or self.otherwise}"
 
 
-def advice(base: BaseParameters, runs: Sequence[Prepared], most: int = 5) -> tuple[Advice, ...]:
+def advice(
+    base: BaseParameters, runs: Sequence[Prepared], force_sd: Array | None = None, most: int = 5
+) -> tuple[Advice, ...]:
     """What would show the ``most`` worst of the directions that runs excite badly; none where they excite well.
 
-    Of robots with loops or quaternions the directions are named without remedies.
+    Rows of each force are divided by ``force_sd`` (nu,), as a weighted fit divides them. Of robots with loops or
+    quaternions the directions are named without remedies.
     """
     states = [_thinned(run, -(-_ROWS // len(runs))) for run in runs]
     t, q, qd, qdd = (np.concatenate([state[k] for state in states]) for k in range(4))
     kernel = base.regressor()
+    scale = np.ones(base.robot.nu) if force_sd is None else force_sd
 
     def rows(*state: Array) -> Array:
-        W = np.asarray(kernel(*state)).reshape(-1, len(base))
+        W = (np.asarray(kernel(*state)) / scale[:, None]).reshape(-1, len(base))
         return W[np.isfinite(W).all(axis=1)]
 
     W = rows(q, qd, qdd)
@@ -107,7 +120,7 @@ def advice(base: BaseParameters, runs: Sequence[Prepared], most: int = 5) -> tup
         named = [j for j in np.argsort(-np.abs(v), kind="stable") if abs(v[j]) >= 3 * DOMINANT * np.abs(v).max()]
         every = [replace(remedy, gain=float(gain[place])) for remedy, gain in gains if gain[place] >= _HELPS]
         every.sort(key=lambda remedy: -remedy.gain)
-        found.append(Advice(float(s[k] / s[0]), tuple(base.names[j] for j in named), tuple(every[:4])))
+        found.append(Advice(float(s[k] / s[0]), tuple(base.names[j] for j in named), tuple(every[:4]), bool(gains)))
     return tuple(found)
 
 

@@ -11,7 +11,9 @@ from neuler.errors import NeulerError
 from neuler.identify.least_squares import BADLY
 from neuler.identify.pictures import BEFORE, MEASURED, PREDICTED, REST, force_picture
 from neuler.identify.series import Series, rms
-from neuler.plain import count, number
+from neuler.identify.words import share as percent
+from neuler.identify.words import short
+from neuler.plain import count
 from neuler.version import __version__
 from neuler.view.html import Markup, join, page, picture, table, tag
 from neuler.view.sections import key
@@ -62,10 +64,10 @@ def _heading(result: Identification, title: str) -> Markup:
     lead += f", judged on {count(others, 'run')} that {'was' if others == 1 else 'were'} not fitted." if others else "."
     entries: list[tuple[str, object]] = [
         ("samples", f"{facts['rows']:,}"),
-        ("largest error, fitted", _percent(facts["worst_nrmse"])),
-        ("largest error, held out", _percent(facts["worst_held_out_nrmse"])),
-        ("scaled condition", _number(result.excitation.scaled_condition)),
-        ("rank", f"{result.excitation.rank} of {len(result.excitation.names)}"),
+        ("largest error, fitted", percent(facts["worst_nrmse"], " %")),
+        ("largest error, held out", percent(facts["worst_held_out_nrmse"], " %")),
+        ("scaled condition", _number(estimate.scaled_condition)),
+        ("rank", f"{result.rank} of {len(result.found.base)}"),
         ("excitation", "bad" if result.badly else "good enough"),
     ]
     body = [tag("div", tag("dt", what), tag("dd", value)) for what, value in entries]
@@ -98,8 +100,8 @@ def _errors(result: Identification) -> Markup:
         for k, (force, unit) in enumerate(zip(result.forces, result.units, strict=True)):
             share = float(error.nrmse[k])
             label = [run.name, "held out" if run.held_out else "fitted"] if k == 0 else ["", ""]
-            numbers = [number(float(x[k]), 3) for x in (level, before, error.rms, robot)]
-            shares = tag("span", _percent(share, ""), _meter(share / most)), _percent(float(moving.nrmse[k]), "")
+            numbers = [short(float(x[k])) for x in (level, before, error.rms, robot)]
+            shares = tag("span", percent(share), _meter(share / most)), percent(float(moving.nrmse[k]))
             rows.append([*label, f"{force}, {unit}", *numbers, *shares])
     head = ("run", "", "force", "measured", "given robot", "estimate", "written robot", "estimate, %", "moving, %")
     told = (
@@ -142,7 +144,8 @@ def _forces(result: Identification) -> Markup:
 def _picture(result: Identification, run: Series, k: int) -> Markup:
     force, unit = result.forces[k], result.units[k]
     left = float(rms(run.residual)[k])
-    told = f" residual {number(left, 3)} {unit} rms, {_percent(100 * left / (float(rms(run.measured)[k]) or np.nan))}"
+    of = 100 * left / (float(rms(run.measured)[k]) or np.nan)
+    told = f" residual {short(left)} {unit} rms, {percent(of, ' %')}"
     image = svg(force_picture(run, k, unit))
     return tag("figure", tag("figcaption", force, tag("span", told)), picture(image, f"{run.name}: {force}, {unit}"))
 
@@ -156,7 +159,7 @@ def _parameters(result: Identification) -> Markup:
     head = ["parameter", "value", "± sd", "sd, %", "95 % from", "to", "given", "interval and given value"]
     rows = []
     for each in every:
-        numbers = [f"{each.value:.5g}", _number(each.sd), _percent(each.relative_sd, ""), _number(each.low, 4),
+        numbers = [f"{each.value:.5g}", _number(each.sd), percent(each.relative_sd), _number(each.low, 4),
                    _number(each.high, 4), _number(each.given, 5)]  # fmt: skip
         rows.append([each.name, *numbers, _bar(each)])
     told = (
@@ -228,7 +231,7 @@ def _not_identified(result: Identification) -> Markup:
 
 
 def _excitation(result: Identification) -> Markup:
-    found = result.excitation
+    found = result.found.estimate
     parts: list[Markup] = [tag("h2", "What to excite next")]
     if not result.badly:
         vague = [each.name for each in result.parameters() if each.relative_sd > _FAIR]
@@ -247,13 +250,13 @@ def _excitation(result: Identification) -> Markup:
     for each in result.advice:
         remedies = tag("ul", *(tag("li", str(one)) for one in each.remedies[:3]), cls="plain")
         if not each.remedies:
-            remedies = tag("span", "no joint alone, moved farther or faster; let several move together, in other poses")
+            remedies = tag("span", each.otherwise)
         names = tag("span", ", ".join(each.columns), style="white-space:normal")
         rows.append((names, f"{each.singular_value:.2g}", tag("div", remedies, style="white-space:normal")))
     if rows:
         parts.append(table(("combination of", "relative singular value", "what would help"), rows, left=3))
     else:
-        parts.append(tag("p", ", ".join(map(str, found.directions)) or "None is named.", cls="note"))
+        parts.append(tag("p", ", ".join(map(str, result.found.excitation.directions)) or "None is named.", cls="note"))
     return join(parts)
 
 
@@ -271,9 +274,5 @@ def _settings(result: Identification) -> Markup:
     return join([tag("h2", "Settings"), table(head, rows, left=2)]) if rows else join([])
 
 
-def _percent(x: float | None, unit: str = " %") -> str:
-    return "-" if x is None or not math.isfinite(x) else f"{x:.2g}{unit}" if x < 100 else f"{x:.0f}{unit}"
-
-
 def _number(x: float, digits: int = 3) -> str:
-    return f"{x:.{digits}g}" if math.isfinite(x) else "-"
+    return "-" if not math.isfinite(x) else short(x) if digits == 3 else f"{x:.{digits}g}"

@@ -25,8 +25,7 @@ from neuler.files.series import KINDS
 from neuler.files.tasks import Output, Progress
 from neuler.identify import prepared
 from neuler.identify.advice import advice
-from neuler.identify.diagnosis import Excitation, excitation
-from neuler.identify.fit import COLUMNS, METHODS, Identified, fit
+from neuler.identify.fit import COLUMNS, METHODS, fit
 from neuler.identify.log import Log
 from neuler.identify.prepared import Prepared
 from neuler.identify.result import TABLES, Identification
@@ -101,9 +100,8 @@ class IdentifyTask:
         found = fit(ready[False], held_out=ready[True], **self.options)
         _tell(step, 1, "comparing forces")
         runs = [series_of(each, found.robot, held_out=held_out) for held_out, part in ready.items() for each in part]
-        shown = _excitation(found, ready[False])
         result = Identification(
-            self.title, found, tuple(runs), shown, advice(found.base, ready[False]),
+            self.title, found, tuple(runs), advice(found.base, ready[False], found.estimate.force_sd),
             tuple(_same(ready)), {"held_out_logs": {each.name: each.settings for each in ready[True]}},
             time.perf_counter() - began,
         )  # fmt: skip
@@ -121,15 +119,6 @@ def _tell(step: Step, done: int, now: str = "") -> None:
             pass
     if done:
         step(done)
-
-
-def _excitation(found: Identified, runs: list[Prepared]) -> Excitation:
-    """That of the base parameters: a fit of all parameters at once has that of all, which is always singular."""
-    base = found.base
-    if found.excitation.names == base.names:
-        return found.excitation
-    kernel = base.regressor()
-    return excitation(np.concatenate([each.filter(kernel(each.q, each.qd, each.qdd)) for each in runs]), base.names)
 
 
 def _same(ready: dict[bool, list[Prepared]]) -> list[str]:

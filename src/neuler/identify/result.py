@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +17,13 @@ from neuler.errors import InputError, NeulerError
 from neuler.files.ends import written
 from neuler.files.series import KINDS, save_series
 from neuler.identify.advice import Advice
-from neuler.identify.diagnosis import Excitation, PredictionError
+from neuler.identify.diagnosis import PredictionError
 from neuler.identify.estimate import listed
 from neuler.identify.fit import Identified
 from neuler.identify.least_squares import BADLY
 from neuler.identify.series import Series, arrays_of, columns_of, rms
-from neuler.plain import columns, number, shown
+from neuler.identify.words import finite
+from neuler.plain import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,8 +36,6 @@ ROBOTS = ("identified.urdf", "identified.par")
 """Files of the robot; a format that cannot hold it is left out, with a note."""
 LEVEL = 0.95
 """Of the intervals."""
-_SHOWN = 80
-"""Parameters of the table on a terminal; all are in parameters.csv and in the summary."""
 _BADLY = "the motion excites badly"
 _HEAD = ("name", "value", "sd", "relative_sd", "low", "high", "given", "determined")
 
@@ -67,8 +65,6 @@ class Identification:
     found: Identified
     runs: tuple[Series, ...]
     """Forces over time, those that were fitted first."""
-    excitation: Excitation
-    """Of the base parameters, whatever the method looked for."""
     advice: tuple[Advice, ...] = ()
     """What would show the directions that are excited badly."""
     remarks: tuple[str, ...] = ()
@@ -96,7 +92,7 @@ class Identification:
             return told
         told = tuple(each for each in told if not each.startswith(_BADLY))  # the estimator says it, too
         names = listed([run.name for run in self.runs if not run.held_out])
-        condition = _plain_text(max(self.excitation.scaled_condition, self.found.estimate.scaled_condition))
+        condition = finite(self.found.estimate.scaled_condition)
         return (
             f"{names} excites badly: the scaled condition number is {condition}, and above {BADLY:g} "
             "values are not to be relied on one by one, only forces of motions like the fitted ones",
@@ -110,8 +106,13 @@ class Identification:
 
     @property
     def badly(self) -> bool:
-        """Whether the motion excites badly, as such or with every force divided by its standard deviation."""
-        return self.excitation.badly or self.found.estimate.scaled_condition > BADLY
+        """Whether the motion excites badly: forces divided by their deviations, columns by their norms."""
+        return self.found.estimate.scaled_condition > BADLY or self.rank < len(self.found.base)
+
+    @property
+    def rank(self) -> int:
+        """How many directions of the parameters the fitted runs show, at most as many as there are base parameters."""
+        return int(self.found.excitation.rank)
 
     @property
     def valid(self) -> bool:
@@ -154,9 +155,9 @@ class Identification:
             "method": estimate.method,
             "iterations": int(estimate.iterations),
             "rows": int(estimate.samples),
-            "rank": int(self.excitation.rank),
-            "condition": _plain(self.excitation.condition),
-            "scaled_condition": _plain(self.excitation.scaled_condition),
+            "rank": self.rank,
+            "condition": _plain(estimate.condition),
+            "scaled_condition": _plain(estimate.scaled_condition),
             "excites_badly": bool(self.badly),
             "rms": _overall(self.found.fitted),
             "held_out_rms": _overall(self.found.held_out),
@@ -274,46 +275,9 @@ class Identification:
 
     def __str__(self) -> str:
         """A few lines and two tables: errors by run and force, and parameters."""
-        estimate, shown_by = self.found.estimate, self.excitation
-        verdict = "excites badly" if self.badly else "excites well enough"
-        lines = [
-            f"{estimate.method}: {len(estimate.names)} parameters from {estimate.samples} samples"
-            f"{'' if self.converged else ', NOT converged'}; the motion {verdict}: scaled condition "
-            f"{_plain_text(shown_by.scaled_condition)}, rank {shown_by.rank} of {len(shown_by.names)}",
-            "",
-            columns(ERROR_HEAD, self.error_rows(), left=2),
-            "",
-            columns(("parameter", "value", "+-", "%", "given"), _parameter_rows(self.parameters()[:_SHOWN])),
-        ]
-        if len(estimate.names) > _SHOWN:
-            lines.append(f"and {len(estimate.names) - _SHOWN} more")
-        if lost := [shown(name) for name in self.found.base.without_effect]:
-            more = f" and {len(lost) - 12} more" if len(lost) > 12 else ""
-            lines += ["", f"no force depends on {', '.join(lost[:12])}{more}"]
-        return "\n".join([*lines, *(f"to excite more: {shown(str(each))}" for each in self.advice)])
+        from neuler.identify.words import told
 
-    def error_rows(self) -> list[list[str]]:
-        """Rows of a table under ``ERROR_HEAD``."""
-        rows = []
-        for run, error in self.errors():
-            moving = error.moving or error
-            before, level = rms(run.measured - run.given), rms(run.measured)
-            for k, (force, unit) in enumerate(zip(self.forces, self.units, strict=True)):
-                numbers = [number(float(x[k]), 3) for x in (level, before, error.rms)]
-                shares = [_share(float(x[k])) for x in (error.nrmse, moving.nrmse)]
-                label = f"{run.name} (held out)" if run.held_out else run.name
-                rows.append([shown(label) if k == 0 else "", shown(force), unit, *numbers, *shares])
-        return rows
-
-
-ERROR_HEAD = ("run", "force", "unit", "measured rms", "error before", "error", "%", "% moving")
-
-
-def _parameter_rows(found: Sequence[Parameter]) -> list[list[str]]:
-    return [
-        [shown(each.name), f"{each.value:.5g}", f"{each.sd:.2g}", _share(each.relative_sd), f"{each.given:.5g}"]
-        for each in found
-    ]
+        return told(self)
 
 
 def _overall(errors: dict[str, PredictionError]) -> float | None:
@@ -328,17 +292,8 @@ def _worst(errors: dict[str, PredictionError]) -> float | None:
     return _plain(max(shares)) if shares else None
 
 
-def _share(x: float) -> str:
-    """A number in %, without powers of ten."""
-    return "-" if not math.isfinite(x) else f"{x:.2g}" if x < 99.5 else f"{x:.0f}"
-
-
 def _plain(x: Any) -> float | None:
     return float(x) if math.isfinite(x) else None
-
-
-def _plain_text(x: float) -> str:
-    return f"{x:.3g}" if math.isfinite(x) else "infinite"
 
 
 def _jsonable(value: Any) -> Any:
