@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cli_runs import refused, run
+from identify_logs import write_log
 from neuler.errors import FormatError
 from neuler.files.problems import Problem
 from neuler.files.tasks import Output
@@ -61,12 +62,25 @@ step = 0.6
 refine = false
 seconds = 0.001
 """
-PROBLEMS = {"simulate": SIMULATE, "plan": PLAN, "gait": GAIT}
+IDENTIFY = """
+title = "a log"
+[robot]
+name = "two_link"
+[identify]
+columns = ["links", "friction"]
+[[log]]
+file = "log.csv"
+"""
+PROBLEMS = {"simulate": SIMULATE, "plan": PLAN, "gait": GAIT, "identify": IDENTIFY}
 
 
 @pytest.fixture(scope="module", params=PROBLEMS)
-def task(request):
-    return read_task(Problem.of_text(PROBLEMS[request.param]))
+def task(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("task")
+    if request.param == "identify":
+        pytest.importorskip("clarabel")
+        write_log(folder / "log.csv", 1)
+    return read_task(Problem.of_text(PROBLEMS[request.param], folder))
 
 
 def test_every_reader_has_a_problem_here():
@@ -74,7 +88,7 @@ def test_every_reader_has_a_problem_here():
 
 
 def test_a_task_says_what_it_is_about(task):
-    assert task.title in ("a swing", "a way", "a walk")
+    assert task.title in ("a swing", "a way", "a walk", "a log")
     assert task.robot.name == ("human" if task.title == "a walk" else "two_link")
     assert isinstance(task.output, Output)
     assert task.notes == []
@@ -87,7 +101,7 @@ def test_a_result_is_summarised_saved_and_shown(task, tmp_path):
     assert isinstance(found.notes, tuple)
     found.save(tmp_path / "table.csv")
     found.page(tmp_path / "page.html", title="ours")
-    begins = "percent,t," if task.title == "a walk" else "t,q_joint1,q_joint2"
+    begins = {"a walk": "percent,t,", "a log": "name,value,sd,"}.get(task.title, "t,q_joint1,q_joint2")
     assert (tmp_path / "table.csv").read_text().startswith(begins)
     assert "ours" in (tmp_path / "page.html").read_text()
     pytest.importorskip("matplotlib")
@@ -115,7 +129,7 @@ def test_progress_is_told(table, wanted):
 def test_which_task_it_is_must_be_said():
     head = '[robot]\nname = "two_link"\n'
     with pytest.raises(
-        FormatError, match=r"expected one of the tables \[simulate\] or \[plan\] or \[gait\].* has none"
+        FormatError, match=r"expected one of the tables \[simulate\] or \[plan\] or \[gait\] or \[identify\].* has none"
     ):
         read_task(Problem.of_text(head))
     with pytest.raises(FormatError, match=r"the file has \[simulate\] and \[plan\]"):
@@ -124,7 +138,10 @@ def test_which_task_it_is_must_be_said():
     assert read_task(Problem.of_text(text), table="plan").title == "a way"
 
 
-@pytest.mark.parametrize(("command", "other"), [("simulate", "plan"), ("plan", "gait"), ("gait", "simulate")])
+@pytest.mark.parametrize(
+    ("command", "other"),
+    [("simulate", "plan"), ("plan", "gait"), ("gait", "simulate"), ("identify", "plan"), ("plan", "identify")],
+)
 def test_a_file_for_another_command_is_refused_by_name(command, other, capsys, tmp_path):
     path = tmp_path / "p.toml"
     path.write_text(PROBLEMS[other])

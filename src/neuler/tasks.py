@@ -30,15 +30,23 @@ def _gait(problem: Problem, robot: Robot | None) -> Task:
     return read_gait(problem, robot)
 
 
-READERS: dict[str, Callable[[Problem, Robot | None], Task]] = {"simulate": _simulate, "plan": _plan, "gait": _gait}
+def _identify(problem: Problem, robot: Robot | None) -> Task:
+    from neuler.identify.problem import read_identify
+
+    return read_identify(problem, robot)
+
+
+READERS: dict[str, Callable[[Problem, Robot | None], Task]] = {
+    "simulate": _simulate, "plan": _plan, "gait": _gait, "identify": _identify,
+}  # fmt: skip
 """By the table that says what is to be done, which is also the name of the command that does it."""
 
 
 def read_task(problem: Problem, robot: Robot | None = None, table: str | None = None) -> Task:
     """The task of a problem file, read and checked: ``read_task(problem).run()`` does it.
 
-    The file's table [simulate], [plan] or [gait] says which task it is; ``table`` says it for a file that has none.
-    ``robot`` replaces the table [robot].
+    The file's table [simulate], [plan], [gait] or [identify] says which task it is; ``table`` says it for a file that
+    has none. ``robot`` replaces the table [robot].
 
     >>> problem = Problem.of_text('''
     ... [robot]

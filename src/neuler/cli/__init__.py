@@ -9,18 +9,19 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from neuler.cli import bench, cache, evaluate, gait, info, plan, report, simulate, study
+from neuler.cli import bench, cache, evaluate, gait, identify, info, plan, report, simulate, study
 from neuler.cli.words import in_flags
 from neuler.errors import NeulerError
 from neuler.version import __version__
 
-COMMANDS = (info, report, simulate, plan, gait, study, bench, evaluate, cache)
+COMMANDS = (info, report, simulate, plan, gait, identify, study, bench, evaluate, cache)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 for success, 2 for what the user can mend, 130 when interrupted.
 
-    1 for a broken pipe, for errors that ``info --strict`` found, and for a plan or a walk that is not valid.
+    1 for a broken pipe, for errors that ``info --strict`` found, for a plan or a walk that is not valid, and for an
+    estimate that did not converge.
     """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):

@@ -23,14 +23,20 @@ def robot_command(
     help: str,
     epilog: str | None = None,
     quantity: str | None = None,
+    logs: str | None = None,
 ) -> argparse.ArgumentParser:
-    """A command about a robot, with flags that say how to load it; ``quantity`` is the help of one more argument."""
+    """A command about a robot, with flags that say how to load it.
+
+    ``quantity`` is the help of one more argument before the robot, ``logs`` that of any number of them.
+    """
     command: argparse.ArgumentParser = commands.add_parser(
         name, help=help, description=help[0].upper() + help[1:] + ".", epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     if quantity:
         command.add_argument("quantity", metavar="QUANTITY", help=quantity)
+    if logs:
+        command.add_argument("logs", nargs="*", metavar="LOG", help=logs)
     command.add_argument("robot", metavar="FILE|NAME", help="a robot file (URDF, SYMORO+), or a name of the catalogue")
     command.add_argument("--mimic", choices=("refuse", "couple", "independent"), help="joints that mimic others (URDF)")
     command.add_argument(

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 GAIT = "gait"
 """The table of walks."""
 HELP = """\
-A study file (TOML) is a problem file of 'neuler simulate', 'neuler plan' or 'neuler gait' with a table [study]: which
-values change ([study.settings]), and how they are drawn: see docs/studies.md. --set changes or adds a value of any
-table.
+A study file (TOML) is a problem file of 'neuler simulate', 'neuler plan', 'neuler gait' or 'neuler identify' with a
+table [study]: which values change ([study.settings]), and how they are drawn: see docs/studies.md. --set changes or
+adds a value of any table.
 
   neuler study study.toml -o out/
   neuler study study.toml -o out/ --workers 4 --timeout 60
@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
     """The command and its flags."""
     import argparse
 
-    told = "run a simulation, a plan or a walk with many values, on all cores or on a cluster"
+    told = "run a simulation, a plan, a walk or an identification with many values, on all cores or on a cluster"
     command = commands.add_parser(
         "study", help=told, description=f"{told[0].upper()}{told[1:]}.", epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -1,7 +1,8 @@
 """Tasks: what a command, a problem file or a study runs, whatever it is about.
 
 A problem file is read as a :class:`Task`; a task is run and returns a :class:`Result`; a result is summarised, saved,
-drawn and shown as a page. Simulations and plans are tasks: ``neuler.tasks.read_task`` finds out which a file asks for.
+drawn and shown as a page. Simulations, plans, walks and
+identifications are tasks: ``neuler.tasks.read_task`` finds out which a file asks for.
 Tasks can be pickled, so that they can run in other processes.
 """
 

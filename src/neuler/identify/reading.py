@@ -48,6 +48,8 @@ def runs_of(
     called: str,
 ) -> list[Run]:  # fmt: skip
     """Every run of a table, in the order of their first rows."""
+    if not robot.nv or not robot.nu:
+        raise InputError(f"{called}: robot {robot.name!r} has no driven joint, so there are no forces to measure")
     operands = [Operand(kind, (size,)) for kind, size in _sizes(robot).items()]
     found, given = _matched(table, robot, operands, columns, called)
     everything = {name for key in found for name in (key, found[key].name)}

@@ -27,7 +27,7 @@ from neuler.tasks import read_task
 
 TABLE = "study"
 """Of a study file."""
-_LEFT_OUT = ("robot", "method", "rows", "moments", "start")
+_LEFT_OUT = ("robot", "method", "rows", "moments", "start", "settings")
 """Of a summary: what is told of the problem, not of its result."""
 _ENDINGS = ("seconds", "_units")
 """Of its keys: times that the computer needed, and texts that say what numbers are."""

@@ -145,11 +145,15 @@ def base_parameters(robot: Robot) -> Markup:
         base = robot.base_parameters()
     except NeulerError:
         return join([])
-    rows = [(name, value, tag("span", group, style="white-space:normal")) for name, value, group in base.rows()]
+    rows = [
+        (name, tag("span", group if group != name else "", style="white-space:normal"), value)
+        for name, value, group in base.rows()
+    ]
+    head = (HEAD[0], "sum", HEAD[1])
     told = f"{len(base)} numbers decide all joint forces, of {len(base.columns)}: each a parameter with those that no "
     told += "motion tells apart from it."
     lost = tag("p", f"Without effect: {', '.join(base.without_effect)}.", cls="note") if base.without_effect else ""
-    return join([tag("h2", "Base parameters"), tag("p", told), table(HEAD, rows, left=3), *([lost] if lost else [])])
+    return join([tag("h2", "Base parameters"), tag("p", told), table(head, rows, left=2), *([lost] if lost else [])])
 
 
 def speed(measured: Sequence[Measurement], batch: int, left: Sequence[str] = ()) -> Markup:
