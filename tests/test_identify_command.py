@@ -335,7 +335,14 @@ def test_runs_of_one_file_and_names_in_folders(capsys, tmp_path):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_one_of_the_command(capsys, here, method):
-    code, out, err = run(capsys, "identify", "p.toml", "--method", method, "--json")
+    more = []
+    if method == "instrumental":  # the same motion again, with other noise
+        assert "needs instruments" in refused(capsys, "identify", "p.toml", "--method", method)
+        again = rows(1)
+        again[:, 3:] += 0.01 * np.random.default_rng(9).normal(size=(len(again), 2))
+        write_csv("again.csv", NAMES, again.tolist())
+        more = ["--instrument", "again.csv"]
+    code, out, err = run(capsys, "identify", "p.toml", "--method", method, *more, "--json")
     assert code == 0, err
     summary = json.loads(out)
     assert summary["worst_held_out_nrmse"] < 3.0

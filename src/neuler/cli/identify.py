@@ -56,6 +56,13 @@ def add(commands: Any) -> None:
     )  # fmt: skip
     command.add_argument("--held-out", action="append", default=[], metavar="LOG", help="not fitted, to judge by")
     command.add_argument(
+        "--instrument",
+        action="append",
+        default=[],
+        metavar="LOG",
+        help="the same motion, run again, for --method instrumental",
+    )
+    command.add_argument(
         "--columns", nargs="+", metavar="NAME", help="what to look for; default: links friction rotors"
     )
     command.add_argument("--method", metavar="NAME", help="weighted (default), ordinary, reweighted, consistent, ...")
@@ -140,6 +147,7 @@ def _add_logs(problem: Problem, chosen: Any) -> None:
     """Tables [[log]] of the logs that are arguments."""
     given: list[dict[str, Any]] = [{"file": str(Path(name).absolute())} for name in chosen.logs]
     given += [{"file": str(Path(name).absolute()), "held_out": True} for name in chosen.held_out]
+    given += [{"file": str(Path(name).absolute()), "instrument": True} for name in chosen.instrument]
     if given:
         there = problem.table.setdefault("log", [])
         problem.table["log"] = [*(there if isinstance(there, list) else [there]), *given]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.identify.diagnosis import PredictionError, excitation, prediction_error
+from neuler.identify.diagnosis import Excitation, PredictionError, excitation, prediction_error
 from neuler.identify.estimate import listed
-from neuler.identify.estimation import regressed
+from neuler.identify.estimation import Regressed, regressed
 from neuler.identify.friction_laws import with_loads
 from neuler.identify.identified import Identified
 from neuler.identify.load_friction import LoadedRegression
@@ -98,11 +98,20 @@ def fit(
     notes = [f"{each.name}: {note}" for each in (*ready, *others) for note in each.notes]
     notes += [*work.notes, *_poor(robot, judged), *done.found.notes, *estimate.notes]
     notes += _worse({run.name: _judged(run, answer) for run in done.rows}, judged)
-    W = done.rows[0].W if len(done.rows) == 1 else np.concatenate([run.W for run in done.rows])
     settings = {**chosen, **done.settings, "logs": {each.name: each.settings for each in ready}}
     extra = {name: values[name] for name in work.own.names}
-    weak = excitation(W, done.regression.names)
-    return Identified(identified, estimate, work.base, weak, judged, left, tuple(notes), settings, extra)
+    return Identified(
+        identified, estimate, work.base, _excitation(done), judged, left, tuple(notes), settings, extra, work.own
+    )
+
+
+def _excitation(done: Regressed) -> Excitation:
+    """Of base parameters and the user's own columns, of moving rows, forces divided by their standard deviations."""
+    every = done.regression.names
+    names = [name for name in every if name in done.work.base.names or name not in done.work.base.columns]
+    at = [every.index(name) for name in names]
+    W = np.concatenate([run.W[:, :, at] * run.moving[..., None] for run in done.rows])
+    return excitation(W, names, force_sd=done.found.estimate.force_sd)
 
 
 def _some(logs: Any) -> bool:

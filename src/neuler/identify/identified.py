@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from neuler.identify.diagnosis import Excitation, PredictionError
 from neuler.identify.estimate import Estimate
+from neuler.identify.prepared import Prepared
+from neuler.identify.user_columns import UserColumns
 from neuler.robot import Robot
 from neuler.solve.base_parameters import BaseParameters
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +39,20 @@ class Identified:
     """How logs were filtered, by run, and what was chosen."""
     own: dict[str, float] = field(default_factory=dict)
     """Of the user's own columns, the values: the robot does not have them."""
+    columns: UserColumns = field(repr=False, default_factory=UserColumns)
+    """The user's own columns."""
+
+    def forces(self, ready: Prepared) -> Array:
+        """What the robot, the user's own columns and the run's known load need along a prepared log, (n, nu)."""
+        state = ready.q, ready.qd, ready.qdd
+        found = np.asarray(self.robot.inverse_dynamics(*state))
+        if self.own:
+            found = found + self.columns(*state) @ np.array(list(self.own.values()))
+        load = self.settings.get("loads", {}).get(ready.name)
+        if load:
+            kernel = self.robot.compile("regressor", columns=tuple(load))
+            found = found + kernel(*state) @ np.array(list(load.values()))
+        return found
 
     def __str__(self) -> str:
         """Say what was found: values, errors by run, notes."""

@@ -6,6 +6,7 @@ Keys of [identify] are arguments of :func:`neuler.identify.fit` and of :meth:`ne
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 import time
@@ -49,6 +50,8 @@ class LogFile:
     run: str | None = None
     """Which run of the file; None: all of them."""
     weight: float = 1.0
+    instrument: bool = False
+    """Whether it is the same motion, run again, for method "instrumental"."""
 
     def read(self, robot: Robot) -> list[Log]:
         """The runs of the file, called by its name."""
@@ -92,14 +95,18 @@ class IdentifyTask:
     def _run(self, step: Step) -> Identification:
         began = time.perf_counter()
         ready: dict[bool, list[Prepared]] = {False: [], True: []}
+        again: list[Prepared] = []
         for each in self.logs:
             _tell(step, 0, f"{each.name}: reading and filtering")
-            ready[each.held_out] += [log.prepare(**self.preparation) for log in each.read(self.robot)]
+            part = again if each.instrument else ready[each.held_out]
+            part += [log.prepare(**self.preparation) for log in each.read(self.robot)]
             _tell(step, 1)
         _tell(step, 0, f"fit by {self.options['method']}")
-        found = fit(ready[False], held_out=ready[True], **self.options)
+        found = fit(ready[False], held_out=ready[True], instruments=again, **self.options)
         _tell(step, 1, "comparing forces")
-        runs = [series_of(each, found.robot, held_out=held_out) for held_out, part in ready.items() for each in part]
+        runs = [
+            series_of(each, found.forces(each), held_out=held_out) for held_out, part in ready.items() for each in part
+        ]
         result = Identification(
             self.title, found, tuple(runs), advice(found.base, ready[False], found.estimate.force_sd),
             tuple(_same(ready)), {"held_out_logs": {each.name: each.settings for each in ready[True]}},
@@ -182,7 +189,7 @@ def _columns(section: Section) -> tuple[str, ...]:
 
 def _others() -> list[str]:
     """Other arguments of ``fit``, which checks them itself."""
-    taken = ("columns", "method", "held_out")
+    taken = ("columns", "method", "held_out", "instruments", "own")
     kinds = inspect.signature(fit).parameters.values()
     return [each.name for each in kinds if each.kind is each.KEYWORD_ONLY and each.name not in taken]
 
@@ -263,11 +270,11 @@ def _logs(root: Section, robot: Robot) -> tuple[LogFile, ...]:
         found.append(
             LogFile(
                 path, part.text("name", ""), part.flag("held_out"), {**shared, **_reading(part)}, label,
-                part.number("weight", 1.0, above=0.0),
+                part.number("weight", 1.0, above=0.0), part.flag("instrument"),
             )
         )  # fmt: skip
-    if not any(not each.held_out for each in found):
-        told = "all are held out" if found else "there is none"
+    if all(each.held_out or each.instrument for each in found):
+        told = "all are held out, or instruments" if found else "there is none"
         raise FormatError(f"{root.problem.label}: expected a table [[log]] with the file of a log to fit; {told}")
     return _called(root, parts, found)
 
@@ -287,7 +294,4 @@ def _called(root: Section, parts: list[Section], found: list[LogFile]) -> tuple[
     for k, each in enumerate(found):
         if names[k] in twins and not each.name and each.run is None:
             names[k] = str(each.path.relative_to(folder) if each.path.is_relative_to(folder) else each.path)
-    return tuple(
-        LogFile(each.path, name, each.held_out, each.reading, each.run, each.weight)
-        for each, name in zip(found, names, strict=True)
-    )
+    return tuple(dataclasses.replace(each, name=name) for each, name in zip(found, names, strict=True))

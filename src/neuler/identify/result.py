@@ -19,7 +19,7 @@ from neuler.files.series import KINDS, save_series
 from neuler.identify.advice import Advice
 from neuler.identify.diagnosis import PredictionError
 from neuler.identify.estimate import listed
-from neuler.identify.fit import Identified
+from neuler.identify.identified import Identified
 from neuler.identify.least_squares import BADLY
 from neuler.identify.series import Series, arrays_of, columns_of, rms
 from neuler.identify.words import finite

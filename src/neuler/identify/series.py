@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.identify.prepared import Prepared
-from neuler.robot import Robot
+from neuler.identify.rows import moving_rows
 
 Array = NDArray[np.float64]
 
@@ -39,27 +39,24 @@ class Series:
         return self.measured - self.predicted
 
 
-def series_of(ready: Prepared, robot: Robot, *, held_out: bool = False) -> Series:
-    """The forces of a run that was prepared, as measured, as the given robot and as ``robot`` predict them.
+def series_of(ready: Prepared, predicted: Array, *, held_out: bool = False) -> Series:
+    """The forces of a run that was prepared, as measured, as ``predicted`` (n, nu), and as the given robot needs them.
 
     >>> import neuler
     >>> arm, t = neuler.robots.two_link(), np.arange(0.0, 5.0, 0.01)
     >>> q = np.stack([np.sin(2 * t), np.cos(3 * t)], -1)
     >>> qd, qdd = np.stack([2 * np.cos(2 * t), -3 * np.sin(3 * t)], -1), q * [-4, -9]
-    >>> log = neuler.identify.Log(arm, t, q, arm.inverse_dynamics(q, qd, qdd))
-    >>> found = series_of(log.prepare(5.0, decimate=2), arm)
+    >>> ready = neuler.identify.Log(arm, t, q, arm.inverse_dynamics(q, qd, qdd)).prepare(5.0, decimate=2)
+    >>> found = series_of(ready, arm.inverse_dynamics(ready.q, ready.qd, ready.qdd))
     >>> found.measured.shape, bool(np.abs(found.residual).max() < 0.02 * np.abs(found.measured).max())
     ((211, 2), True)
     """
-    state = ready.q, ready.qd, ready.qdd
-    measured, predicted, given = (  # in one order in memory, so that sums are the same after pickling
+    measured, fitted, given = (  # in one order in memory, so that sums are the same after pickling
         np.ascontiguousarray(ready.filter(each))
-        for each in (ready.tau, robot.inverse_dynamics(*state), ready.robot.inverse_dynamics(*state))
+        for each in (ready.tau, predicted, ready.robot.inverse_dynamics(ready.q, ready.qd, ready.qdd))
     )
-    moving = np.asarray(ready.decimated(ready.moving), dtype=bool)
-    if moving.shape != measured.shape:  # forces in loops are not one for each velocity
-        moving = np.broadcast_to(moving.all(axis=-1, keepdims=True), measured.shape)
-    return Series(ready.name, held_out, ready.decimated(ready.t), measured, predicted, given, moving)
+    moving = moving_rows(ready, measured.shape)
+    return Series(ready.name, held_out, ready.decimated(ready.t), measured, fitted, given, moving)
 
 
 def rms(values: Array) -> Array:
