@@ -1,0 +1,228 @@
+"""Gauss and Newton's steps for closed loops: simulate, linearise, solve by least squares, step back where it fails.
+
+    r(x) = F (y - y_s(x)),    step  argmin_d  sum_tj ((r_tj - W_tj d) / sd_j)^2,
+
+y the measured series, y_s that of the simulated loop, F the filter of the prepared log. W is the filtered Jacobian of y_s:
+exact ("input_error" of torques, "output_error" of positions), or for "didim" the regressor along the simulated motion,
+which leaves out that the motion itself depends on x (Gautier, Janot and Vandanjon 2013).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import InputError
+from neuler.identify import least_squares
+from neuler.identify.estimate import Estimate, listed
+from neuler.identify.least_squares import force_deviations
+from neuler.identify.loop_runs import ClosedRun, Failure, Motion
+from neuler.identify.stacked import Solution, Stacked, Triangles, solved
+
+Array = NDArray[np.float64]
+METHODS = ("didim", "input_error", "output_error")
+GROWTH = 50.0
+"""A run whose error grows so many times has failed."""
+_HALVINGS = 12
+_SETTLED, _NOTHING = 1e-3, 1e-11
+"""A step has converged where it is below this share of every standard deviation, or changes outputs by less than that."""
+_SLOW = 1e-3
+"""Share of a simulated joint's highest velocity below which the regressor of its friction means nothing."""
+_COLUMNS = 8
+"""Columns that are filtered at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Parameters, the motions they lead to, and the residuals, (N, k), of all logs."""
+
+    values: Array
+    motions: tuple[Motion, ...]
+    residuals: Array
+
+
+@dataclass(eq=False)
+class Problem:
+    """What is fitted: measured series of all logs, and how they are simulated."""
+
+    method: str
+    runs: Sequence[ClosedRun]
+    measured: list[Array] = field(init=False)
+    """Filtered, by log."""
+    count: int = 0
+    """Simulations."""
+    derivatives: int = 0
+    """Jacobians."""
+    reason: str = ""
+    """Why the last point could not be simulated."""
+
+    def __post_init__(self) -> None:
+        self.measured = [run.ready.filter(self._given(run)) for run in self.runs]
+        self.names = self.runs[0].base.names
+
+    @property
+    def output(self) -> str:
+        """What is compared."""
+        return "q" if self.method == "output_error" else "tau"
+
+    def _given(self, run: ClosedRun) -> Array:
+        if self.output == "tau":
+            return run.ready.tau
+        return run.measured_positions[:, run.ready.robot.coordinates.own.places]
+
+    def at(self, values: Array) -> Point | None:
+        """Simulated with these parameters; None where that fails, with the reason."""
+        motions, residuals = [], []
+        for run, measured in zip(self.runs, self.measured, strict=True):
+            self.count += 1
+            motion = run.motion(values)
+            self.reason = motion.reason if isinstance(motion, Failure) else run.indefinite(values, motion.q)
+            if isinstance(motion, Failure) or self.reason:
+                return None
+            own = run.ready.robot.coordinates.own.places
+            simulated = motion.tau if self.output == "tau" else motion.q[:, own]
+            motions.append(motion)
+            residuals.append(measured - run.ready.filter(simulated))
+        return Point(values, tuple(motions), np.concatenate(residuals))
+
+    def data(self, point: Point) -> Stacked:
+        """Residuals as a linear model of the step, W (N, k, p), with the rows' weights."""
+        self.derivatives += 1
+        W, weights = [], []
+        for run, motion in zip(self.runs, point.motions, strict=True):
+            rows = len(run.ready.decimated(run.ready.t))
+            moving = np.ones((rows, point.residuals.shape[1]))
+            if self.method == "didim":
+                qdd = run.accelerations(point.values, motion)
+                found = np.asarray(run.base.regressor()(motion.q, motion.qd, qdd))
+                moving = _moving(run, motion)
+            else:
+                found = run.sensitivities(point.values, self.output)
+                if self.output == "q":
+                    found = found[:, run.ready.robot.coordinates.own.places]
+            W.append(filtered(run, found))
+            weights.append(run.ready.weight * moving)
+        return Stacked.checked(self.method, np.concatenate(W), point.residuals, self.names, np.concatenate(weights))
+
+    def estimate(self, point: Point, data: Stacked, iterations: int, converged: bool, **options: object) -> Estimate:
+        """The estimate with its uncertainty: least squares of r + W x on W."""
+        y = point.residuals + data.W @ point.values
+        weights = None if data.root is None else data.root**2
+        found = least_squares.weighted(data.W, y, self.names, weights=weights, **options)  # type: ignore[arg-type]
+        return dataclasses.replace(found, method=self.method, iterations=iterations, converged=converged)
+
+
+def _moving(run: ClosedRun, motion: Motion) -> Array:
+    """Rows of DIDIM that count, (m, nu): those at which the force's own joint moves in the simulation."""
+    speed = np.abs(motion.qd)
+    moving = speed > _SLOW * speed.max(axis=0)
+    shape = run.ready.tau.shape
+    if moving.shape != shape:
+        moving = np.broadcast_to(moving.all(axis=1, keepdims=True), shape)
+    return np.asarray(run.ready.decimated(moving), dtype=float)
+
+
+def filtered(run: ClosedRun, columns: Array) -> Array:
+    """Columns (n, k, p) after the log's filter, a few at a time."""
+    ready = run.ready
+    if ready.settings["torque_cutoff"] is None:
+        return np.ascontiguousarray(ready.decimated(columns))
+    found = np.empty((len(ready.decimated(ready.t)), *columns.shape[1:]))
+    for first in range(0, columns.shape[2], _COLUMNS):
+        part = slice(first, first + _COLUMNS)
+        found[:, :, part] = ready.filter(columns[:, :, part])
+    return found
+
+
+@dataclass
+class Search:
+    """Steps from a start until they settle."""
+
+    problem: Problem
+    most: int
+    settled: float = _SETTLED
+    notes: list[str] = field(default_factory=list)
+    history: list[float] = field(default_factory=list)
+    """The weighted error of every accepted point, beside that of the first."""
+
+    def run(self, point: Point) -> tuple[Point, Stacked, int, bool]:
+        """The last point, the linear model there, steps taken, and whether they converged."""
+        problem = self.problem
+        first = best = None
+        for passes in range(1, self.most + 1):
+            data = problem.data(point)
+            reduced = data.triangles()
+            sd, _, _ = force_deviations(reduced)
+            step = solved(reduced.combined(sd))
+            weight = _weight(data, sd)
+            error = _error(point, weight)
+            first, best = first or error, min(best or error, error)
+            self.history.append(error / first if first else 0.0)
+            if self._settled(step, reduced, sd, problem):
+                return point, data, passes, True
+            found = self._stepped(point, step, weight, error, best)
+            if found is None:
+                return point, data, passes, False
+            point = found
+        data = problem.data(point)
+        return point, data, self.most, False
+
+    def _settled(self, step: Solution, reduced: Triangles, sd: Array, problem: Problem) -> bool:
+        """Whether a step is far below the uncertainty, or below what numbers can tell."""
+        own = np.linalg.norm(step.root, axis=1)
+        if (np.abs(step.values) <= self.settled * own).all():
+            return True
+        effect = np.linalg.norm(reduced.factors[:, :, :-1] @ step.values, axis=1)
+        size = np.sqrt(sum((x**2).sum(axis=0) for x in problem.measured))
+        return bool((effect <= _NOTHING * np.maximum(size, 1e-3 * size.max())).all())
+
+    def _stepped(self, point: Point, step: Solution, weight: Array, error: float, best: float) -> Point | None:
+        """The next point, by a step that is halved where the robot cannot be simulated or the error grows."""
+        problem, share = self.problem, 1.0
+        exact = problem.method != "didim"
+        for _ in range(_HALVINGS):
+            trial = problem.at(allowed(problem.names, point.values + share * step.values))
+            if trial is None:
+                reason = problem.reason
+            else:
+                now = _error(trial, weight)
+                if now <= (error * (1.0 + 1e-12) if exact else GROWTH * best):
+                    return trial
+                reason = f"the error grows {now / max(error, 1e-300):.3g} times"
+            share /= 2.0
+        if not exact or problem.reason:
+            self.notes.append(f"{problem.method} failed: no step leads on, at the shortest {reason}")
+        return None
+
+
+def _weight(data: Stacked, sd: Array) -> Array:
+    """What residuals are multiplied by, (N, k)."""
+    return np.asarray(data.rows_scale(sd))
+
+
+def _error(point: Point, weight: Array) -> float:
+    return float(np.sqrt(((point.residuals * weight) ** 2).mean()))
+
+
+def allowed(names: Sequence[str], values: Array) -> Array:
+    """Parameters with which a robot can be simulated: no dry friction drives."""
+    dry = np.array([name.rpartition(".")[2] in ("coulomb", "coulomb_reverse", "static") for name in names])
+    return np.where(dry, np.maximum(values, 0.0), values)
+
+
+def begun(problem: Problem, values: Array) -> Point:
+    """The first point; refused where it cannot be simulated."""
+    point = problem.at(values)
+    if point is None:
+        raise InputError(f"{problem.method}: with the parameters to begin with {problem.reason}; give start_values")
+    return point
+
+
+def bounded(names: Sequence[str], values: Array) -> list[str]:
+    """A note on dry friction that is zero because it may not be less."""
+    dry = [name for name, x in zip(names, values, strict=True) if x == 0.0 and allowed([name], np.array([-1.0]))[0] == 0]
+    return [f"dry friction is not below zero, and zero at the bound of {listed(dry)}"] if dry else []
