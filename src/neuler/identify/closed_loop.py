@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from neuler.errors import InputError
 from neuler.identify.estimate import Estimate
 from neuler.identify.log import Log
+from neuler.identify.loop_runs import ClosedRun
 from neuler.identify.loop_search import METHODS, Point, Problem, Search, allowed, begun, bounded
 from neuler.identify.loop_setup import closed_runs
 from neuler.identify.prepared import Prepared
@@ -36,6 +37,8 @@ from neuler.solve.base_parameters import BaseParameters, base_parameters
 Array = NDArray[np.float64]
 COLUMNS = ("links", "friction", "rotors")
 ITERATIONS = 30
+_ROWS = 5000
+"""Rows of a log that DIDIM then reads, about."""
 _WARM = 0.3
 """Share of standard deviations to which DIDIM goes on before exact derivatives take over."""
 
@@ -94,7 +97,7 @@ def didim(logs: Any, controller: Any, *, columns: Any = COLUMNS, **options: Any)
 
 
 def input_error(logs: Any, controller: Any, *, columns: Any = COLUMNS, **options: Any) -> ClosedLoop:
-    """Closed-loop input error: simulated torques are made those that were measured, by exact derivatives of the loop.
+    """Closed-loop input error: simulated torques are made the measured ones, by exact derivatives of the loop.
 
     Arguments are those of :func:`didim`.
     """
@@ -102,14 +105,25 @@ def input_error(logs: Any, controller: Any, *, columns: Any = COLUMNS, **options
 
 
 def output_error(logs: Any, controller: Any, *, columns: Any = COLUMNS, **options: Any) -> ClosedLoop:
-    """Closed-loop output error: simulated positions are made those that were measured, by exact derivatives of the loop.
+    """Closed-loop output error: simulated positions are made the measured ones, by exact derivatives of the loop.
 
     Arguments are those of :func:`didim`. Torques are not used, but where ``warm`` DIDIM finds where to begin.
     """
     return _alone("output_error", logs, controller, columns, options)
 
 
-_OWN = ("reference", "start", "start_values", "step", "torque", "warm", "iterations", "covariance", "lag", "undetermined")
+_OWN = (
+    "reference",
+    "start",
+    "start_values",
+    "step",
+    "torque",
+    "warm",
+    "iterations",
+    "covariance",
+    "lag",
+    "undetermined",
+)
 
 
 def _alone(method: str, logs: Any, controller: Any, columns: Any, options: dict[str, Any]) -> ClosedLoop:
@@ -157,8 +171,9 @@ def estimate(
     the log begins elsewhere), "measured", or (q0, qd0). ``reference`` are rows for a controller that has no reference
     of its own, one for each row of the log. ``step`` (s) is the integrator's, by default so short that half of it
     changes torques by less than 1e-5. ``torque`` says which torque a row of the log has where a new one is computed at
-    that time: that "before", as runs of ``neuler.simulate`` have it, or the one "after". With ``warm`` the exact methods
-    begin where DIDIM ends. ``reference``, ``start`` and ``controller`` may be mappings by the name of the log.
+    that time: that "before", as runs of ``neuler.simulate`` have it, or the one "after". With ``warm`` the search
+    begins where DIDIM on some of the rows ends. ``reference``, ``start`` and ``controller`` may be mappings by the name
+    of the log.
 
     The controller's clock is that of the log: t = 0 is where its reference begins.
     """
@@ -167,7 +182,9 @@ def estimate(
     _check_logs(method, logs, base)
     values = base.values if start_values is None else array(method, "start_values", start_values, (len(base),))
     if values.shape != (len(base),) or not np.isfinite(values).all():
-        raise InputError(f"{method}: start_values must be {len(base)} finite numbers, those of {', '.join(base.names[:4])}, ...")
+        raise InputError(
+            f"{method}: start_values must be {len(base)} finite numbers, those of {', '.join(base.names[:4])}, ..."
+        )
     values = allowed(base.names, values)
     if method == "output_error" and not base.robot.coordinates.own.plain:
         raise InputError(
@@ -178,13 +195,11 @@ def estimate(
     )
     problem = Problem(method, runs)
     point, warmed = begun(problem, values), 0
-    if warm and method != "didim":
+    if warm:
         point, warmed = _warmed(problem, point)
     search = Search(problem, iterations)
     point, data, passes, converged = search.run(point)
-    found = problem.estimate(
-        point, data, passes, converged, covariance=covariance, lag=lag, undetermined=undetermined
-    )
+    found = problem.estimate(point, data, passes, converged, covariance=covariance, lag=lag, undetermined=undetermined)
     notes += search.notes
     if not converged:
         notes.append(f"{method} did not converge in {passes} passes: do not rely on the values")
@@ -197,18 +212,24 @@ def estimate(
 
 
 def _warmed(problem: Problem, point: Point) -> tuple[Point, int]:
-    """Where DIDIM ends, if that is better; it needs no derivatives of the loop."""
-    rough = Problem("didim", problem.runs)
-    search = Search(rough, 10, _WARM)
+    """Where DIDIM ends, if that is better: it needs no derivatives of the loop, and here no more than some rows."""
+    rough = Problem("didim", [_thinned(run) for run in problem.runs])
     try:
-        near, _, passes, _ = search.run(begun(rough, point.values))
+        near, _, passes, _ = Search(rough, 10, _WARM).run(begun(rough, point.values))
     except InputError:  # columns that torques do not tell
         return point, 0
     problem.count += rough.count
     trial = problem.at(near.values)
-    size = np.sqrt((point.residuals**2).mean(axis=0)) + 1e-300
-    better = trial is not None and ((trial.residuals / size) ** 2).mean() < ((point.residuals / size) ** 2).mean()
-    return (trial, passes) if trial is not None and better else (point, 0)
+    return (trial, passes) if trial is not None and problem.share(trial) < problem.share(point) else (point, 0)
+
+
+def _thinned(run: ClosedRun) -> ClosedRun:
+    """The same run with fewer rows, not filtered."""
+    ready = run.ready
+    some = max(ready.settings["decimate"], len(ready.t) // _ROWS, 1)
+    return dataclasses.replace(
+        run, ready=dataclasses.replace(ready, settings={**ready.settings, "torque_cutoff": None, "decimate": some})
+    )
 
 
 def _check_logs(method: str, logs: Sequence[Prepared], base: BaseParameters) -> None:

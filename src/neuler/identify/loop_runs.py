@@ -153,9 +153,11 @@ class ClosedRun:
             _, (found,) = parameter_tangents(
                 self.model, *self.start, self.controller, parameters=self._numbers(values), of=of, **call
             )
-        at = self.places[of == "tau"] - 1  # the start itself depends on nothing
-        kept = found[np.maximum(at, 0)]
-        kept[at < 0] = 0.0
+        at = self.places[of == "tau"] - 1
+        every, inside = self.grid.parts if self.torque == "after" else 1, at[at >= 0]
+        kept = found[inside[0] : inside[-1] + 1 : every]
+        if len(inside) < len(at):  # the start itself depends on nothing
+            kept = np.concatenate([np.zeros((1, *kept.shape[1:])), kept])
         return kept
 
     def accelerations(self, values: Array, motion: Motion) -> Array:

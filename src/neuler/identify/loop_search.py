@@ -2,9 +2,9 @@
 
     r(x) = F (y - y_s(x)),    step  argmin_d  sum_tj ((r_tj - W_tj d) / sd_j)^2,
 
-y the measured series, y_s that of the simulated loop, F the filter of the prepared log. W is the filtered Jacobian of y_s:
-exact ("input_error" of torques, "output_error" of positions), or for "didim" the regressor along the simulated motion,
-which leaves out that the motion itself depends on x (Gautier, Janot and Vandanjon 2013).
+y the measured series, y_s that of the simulated loop, F the filter of the prepared log. W is the filtered Jacobian of
+y_s: exact ("input_error" of torques, "output_error" of positions), or for "didim" the regressor along the simulated
+motion, which leaves out that the motion itself depends on x (Gautier, Janot and Vandanjon 2013).
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ METHODS = ("didim", "input_error", "output_error")
 GROWTH = 50.0
 """A run whose error grows so many times has failed."""
 _HALVINGS = 12
-_SETTLED, _NOTHING = 1e-3, 1e-11
-"""A step has converged where it is below this share of every standard deviation, or changes outputs by less than that."""
+_LINEAR = 0.02
+"""Share of a step's effect by which it may miss what the Jacobian foretold, for that Jacobian to be used once more."""
+_SETTLED, _NOTHING = 1e-2, 1e-11
+"""Steps have converged below this share of every standard deviation, or where they change outputs by less than that."""
 _SLOW = 1e-3
 """Share of a simulated joint's highest velocity below which the regressor of its friction means nothing."""
 _COLUMNS = 8
@@ -89,6 +91,13 @@ class Problem:
             residuals.append(measured - run.ready.filter(simulated))
         return Point(values, tuple(motions), np.concatenate(residuals))
 
+    def share(self, point: Point) -> float:
+        """The root mean square of residuals beside that of what was measured, over all forces or positions."""
+        size = np.concatenate(self.measured)
+        power = ((size - (0.0 if self.output == "tau" else size.mean(axis=0))) ** 2).mean(axis=0)
+        power = np.maximum(power, 1e-6 * power.max() + 1e-300)
+        return float(np.sqrt(((point.residuals**2).mean(axis=0) / power).mean()))
+
     def data(self, point: Point) -> Stacked:
         """Residuals as a linear model of the step, W (N, k, p), with the rows' weights."""
         self.derivatives += 1
@@ -97,16 +106,23 @@ class Problem:
             rows = len(run.ready.decimated(run.ready.t))
             moving = np.ones((rows, point.residuals.shape[1]))
             if self.method == "didim":
-                qdd = run.accelerations(point.values, motion)
-                found = np.asarray(run.base.regressor()(motion.q, motion.qd, qdd))
-                moving = _moving(run, motion)
+                found, moving = self._regressor(run, point.values, motion), _moving(run, motion)
             else:
                 found = run.sensitivities(point.values, self.output)
                 if self.output == "q":
                     found = found[:, run.ready.robot.coordinates.own.places]
-            W.append(filtered(run, found))
+                found = filtered(run, found)
+            W.append(found)
             weights.append(run.ready.weight * moving)
         return Stacked.checked(self.method, np.concatenate(W), point.residuals, self.names, np.concatenate(weights))
+
+    def _regressor(self, run: ClosedRun, values: Array, motion: Motion) -> Array:
+        """Along a simulated motion, filtered, (m, nu, p)."""
+        ready, kernel = run.ready, run.base.regressor()
+        if ready.settings["torque_cutoff"] is None:  # what nobody reads is not computed
+            motion = Motion(*(ready.decimated(x) for x in motion))
+            return np.asarray(kernel(motion.q, motion.qd, run.accelerations(values, motion)))
+        return filtered(run, np.asarray(kernel(motion.q, motion.qd, run.accelerations(values, motion))))
 
     def estimate(self, point: Point, data: Stacked, iterations: int, converged: bool, **options: object) -> Estimate:
         """The estimate with its uncertainty: least squares of r + W x on W."""
@@ -127,14 +143,15 @@ def _moving(run: ClosedRun, motion: Motion) -> Array:
 
 
 def filtered(run: ClosedRun, columns: Array) -> Array:
-    """Columns (n, k, p) after the log's filter, a few at a time."""
+    """Columns (n, k, p) after the log's filter, a few at a time; those that are zero throughout stay so."""
     ready = run.ready
     if ready.settings["torque_cutoff"] is None:
         return np.ascontiguousarray(ready.decimated(columns))
-    found = np.empty((len(ready.decimated(ready.t)), *columns.shape[1:]))
+    found = np.zeros((len(ready.decimated(ready.t)), *columns.shape[1:]))
     for first in range(0, columns.shape[2], _COLUMNS):
-        part = slice(first, first + _COLUMNS)
-        found[:, :, part] = ready.filter(columns[:, :, part])
+        block = columns[:, :, first : first + _COLUMNS]
+        used = block.any(axis=0)
+        found[:, :, first : first + _COLUMNS][:, used] = ready.filter(block[:, used])
     return found
 
 
@@ -147,65 +164,72 @@ class Search:
     settled: float = _SETTLED
     notes: list[str] = field(default_factory=list)
     history: list[float] = field(default_factory=list)
-    """The weighted error of every accepted point, beside that of the first."""
+    """Of every pass: residuals as a share of what was measured."""
 
     def run(self, point: Point) -> tuple[Point, Stacked, int, bool]:
         """The last point, the linear model there, steps taken, and whether they converged."""
         problem = self.problem
-        first = best = None
-        for passes in range(1, self.most + 1):
-            data = problem.data(point)
+        best, data, passes = np.inf, problem.data(point), 1
+        while True:
             reduced = data.triangles()
             sd, _, _ = force_deviations(reduced)
             step = solved(reduced.combined(sd))
-            weight = _weight(data, sd)
-            error = _error(point, weight)
-            first, best = first or error, min(best or error, error)
-            self.history.append(error / first if first else 0.0)
-            if self._settled(step, reduced, sd, problem):
+            scale = np.asarray(data.rows_scale(sd))
+            share = problem.share(point)
+            best = min(best, share)
+            self.history.append(share)
+            if self._settled(step, reduced, sd):
                 return point, data, passes, True
-            found = self._stepped(point, step, weight, error, best)
-            if found is None:
+            found = self._stepped(point, step, scale, share, best)
+            if found is None or passes == self.most:
                 return point, data, passes, False
-            point = found
-        data = problem.data(point)
-        return point, data, self.most, False
+            near = dataclasses.replace(data, y=found.residuals)
+            if self._linear(point, found, data, scale) and self._done(near):
+                self.history.append(problem.share(found))
+                return found, near, passes + 1, True
+            point, data, passes = found, problem.data(found), passes + 1
 
-    def _settled(self, step: Solution, reduced: Triangles, sd: Array, problem: Problem) -> bool:
+    def _linear(self, point: Point, found: Point, data: Stacked, scale: Array) -> bool:
+        """Whether a step did what an exact Jacobian foretold: then it is as good at the step's end."""
+        if self.problem.method == "didim":
+            return False
+        foretold = data.W @ (found.values - point.values)
+        missed = np.linalg.norm((point.residuals - foretold - found.residuals) * scale)
+        return bool(missed <= _LINEAR * np.linalg.norm(foretold * scale))
+
+    def _done(self, data: Stacked) -> bool:
+        """Whether no step is left to do from here."""
+        reduced = data.triangles()
+        sd, _, _ = force_deviations(reduced)
+        return self._settled(solved(reduced.combined(sd)), reduced, sd)
+
+    def _settled(self, step: Solution, reduced: Triangles, sd: Array) -> bool:
         """Whether a step is far below the uncertainty, or below what numbers can tell."""
         own = np.linalg.norm(step.root, axis=1)
         if (np.abs(step.values) <= self.settled * own).all():
             return True
         effect = np.linalg.norm(reduced.factors[:, :, :-1] @ step.values, axis=1)
-        size = np.sqrt(sum((x**2).sum(axis=0) for x in problem.measured))
+        size = np.sqrt(sum((x**2).sum(axis=0) for x in self.problem.measured))
         return bool((effect <= _NOTHING * np.maximum(size, 1e-3 * size.max())).all())
 
-    def _stepped(self, point: Point, step: Solution, weight: Array, error: float, best: float) -> Point | None:
+    def _stepped(self, point: Point, step: Solution, scale: Array, share: float, best: float) -> Point | None:
         """The next point, by a step that is halved where the robot cannot be simulated or the error grows."""
-        problem, share = self.problem, 1.0
+        problem, part, reason = self.problem, 1.0, ""
         exact = problem.method != "didim"
+        error = np.linalg.norm(point.residuals * scale)
         for _ in range(_HALVINGS):
-            trial = problem.at(allowed(problem.names, point.values + share * step.values))
+            trial = problem.at(allowed(problem.names, point.values + part * step.values))
             if trial is None:
                 reason = problem.reason
+            elif exact and np.linalg.norm(trial.residuals * scale) > error * (1.0 + 1e-12):
+                reason = "the error grows"
+            elif problem.share(trial) > GROWTH * best:
+                reason = f"the error grows {problem.share(trial) / best:.3g} times"
             else:
-                now = _error(trial, weight)
-                if now <= (error * (1.0 + 1e-12) if exact else GROWTH * best):
-                    return trial
-                reason = f"the error grows {now / max(error, 1e-300):.3g} times"
-            share /= 2.0
-        if not exact or problem.reason:
-            self.notes.append(f"{problem.method} failed: no step leads on, at the shortest {reason}")
+                return trial
+            part /= 2.0
+        self.notes.append(f"{problem.method}: no step leads on, {reason} even at the shortest one")
         return None
-
-
-def _weight(data: Stacked, sd: Array) -> Array:
-    """What residuals are multiplied by, (N, k)."""
-    return np.asarray(data.rows_scale(sd))
-
-
-def _error(point: Point, weight: Array) -> float:
-    return float(np.sqrt(((point.residuals * weight) ** 2).mean()))
 
 
 def allowed(names: Sequence[str], values: Array) -> Array:
@@ -224,5 +248,7 @@ def begun(problem: Problem, values: Array) -> Point:
 
 def bounded(names: Sequence[str], values: Array) -> list[str]:
     """A note on dry friction that is zero because it may not be less."""
-    dry = [name for name, x in zip(names, values, strict=True) if x == 0.0 and allowed([name], np.array([-1.0]))[0] == 0]
+    dry = [
+        name for name, x in zip(names, values, strict=True) if x == 0.0 and allowed([name], np.array([-1.0]))[0] == 0
+    ]
     return [f"dry friction is not below zero, and zero at the bound of {listed(dry)}"] if dry else []

@@ -29,8 +29,8 @@ _POOR = 0.5
 
 
 def closed_runs(
-    method: str, logs: Sequence[Prepared], base: BaseParameters, controller: Any, values: Array, *, reference: Any = None,
-    start: Any = None, step: float | None = None, torque: str = "before",
+    method: str, logs: Sequence[Prepared], base: BaseParameters, controller: Any, values: Array, *,
+    reference: Any = None, start: Any = None, step: float | None = None, torque: str = "before",
 ) -> tuple[list[ClosedRun], list[str], dict[str, Any]]:  # fmt: skip
     """The closed loops of all logs, notes, and what was chosen, by log."""
     if controller is None:
@@ -95,8 +95,8 @@ def _check_controller(method: str, law: Any, ready: Prepared) -> None:
     same = ("joint_names", "active_names", "nq", "nv", "nu")
     if any(getattr(theirs, each) != getattr(ours, each) for each in same):
         raise InputError(
-            f"{method}: the controller is of robot {theirs.name!r} with joints {', '.join(theirs.joint_names[:6])}, and "
-            f"log {ready.name!r} is of {ours.name!r}; its model may have other numbers, but must have the same joints"
+            f"{method}: the controller is of robot {theirs.name!r} with joints {', '.join(theirs.joint_names[:6])}, "
+            f"and log {ready.name!r} is of {ours.name!r}; its model may have other numbers, but not other joints"
         )
 
 
@@ -137,9 +137,7 @@ def _start(given: Any, law: Any, rows: Array | None, ready: Prepared) -> tuple[t
         given = "measured" if wanted is None or len(own.places) < robot.nq else "reference"
     if isinstance(given, str):
         if given not in STARTS:
-            raise InputError(
-                f"{name}: start must be (q0, qd0), or one of {', '.join(STARTS)}, got {given!r}"
-            )
+            raise InputError(f"{name}: start must be (q0, qd0), or one of {', '.join(STARTS)}, got {given!r}")
         if given == "measured":
             return _measured(ready), given
         if wanted is None or len(own.places) < robot.nq:
@@ -201,8 +199,8 @@ def _check_start(ready: Prepared, q0: Array) -> None:
         k = int(np.argmax(away / allowed))
         joint = ready.robot.coordinates.names("q")[k]
         raise InputError(
-            f"{ready.name}: {joint} begins at {begun[k]:.5g}, and the simulation at {q0[k]:.5g}: the log does not begin "
-            "where the reference does; check its times, or give start=(q0, qd0) or start='measured'"
+            f"{ready.name}: {joint} begins at {begun[k]:.5g}, and the simulation at {q0[k]:.5g}: the log does not "
+            "begin where the reference does; check its times, or give start=(q0, qd0) or start='measured'"
         )
 
 

@@ -54,10 +54,10 @@ def parameter_tangents(
 ) -> tuple[ControlledRollout, tuple[Array, ...]]:  # fmt: skip
     """A rollout of one row with a controller, and the exact derivatives of what it keeps to ``parameters``.
 
-    Arguments are those of ``Robot.rollout``, without batch axes. Returns the rollout, and for every name in ``of`` ("q",
-    "qd", "tau") an array (kept, numbers, p): derivatives of the numbers that the rollout returns to the p parameters,
-    in their order; where the rollout ended early they are NaN. Joints that friction holds have none, as long as it
-    holds them.
+    Arguments are those of ``Robot.rollout``, without batch axes. Returns the rollout, and for every name in ``of``
+    ("q", "qd", "tau") an array (kept, numbers, p): derivatives of the numbers that the rollout returns to the p
+    parameters, in their order; where the rollout ended early they are NaN. The velocity of a joint that friction holds
+    stays zero, and so does its derivative.
 
     >>> import neuler
     >>> arm = neuler.robots.two_link()

@@ -1,8 +1,8 @@
 """The derivative of a whole time loop along a direction, forward: a program to the program that carries tangents, too.
 
 Every recipe y = f(x) of the loop becomes (y, dy) = (f(x), f'(x) dx), by the pass of ``trace.differentiate``; what the
-loop decides while it runs (which parts it skips or repeats, which joints rest) is decided by the values alone. So this is
-the derivative of the numbers that the loop computes, with controllers, friction that holds joints, stops and all, at
+loop decides while it runs (which parts it skips or repeats, which joints rest) is decided by the values alone. So this
+is the derivative of the numbers that the loop computes, with controllers, friction that holds joints, stops and all, at
 every point at which a small change changes no decision.
 """
 
