@@ -15,6 +15,8 @@ from neuler.identify.loop_runs import ClosedRun, Failure, checked_torque, grid_o
 from neuler.identify.positions import closed
 from neuler.identify.prepared import Prepared
 from neuler.inputs import array, told
+from neuler.robot import Robot
+from neuler.robot.value import kept
 from neuler.solve.base_parameters import BaseParameters
 
 Array = NDArray[np.float64]
@@ -39,7 +41,7 @@ def closed_runs(
             "reference that was tracked"
         )
     torque = checked_torque(torque)
-    model = base.minimal()
+    model = _minimal(base)
     runs: list[ClosedRun] = []
     notes: list[str] = []
     settings: dict[str, Any] = {}
@@ -70,6 +72,12 @@ def closed_runs(
         elif error > 1e-5:
             notes.append(f"{ready.name}: halving the step still changes torques by {error:.2g} of their size")
     return runs, notes, settings
+
+
+@kept
+def _minimal(base: BaseParameters) -> Robot:
+    """One for all searches: its compiled loops are used again."""
+    return base.minimal()
 
 
 def _one(method: str, what: str, given: Any, ready: Prepared, logs: Sequence[Prepared]) -> Any:
