@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.identify.estimate import Estimate
+from neuler.identify.least_squares import Options
 from neuler.identify.log import Log
 from neuler.identify.loop_runs import ClosedRun
 from neuler.identify.loop_search import METHODS, Point, Problem, Search, allowed, begun, bounded
@@ -144,6 +145,8 @@ def _ready(method: str, logs: Any, preparation: dict[str, Any]) -> list[Prepared
                 f"{method}: logs must be neuler.identify.Log or what its prepare() returns, got {told(each)}"
             )
         found.append(each if isinstance(each, Prepared) else each.prepare(**preparation))
+    if not found:
+        raise InputError(f"{method}: at least one log is needed")
     return found
 
 
@@ -178,6 +181,7 @@ def estimate(
     The controller's clock is that of the log: t = 0 is where its reference begins.
     """
     choice("closed loop: method", method, METHODS)
+    options = Options(method, covariance, lag, undetermined)
     whole(f"{method}: iterations", iterations, 1)
     _check_logs(method, logs, base)
     values = base.values if start_values is None else array(method, "start_values", start_values, (len(base),))
@@ -199,10 +203,11 @@ def estimate(
         point, warmed = _warmed(problem, point)
     search = Search(problem, iterations)
     point, data, passes, converged = search.run(point)
-    found = problem.estimate(point, data, passes, converged, covariance=covariance, lag=lag, undetermined=undetermined)
+    found = problem.estimate(point, data, options, passes, converged)
     notes += search.notes
     if not converged:
-        notes.append(f"{method} did not converge in {passes} passes: do not rely on the values")
+        other = "; where control is soft, method 'input_error' goes on" if method == "didim" else ""
+        notes.append(f"do not rely on the values of a search that did not converge{other}")
     notes += bounded(base.names, point.values)
     chosen = {
         "simulation": settings, "iterations": passes, "didim_iterations": warmed, "simulations": problem.count,

@@ -33,7 +33,8 @@ _PARTS = 64
 """How many parts of a period the rates of log and controller may have to meet in."""
 _DRIFT = 0.01
 """Share of a sampling period by which both may drift apart over a log."""
-_SUBSTEPS = (1, 2, 4, 8, 16)
+_HALVINGS = 4
+"""Of the step, at most."""
 _ENOUGH = 1e-5
 """Error of the integration, beside the root mean square of each torque, that is far below any noise."""
 _POSITIONS = 200
@@ -243,13 +244,13 @@ def refined(run: ClosedRun, values: Array, motion: Motion) -> tuple[ClosedRun, M
     size = np.sqrt((motion.tau**2).mean(axis=0))
     size = np.maximum(size, 1e-3 * size.max() + 1e-300)
     error = math.inf
-    for factor in _SUBSTEPS[1:]:
+    for left in reversed(range(_HALVINGS)):
         finer = dataclasses.replace(run, grid=run.grid.finer(2))
         found = finer.motion(values)
         if isinstance(found, Failure):
             break
         error = float((np.sqrt(((found.tau - motion.tau) ** 2).mean(axis=0)) / size).max())
-        if error <= _ENOUGH or not sampled or factor == _SUBSTEPS[-1]:
+        if error <= _ENOUGH or not sampled or not left:
             break
         run, motion = finer, found
     return run, motion, error

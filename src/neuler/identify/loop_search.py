@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.identify import least_squares
 from neuler.identify.estimate import Estimate, listed
-from neuler.identify.least_squares import force_deviations
+from neuler.identify.least_squares import Options, force_deviations
 from neuler.identify.loop_runs import ClosedRun, Failure, Motion
 from neuler.identify.stacked import Solution, Stacked, Triangles, solved
 
@@ -124,12 +123,12 @@ class Problem:
             return np.asarray(kernel(motion.q, motion.qd, run.accelerations(values, motion)))
         return filtered(run, np.asarray(kernel(motion.q, motion.qd, run.accelerations(values, motion))))
 
-    def estimate(self, point: Point, data: Stacked, iterations: int, converged: bool, **options: object) -> Estimate:
+    def estimate(self, point: Point, data: Stacked, options: Options, passes: int, converged: bool) -> Estimate:
         """The estimate with its uncertainty: least squares of r + W x on W."""
-        y = point.residuals + data.W @ point.values
-        weights = None if data.root is None else data.root**2
-        found = least_squares.weighted(data.W, y, self.names, weights=weights, **options)  # type: ignore[arg-type]
-        return dataclasses.replace(found, method=self.method, iterations=iterations, converged=converged)
+        whole = dataclasses.replace(data, y=point.residuals + data.W @ point.values)
+        reduced = whole.triangles()
+        sd, _, _ = force_deviations(reduced)
+        return options.finished(whole, reduced, sd, passes, converged)
 
 
 def _moving(run: ClosedRun, motion: Motion) -> Array:
@@ -168,26 +167,32 @@ class Search:
 
     def run(self, point: Point) -> tuple[Point, Stacked, int, bool]:
         """The last point, the linear model there, steps taken, and whether they converged."""
-        problem = self.problem
-        best, data, passes = np.inf, problem.data(point), 1
+        problem, data, passes = self.problem, self.problem.data(point), 1
+        best, nearest = np.inf, point
         while True:
             reduced = data.triangles()
             sd, _, _ = force_deviations(reduced)
             step = solved(reduced.combined(sd))
             scale = np.asarray(data.rows_scale(sd))
             share = problem.share(point)
-            best = min(best, share)
             self.history.append(share)
             if self._settled(step, reduced, sd):
                 return point, data, passes, True
-            found = self._stepped(point, step, scale, share, best)
-            if found is None or passes == self.most:
-                return point, data, passes, False
+            if share < best:
+                best, nearest = share, point
+            found = self._stepped(point, step, scale, best) if passes < self.most else None
+            if found is None:
+                return (point, data, passes, False) if nearest is point else self._back(nearest, passes)
             near = dataclasses.replace(data, y=found.residuals)
             if self._linear(point, found, data, scale) and self._done(near):
                 self.history.append(problem.share(found))
                 return found, near, passes + 1, True
             point, data, passes = found, problem.data(found), passes + 1
+
+    def _back(self, point: Point, passes: int) -> tuple[Point, Stacked, int, bool]:
+        """Where the error was least, of steps that did not converge."""
+        self.notes.append(f"the values are those of the pass with the least error, {self.problem.share(point):.3g}")
+        return point, self.problem.data(point), passes, False
 
     def _linear(self, point: Point, found: Point, data: Stacked, scale: Array) -> bool:
         """Whether a step did what an exact Jacobian foretold: then it is as good at the step's end."""
@@ -212,7 +217,7 @@ class Search:
         size = np.sqrt(sum((x**2).sum(axis=0) for x in self.problem.measured))
         return bool((effect <= _NOTHING * np.maximum(size, 1e-3 * size.max())).all())
 
-    def _stepped(self, point: Point, step: Solution, scale: Array, share: float, best: float) -> Point | None:
+    def _stepped(self, point: Point, step: Solution, scale: Array, best: float) -> Point | None:
         """The next point, by a step that is halved where the robot cannot be simulated or the error grows."""
         problem, part, reason = self.problem, 1.0, ""
         exact = problem.method != "didim"
