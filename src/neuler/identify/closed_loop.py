@@ -207,7 +207,10 @@ def estimate(
     notes += search.notes
     if not converged:
         other = "; where control is soft, method 'input_error' goes on" if method == "didim" else ""
-        notes.append(f"do not rely on the values of a search that did not converge{other}")
+        notes.append(
+            f"do not rely on the values of a search that did not converge: its last step was {search.length:.2g} "
+            f"standard deviations{other}"
+        )
     notes += bounded(base.names, point.values)
     chosen = {
         "simulation": settings, "iterations": passes, "didim_iterations": warmed, "simulations": problem.count,

@@ -27,6 +27,8 @@ METHODS = ("didim", "input_error", "output_error")
 GROWTH = 50.0
 """A run whose error grows so many times has failed."""
 _HALVINGS = 12
+_LEAST = 0.125
+"""Of a step of DIDIM, what is taken at least."""
 _LINEAR = 0.02
 """Share of a step's effect by which it may miss what the Jacobian foretold, for that Jacobian to be used once more."""
 _SETTLED, _NOTHING = 1e-2, 1e-11
@@ -164,6 +166,12 @@ class Search:
     notes: list[str] = field(default_factory=list)
     history: list[float] = field(default_factory=list)
     """Of every pass: residuals as a share of what was measured."""
+    relaxed: float = 1.0
+    """The part of a step of DIDIM that is taken: less where its steps do not become shorter."""
+    length: float = np.inf
+    """The last step, in standard deviations of the parameter that it changed most."""
+    effect: float = np.inf
+    """What it changes the outputs by, beside what was measured."""
 
     def run(self, point: Point) -> tuple[Point, Stacked, int, bool]:
         """The last point, the linear model there, steps taken, and whether they converged."""
@@ -211,16 +219,19 @@ class Search:
     def _settled(self, step: Solution, reduced: Triangles, sd: Array) -> bool:
         """Whether a step is far below the uncertainty, or below what numbers can tell."""
         own = np.linalg.norm(step.root, axis=1)
-        if (np.abs(step.values) <= self.settled * own).all():
-            return True
+        self.length = float((np.abs(step.values) / np.maximum(own, 1e-300)).max())
         effect = np.linalg.norm(reduced.factors[:, :, :-1] @ step.values, axis=1)
         size = np.sqrt(sum((x**2).sum(axis=0) for x in self.problem.measured))
-        return bool((effect <= _NOTHING * np.maximum(size, 1e-3 * size.max())).all())
+        before, self.effect = self.effect, float((effect / np.maximum(size, 1e-3 * size.max())).max())
+        if self.effect > before:
+            self.relaxed = max(self.relaxed / 2.0, _LEAST)
+        return self.length <= self.settled or self.effect <= _NOTHING
 
     def _stepped(self, point: Point, step: Solution, scale: Array, best: float) -> Point | None:
         """The next point, by a step that is halved where the robot cannot be simulated or the error grows."""
-        problem, part, reason = self.problem, 1.0, ""
+        problem, reason = self.problem, ""
         exact = problem.method != "didim"
+        part = 1.0 if exact else self.relaxed
         error = np.linalg.norm(point.residuals * scale)
         for _ in range(_HALVINGS):
             trial = problem.at(allowed(problem.names, point.values + part * step.values))
@@ -233,7 +244,8 @@ class Search:
             else:
                 return trial
             part /= 2.0
-        self.notes.append(f"{problem.method}: no step leads on, {reason} even at the shortest one")
+        rough = "; a loop may be as good as this and jump, where its controller goes by the sign of a velocity" * exact
+        self.notes.append(f"{problem.method}: no step leads on, {reason} even at the shortest one{rough}")
         return None
 
 
