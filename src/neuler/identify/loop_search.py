@@ -178,13 +178,11 @@ class Search:
         problem, data, passes = self.problem, self.problem.data(point), 1
         best, nearest = np.inf, point
         while True:
-            reduced = data.triangles()
-            sd, _, _ = force_deviations(reduced)
-            step = solved(reduced.combined(sd))
+            reduced, sd, step = self._direction(point, data)
             scale = np.asarray(data.rows_scale(sd))
             share = problem.share(point)
             self.history.append(share)
-            if self._settled(step, reduced, sd):
+            if self._settled(step, reduced):
                 return point, data, passes, True
             if share < best:
                 best, nearest = share, point
@@ -192,7 +190,7 @@ class Search:
             if found is None:
                 return (point, data, passes, False) if nearest is point else self._back(nearest, passes)
             near = dataclasses.replace(data, y=found.residuals)
-            if self._linear(point, found, data, scale) and self._done(near):
+            if self._linear(point, found, data, scale) and self._done(found, near):
                 self.history.append(problem.share(found))
                 return found, near, passes + 1, True
             point, data, passes = found, problem.data(found), passes + 1
@@ -210,13 +208,26 @@ class Search:
         missed = np.linalg.norm((point.residuals - foretold - found.residuals) * scale)
         return bool(missed <= _LINEAR * np.linalg.norm(foretold * scale))
 
-    def _done(self, data: Stacked) -> bool:
-        """Whether no step is left to do from here."""
+    def _direction(self, point: Point, data: Stacked) -> tuple[Triangles, Array, Solution]:
+        """Reduced data, standard deviations of the outputs, and the step; dry friction that is zero becomes no less."""
         reduced = data.triangles()
-        sd, _, _ = force_deviations(reduced)
-        return self._settled(solved(reduced.combined(sd)), reduced, sd)
+        names = self.problem.names
+        while True:
+            sd, _, _ = force_deviations(reduced)
+            step = solved(reduced.combined(sd))
+            less = (point.values + step.values < allowed(names, point.values + step.values)) & (point.values == 0.0)
+            if not less.any():
+                return reduced, sd, step
+            factors = reduced.factors.copy()
+            factors[:, :, :-1][:, :, less] = 0.0
+            reduced = Triangles(factors, reduced.rows)
 
-    def _settled(self, step: Solution, reduced: Triangles, sd: Array) -> bool:
+    def _done(self, point: Point, data: Stacked) -> bool:
+        """Whether no step is left to do from here."""
+        reduced, _, step = self._direction(point, data)
+        return self._settled(step, reduced)
+
+    def _settled(self, step: Solution, reduced: Triangles) -> bool:
         """Whether a step is far below the uncertainty, or below what numbers can tell."""
         own = np.linalg.norm(step.root, axis=1)
         self.length = float((np.abs(step.values) / np.maximum(own, 1e-300)).max())
