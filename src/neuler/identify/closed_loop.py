@@ -1,0 +1,251 @@
+"""Identification by simulating the closed loop: DIDIM, input error and output error.
+
+A log of a robot under a known controller is compared with a simulation of the same loop, same controller and same
+reference, and the simulated robot's parameters are changed until both agree. Noise in measured positions does not
+enter the model, so that estimates stay unbiased where least squares on measured motion are biased.
+
+=================  ====================  ====================================================================
+method             compares              Jacobian
+=================  ====================  ====================================================================
+``didim``          torques               the regressor along the simulated motion (Gautier, Janot, Vandanjon 2013)
+``input_error``    torques               exact, of the closed loop
+``output_error``   positions             exact, of the closed loop
+=================  ====================  ====================================================================
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import InputError
+from neuler.identify.estimate import Estimate
+from neuler.identify.least_squares import Options
+from neuler.identify.log import Log
+from neuler.identify.loop_runs import ClosedRun
+from neuler.identify.loop_search import METHODS, Point, Problem, Search, allowed, begun, bounded
+from neuler.identify.loop_setup import closed_runs
+from neuler.identify.prepared import Prepared
+from neuler.inputs import array, choice, told, whole
+from neuler.robot import Robot
+from neuler.solve.base_parameters import BaseParameters, base_parameters
+
+Array = NDArray[np.float64]
+COLUMNS = ("links", "friction", "rotors")
+ITERATIONS = 30
+_ROWS = 5000
+"""Rows of a log that DIDIM then reads, about."""
+_WARM = 0.3
+"""Share of standard deviations to which DIDIM goes on before exact derivatives take over."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedLoop:
+    """Base parameters found by simulating the closed loop."""
+
+    estimate: Estimate
+    base: BaseParameters
+    notes: tuple[str, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+    """By log the steps of the simulation; how often it ran, and the error of every pass beside that of the first."""
+
+    @property
+    def values(self) -> Array:
+        """Base parameters, (p,)."""
+        return self.estimate.values
+
+    def robot(self) -> Robot:
+        """A robot with these base parameters in the place of what represents them: the same forces, no real bodies.
+
+        ``identify.fit`` finds a physically consistent one.
+        """
+        return dataclasses.replace(self.base, standard=_representing(self.base, self.values)).minimal()
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.estimate), *self.notes])
+
+
+def _representing(base: BaseParameters, values: Array) -> Array:
+    """All parameters, those of the groups' representatives in the place of the groups."""
+    found = np.zeros(len(base.columns))
+    found[[base.columns.index(name) for name in base.names]] = values
+    return found
+
+
+def didim(logs: Any, controller: Any, *, columns: Any = COLUMNS, **options: Any) -> ClosedLoop:
+    """Direct and inverse dynamic identification: least squares of torques on the regressor of the simulated motion.
+
+    ``logs`` is a Log or a Prepared, or several, of one robot; ``controller`` the one that led it, one for all logs or
+    by the name of the log. ``columns`` names what is looked for, as ``identify.fit`` does. Options are those of
+    :func:`estimate`, others those of ``Log.prepare``.
+
+    >>> import neuler
+    >>> from neuler.control import GravityPD, sines
+    >>> given = neuler.robots.two_link()
+    >>> true = given.with_parameters({"link2.mass": given.links[2].mass + 0.5})
+    >>> law = GravityPD(given, kp=60.0, kd=8.0, reference=sines([0.6, 0.5], [0.5, 0.8], 1.0), period=2e-3)
+    >>> run = neuler.simulate(true, law, tuple(np.split(law.reference(0.0)[:4], 2)), 4.0, step=2e-3)
+    >>> found = didim(neuler.identify.Log(given, run.t, run.q, run.tau), law, columns="links")
+    >>> bool(abs(found.values - true.base_parameters("links").values).max() < 1e-8), found.estimate.converged
+    (True, True)
+    """
+    return _alone("didim", logs, controller, columns, options)
+
+
+def input_error(logs: Any, controller: Any, *, columns: Any = COLUMNS, **options: Any) -> ClosedLoop:
+    """Closed-loop input error: simulated torques are made the measured ones, by exact derivatives of the loop.
+
+    Arguments are those of :func:`didim`.
+    """
+    return _alone("input_error", logs, controller, columns, options)
+
+
+def output_error(logs: Any, controller: Any, *, columns: Any = COLUMNS, **options: Any) -> ClosedLoop:
+    """Closed-loop output error: simulated positions are made the measured ones, by exact derivatives of the loop.
+
+    Arguments are those of :func:`didim`. Torques are not used, but where ``warm`` DIDIM finds where to begin.
+    """
+    return _alone("output_error", logs, controller, columns, options)
+
+
+_OWN = (
+    "reference",
+    "start",
+    "start_values",
+    "step",
+    "torque",
+    "warm",
+    "iterations",
+    "covariance",
+    "lag",
+    "undetermined",
+)
+
+
+def _alone(method: str, logs: Any, controller: Any, columns: Any, options: dict[str, Any]) -> ClosedLoop:
+    own = {key: options.pop(key) for key in _OWN if key in options}
+    ready = _ready(method, logs, options)
+    base = base_parameters(ready[0].robot, columns)
+    found, notes, settings = estimate(method, ready, base, controller, **own)
+    said = [f"{each.name}: {note}" for each in ready for note in each.notes]
+    return ClosedLoop(found, base, (*said, *notes), settings)
+
+
+def _ready(method: str, logs: Any, preparation: dict[str, Any]) -> list[Prepared]:
+    given: Sequence[Any] = list(logs) if isinstance(logs, Iterable) else [logs]
+    found: list[Prepared] = []
+    for each in given:
+        if not isinstance(each, Log | Prepared):
+            raise InputError(
+                f"{method}: logs must be neuler.identify.Log or what its prepare() returns, got {told(each)}"
+            )
+        found.append(each if isinstance(each, Prepared) else each.prepare(**preparation))
+    if not found:
+        raise InputError(f"{method}: at least one log is needed")
+    return found
+
+
+def estimate(
+    method: str,
+    logs: Sequence[Prepared],
+    base: BaseParameters,
+    controller: Any,
+    start_values: Any = None,
+    *,
+    reference: Any = None,
+    start: Any = None,
+    step: float | None = None,
+    torque: str = "before",
+    warm: bool = True,
+    iterations: int = ITERATIONS,
+    covariance: str = "robust",
+    lag: int | None = None,
+    undetermined: str = "refuse",
+) -> tuple[Estimate, list[str], dict[str, Any]]:
+    """Base parameters of prepared logs by "didim", "input_error" or "output_error"; notes, and what was chosen.
+
+    ``start_values`` (p,), in the order of ``base.names``, are where the search begins, by default the robot's own.
+    ``start`` is the state at the log's first row: "reference" (the default where the controller has one, refused where
+    the log begins elsewhere), "measured", or (q0, qd0). ``reference`` are rows for a controller that has no reference
+    of its own, one for each row of the log. ``step`` (s) is the integrator's, by default so short that half of it
+    changes torques by less than 1e-5. ``torque`` says which torque a row of the log has where a new one is computed at
+    that time: that "before", as runs of ``neuler.simulate`` have it, or the one "after". With ``warm`` the search
+    begins where DIDIM on some of the rows ends. ``reference``, ``start`` and ``controller`` may be mappings by the name
+    of the log.
+
+    The controller's clock is that of the log: t = 0 is where its reference begins.
+    """
+    choice("closed loop: method", method, METHODS)
+    options = Options(method, covariance, lag, undetermined)
+    whole(f"{method}: iterations", iterations, 1)
+    _check_logs(method, logs, base)
+    values = base.values if start_values is None else array(method, "start_values", start_values, (len(base),))
+    if values.shape != (len(base),) or not np.isfinite(values).all():
+        raise InputError(
+            f"{method}: start_values must be {len(base)} finite numbers, those of {', '.join(base.names[:4])}, ..."
+        )
+    values = allowed(base.names, values)
+    if method == "output_error" and not base.robot.coordinates.own.plain:
+        raise InputError(
+            "output_error: positions with quaternions are not compared; use method 'input_error' or 'didim'"
+        )
+    runs, notes, settings = closed_runs(
+        method, logs, base, controller, values, reference=reference, start=start, step=step, torque=torque
+    )
+    problem = Problem(method, runs)
+    point, warmed = begun(problem, values), 0
+    if warm:
+        point, warmed = _warmed(problem, point)
+    search = Search(problem, iterations)
+    point, data, passes, converged = search.run(point)
+    found = problem.estimate(point, data, options, passes, converged)
+    notes += search.notes
+    if not converged:
+        other = "; where control is soft, method 'input_error' goes on" if method == "didim" else ""
+        notes.append(
+            f"do not rely on the values of a search that did not converge: its last step was {search.length:.2g} "
+            f"standard deviations{other}"
+        )
+    notes += bounded(base.names, point.values)
+    chosen = {
+        "simulation": settings, "iterations": passes, "didim_iterations": warmed, "simulations": problem.count,
+        "errors": [float(f"{x:.6g}") for x in search.history],
+    }  # fmt: skip
+    return found, notes, chosen
+
+
+def _warmed(problem: Problem, point: Point) -> tuple[Point, int]:
+    """Where DIDIM ends, if that is better: it needs no derivatives of the loop, and here no more than some rows."""
+    rough = Problem("didim", [_thinned(run) for run in problem.runs])
+    try:
+        near, _, passes, _ = Search(rough, 10, _WARM).run(begun(rough, point.values))
+    except InputError:  # columns that torques do not tell
+        return point, 0
+    problem.count += rough.count
+    trial = problem.at(near.values)
+    return (trial, passes) if trial is not None and problem.share(trial) < problem.share(point) else (point, 0)
+
+
+def _thinned(run: ClosedRun) -> ClosedRun:
+    """The same run with fewer rows, not filtered."""
+    ready = run.ready
+    some = max(ready.settings["decimate"], len(ready.t) // _ROWS, 1)
+    return dataclasses.replace(
+        run, ready=dataclasses.replace(ready, settings={**ready.settings, "torque_cutoff": None, "decimate": some})
+    )
+
+
+def _check_logs(method: str, logs: Sequence[Prepared], base: BaseParameters) -> None:
+    if not logs:
+        raise InputError(f"{method}: at least one log is needed")
+    for each in logs:
+        if each.robot != base.robot:
+            raise InputError(f"{method}: log {each.name!r} is of another robot; logs are fitted with one robot's model")
+    names = [each.name for each in logs]
+    if len(set(names)) != len(names):
+        raise InputError(f"{method}: two logs are called {next(x for x in names if names.count(x) > 1)!r}; give names")
