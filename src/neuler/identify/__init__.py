@@ -9,8 +9,10 @@
 <prepared 'log' of 'two_link': 422 rows at 100 Hz, cut-off 5 Hz>
 """
 
+from neuler.identify.excite import excite
+from neuler.identify.exciting import ExcitingMotion
 from neuler.identify.fit import Identified, fit
 from neuler.identify.log import Log
 from neuler.identify.prepared import Prepared
 
-__all__ = ["Identified", "Log", "Prepared", "fit"]
+__all__ = ["ExcitingMotion", "Identified", "Log", "Prepared", "excite", "fit"]

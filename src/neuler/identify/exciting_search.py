@@ -1,0 +1,229 @@
+"""The search for an exciting motion: random periodic motions, the best of them improved by an interior point method.
+
+The condition number is the ratio of two extreme eigenvalues, which is not smooth where they are multiple, as good
+motions make them. So smoothed ones are minimised, first with a small exponent, which moves all eigenvalues, then with
+larger ones. A little of the information is part of the objective all along, for motions that are too small to be seen
+may be well conditioned, too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuler.errors import InputError
+from neuler.identify.criterion import Criterion, condition_of
+from neuler.identify.estimate import listed
+from neuler.identify.exciting import Start
+from neuler.identify.exciting_limits import Kept
+from neuler.identify.information import Experiment
+from neuler.kernels import Kernel
+from neuler.motions.fourier import FourierProfiles, fourier_basis
+from neuler.motions.profiles import Profiles
+from neuler.optimize import solvers
+from neuler.optimize.programme import Programme, Report, Solution
+from neuler.plan.attempt import Attempt
+from neuler.plan.guess import FirstGuess, dependent_positions
+from neuler.plan.options import SOLVED, SolveOptions
+from neuler.plan.plan import Plan
+from neuler.plan.planned import Planned
+from neuler.plan.refine import refined
+from neuler.plan.transcribe import Transcription
+from neuler.plan.transcribed import Transcribed
+
+Array = NDArray[np.float64]
+STAGES = {
+    "condition": (Criterion(1.0, 0.05, 2.0), Criterion(1.0, 0.02, 8.0), Criterion(1.0, 0.01, 24.0)),
+    "information": (Criterion(0.0, 1.0),),
+}
+"""By what is asked for, the criteria that are minimised one after the other."""
+TOLERANCE, ONE_SOLVE = 1e-3, 80
+"""Of the solver, and its iterations in one solve at most: a condition number need not be exact."""
+HELD = 1e-7
+"""Violations of rows below which a motion can be used, although the solver would go on."""
+CANDIDATES, TIMES = 24, 200
+"""Random motions from which each start takes the best, and times at which they are judged."""
+ROOM = 0.8
+"""Share of ranges and velocities that they use."""
+SHRINKS, MOST_SHRUNK = 10, 0.2
+"""How often a motion is made smaller where it violates limits between points, and by how much in all."""
+SINGULAR = 1e8
+"""Scaled condition number from which on a motion does not determine all columns."""
+
+
+class _Exciting(Attempt):
+    """An attempt whose solves end early, for a motion that keeps its limits can be used."""
+
+    def _solved(
+        self, programme: Programme, warm: Solution | None, tolerance: float, push: float = solvers.PUSH,
+        until: float | None = None,
+    ) -> Solution:  # fmt: skip
+        whole = self.settings
+        self.settings = replace(whole, iterations=min(whole.iterations, self.spent + ONE_SOLVE))
+        found = super()._solved(programme, warm, max(tolerance, TOLERANCE), push, until)
+        self.settings = whole
+        if found.status in ("limit", "failed") and found.infeasibility <= HELD:
+            found = replace(found, status="acceptable")
+        return found
+
+
+@dataclass(eq=False)
+class Search:
+    """Motions of a plan, and what they are to determine."""
+
+    plan: Plan
+    transcription: Transcription
+    experiment: Experiment
+    regressor: Kernel
+    """Of the robot as it is given."""
+    kept: Kept
+    stages: Sequence[Criterion]
+    settings: SolveOptions
+
+    def from_seed(self, seed: int, report: Report | None) -> tuple[Planned, Start]:
+        """The motion found from the best of some random ones."""
+        began = time.perf_counter()
+        criterion = self.stages[0]
+        attempt = _Exciting(
+            self.plan.robot, self.transcription, self.settings, FirstGuess(), report, self.plan.notes,
+            more=[lambda profiles, n: self.experiment.block(profiles[0], n, criterion)],
+        )  # fmt: skip
+        profiles = self.transcription.profiles()
+        first, x = self._best_random(attempt, profiles, np.random.default_rng(seed))
+        for criterion in self.stages:
+            state = attempt.transcribed(profiles, x)
+            solution = attempt.solved(state, None, TOLERANCE)
+            if solution.status in SOLVED:
+                x = state.x(solution.x)
+            if attempt.exhausted:
+                break
+        found = self._shrunk(attempt, state, replace(solution, x=x[state.elimination.free]))
+        scaled, _, log_det = condition_of(self.matrix(found))
+        spent = time.perf_counter() - began
+        return found, Start(seed, first, scaled, log_det, found.valid, attempt.spent, spent)
+
+    def matrix(self, motion: Any, count: int = TIMES) -> Array:
+        """The information matrix of a motion, with what was known before."""
+        t = motion.duration * np.arange(count) / count
+        return self.experiment.matrix(np.asarray(self.regressor(*motion.evaluate(t, 2))))
+
+    # ---- where it begins ----------------------------------------------------------------------------------------
+
+    def _best_random(
+        self, attempt: Attempt, profiles: list[Profiles], random: np.random.Generator
+    ) -> tuple[float, Array]:
+        """The scaled condition number and the variables of the best of some random motions."""
+        best: tuple[float, Array] | None = None
+        state: Transcribed | None = None
+        for _ in range(CANDIDATES):
+            x = self._random(profiles, random)
+            if x is None:
+                continue
+            state = state or attempt.transcribed(profiles, x)
+            x = state.x(x[state.elimination.free])  # periodic, at rest where it is asked for
+            M = self.matrix(attempt.motion(profiles, x))
+            scaled = condition_of(M)[0] if np.isfinite(M).all() else np.inf
+            if best is None or scaled < best[0]:
+                best = scaled, x
+        if best is None:
+            raise InputError(
+                "excite: loops cannot be closed along any of some random motions in the ranges of their joints; give "
+                "a smaller reach= about a center= at which they are closed"
+            )
+        if not best[0] < SINGULAR:
+            self._refuse_singular(attempt, profiles, best[1])
+        return best
+
+    def _refuse_singular(self, attempt: Attempt, profiles: list[Profiles], x: Array) -> None:
+        """Say which columns motions of so few variables cannot tell apart."""
+        M = self.matrix(attempt.motion(profiles, x))
+        size = np.sqrt(np.maximum(np.diag(M), 0.0))
+        names = self.regressor.column_names
+        idle = [name for name, x in zip(names, size, strict=True) if not x > 1e-12 * size.max()]
+        scale = np.where(size > 0.0, size, 1.0)
+        values, U = np.linalg.eigh(M / np.outer(scale, scale))
+        rank = int((values > values[-1] / SINGULAR**2).sum())
+        worst = [names[k] for k in np.argsort(-np.abs(U[:, 0]))[:4]]
+        mine = profiles[0]
+        what, remedy = (
+            (f"{mine.harmonics} harmonics", "harmonics")
+            if isinstance(mine, FourierProfiles)
+            else (f"{mine.control_point_count} control points", "control_points")
+        )
+        raise InputError(
+            f"excite: motions with {what} determine {rank} of {len(names)} columns; "
+            + (f"{listed(idle)} have no effect" if idle else f"they cannot tell {listed(worst)} apart")
+            + f"; give more {remedy}, wider ranges, or fewer columns"
+        )
+
+    def _random(self, profiles: list[Profiles], random: np.random.Generator) -> Array | None:
+        """Variables of a random sum of sines within ranges and velocities; None where loops do not close."""
+        mine, model, T = profiles[0], self.transcription.phases[0].model, self.transcription.phases[0].span[0]
+        count = mine.harmonics if isinstance(mine, FourierProfiles) else max(1, min(5, mine.control_point_count // 4))
+        s = np.linspace(0.0, 1.0, TIMES + 1)
+        c = random.normal(size=(2 * count + 1, mine.count))
+        c[0] = 0.0
+        q, qd = (fourier_basis(count, s, k) @ c for k in range(2))
+        half = 0.5 * (self.kept.upper - self.kept.lower)
+        size = ROOM * np.minimum(half / np.abs(q).max(axis=0), self.kept.speeds * T / np.abs(qd).max(axis=0))
+        room = half - size * np.abs(q).max(axis=0)
+        c = c * size
+        c[0] = self.kept.middle + 0.5 * room * random.uniform(-1.0, 1.0, mine.count)
+        x = np.zeros(self.transcription.size(profiles))
+        if isinstance(mine, FourierProfiles):
+            points = c
+        else:
+            places = np.zeros((TIMES + 1, mine.control_point_count))
+            for k, unit in enumerate(np.eye(mine.control_point_count)):
+                single = np.zeros_like(x)
+                single[mine.first : mine.duration] = np.repeat(unit, mine.count)
+                places[:, k] = mine.evaluate(single, s, 0)[0][:, 0]
+            points = np.linalg.lstsq(places, fourier_basis(count, s) @ c, rcond=None)[0]
+        x[mine.first : mine.duration] = points.ravel()
+        x[mine.duration] = T
+        if mine.dependent:
+            try:
+                x[mine.first_dependent : mine.first_magnitude] = dependent_positions(model, mine, x).ravel()
+            except InputError:
+                return None
+        return x
+
+    # ---- between the points of the grid -------------------------------------------------------------------------
+
+    def _shrunk(self, attempt: Attempt, state: Transcribed, solution: Solution) -> Planned:
+        """The motion made so much smaller about the middle of its ranges that limits hold between points.
+
+        That costs little: violations between points are small. Where it does not help, points are added to the grid.
+        """
+        profiles, x = state.profiles, state.x(solution.x)
+        checks = attempt.checked(profiles, x)
+        worst = max(each.worst for each in checks)
+        usable = solution.status in SOLVED and not profiles[0].dependent
+        less, middle = 0.0, self._still(profiles, x)
+        for _ in range(SHRINKS if usable else 0):
+            if worst <= attempt.valid_to or less > MOST_SHRUNK:
+                break
+            less = less + 1.5 * worst + 1e-6
+            smaller = middle + (x - middle) / (1.0 + less)
+            checks = attempt.checked(profiles, smaller)
+            worst = max(each.worst for each in checks)
+            if worst <= attempt.valid_to:
+                y = smaller[state.elimination.free]
+                rows, value = state.programme.rows(y), state.programme.objective(y)
+                return attempt.planned(state, replace(solution, x=y, rows=rows, objective=value), checks)
+        if worst <= attempt.valid_to and not less:
+            return attempt.planned(state, solution, checks)
+        return refined(attempt, state, solution)
+
+    def _still(self, profiles: list[Profiles], x: Array) -> Array:
+        """Variables of the robot that stands still in the middle of its ranges."""
+        mine, found = profiles[0], x.copy()
+        points = np.zeros((mine.control_point_count, mine.count))
+        points[0 if isinstance(mine, FourierProfiles) else slice(None)] = self.kept.middle
+        found[mine.first : mine.duration] = points.ravel()
+        return found
