@@ -80,7 +80,9 @@ class Criterion:
         a, b = high / high.sum(), low / low.sum()
         value = c * (np.log(x[-1] / x[0]) + (np.log(high.sum()) + np.log(low.sum())) / s) - i * np.log(x).sum()
         slope = (c * (a - b) - i) / x
-        bend = c * (np.diag((s - 1.0) * a + (s + 1.0) * b) - s * np.outer(a, a) - s * np.outer(b, b)) + i * np.eye(len(x))
+        bend = c * (np.diag((s - 1.0) * a + (s + 1.0) * b) - s * np.outer(a, a) - s * np.outer(b, b)) + i * np.eye(
+            len(x)
+        )
         return float(value), slope, bend / np.outer(x, x)
 
 

@@ -62,12 +62,12 @@ def excite(
     acceleration: Any = None,
     limits: Any = (),
     rest: bool = False,
-    criterion: str = "condition",
+    criterion: str = "balanced",
     force_sd: Any = None,
     known: Any = None,
     rate: float | None = None,
     seed: int = 0,
-    starts: int = 1,
+    starts: int = 2,
     seconds: float | None = None,
     solver: str = "auto",
     progress: Any = None,
@@ -79,13 +79,14 @@ def excite(
     series with so many. With ``rest`` it begins and ends at rest, without acceleration; else it ends in the moving
     state in which it began.
 
-    Joints stay in their ranges, within ``reach`` (rad, m) of ``center`` (by default the middle of the range, or zero),
+    Joints stay in their ranges, within ``reach`` (rad, m) of ``center`` (by default the middle of the range, or neutral),
     below the share ``velocity`` of their limits of velocity, ``effort`` of those of torque, and below ``acceleration``.
     ``limits`` are those of a plan, ``plan.clear_of`` obstacles and itself among them; a bound of a joint that is given
     there replaces the robot's own. All are checked on a grid ten times finer than that of the solve: ``valid``.
 
-    ``criterion``: "condition", the column-scaled condition number, or "information", log det of the information matrix:
-    the least volume of uncertainty. ``force_sd`` (nu,): standard deviations of the forces' noise, alike by default.
+    ``criterion``: "condition", the column-scaled condition number; "information", log det of the information matrix,
+    which makes the volume of uncertainty least; or "balanced", a condition number that is hardly worse with far more
+    information. ``force_sd`` (nu,): standard deviations of the forces' noise, alike by default.
     ``known``: logs, what ``fit`` returned, or an information matrix; the motion then is the best in addition to it,
     measured at ``rate`` (Hz).
 
@@ -159,9 +160,14 @@ def _best(search: Search, seeds: range, criterion: str, report: Any) -> tuple[Pl
 
     def rank(each: tuple[Planned, Start]) -> tuple[bool, float]:
         start = each[1]
-        return not start.valid, start.scaled_condition if criterion == "condition" else -start.log_det
+        return not start.valid, -start.log_det if criterion == "information" else start.scaled_condition
 
-    best = min(found, key=rank)[0]
+    best, start = min(found, key=rank)
+    if not np.isfinite(start.scaled_condition):
+        raise InputError(
+            "excite: along the best motion that was found the regressor is not finite, or singular: loops do not close "
+            "everywhere; give a smaller reach=, a center= away from singular positions, or other seeds"
+        )
     return replace(
         best,
         iterations=sum(each.iterations for each in tried),

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from neuler.identify.diagnosis import Excitation
+from neuler.identify.diagnosis import Direction, Excitation
 from neuler.plain import number, shown
 from neuler.plan.planned import Planned
 from neuler.solve.base_parameters import BaseParameters
 
-SHOWN = 3
-"""Directions that ``print`` shows."""
+SHOWN, NAMED = 3, 4
+"""Directions that ``print`` shows, and columns of each."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class ExcitingMotion(Planned):
             ("iterations, seconds, compiling", f"{self.iterations}, {self.seconds:.3g}, {self.compile_seconds:.3g}"),
             ("seeds", ", ".join(f"{each.seed}: {each.scaled_condition:.3g}" for each in self.tried)),
         ]
-        weak = [f"least determined: {each}" for each in self.excitation.directions[:SHOWN]]
+        weak = [f"least determined: {_told(each)}" for each in self.excitation.directions[:SHOWN]]
         wrong = [f"  {shown(str(each))}" for each in self.violations[: 0 if self.valid else 6]]
         notes = [f"note: {shown(note)}" for note in self.notes]
         width = max(len(name) for name, _ in rows)
@@ -108,3 +108,10 @@ class ExcitingMotion(Planned):
             f"<exciting motion of {self.robot.name!r}: {number(self.duration)} s, scaled condition "
             f"{self.scaled_condition:.3g}, {word}>"
         )
+
+
+def _told(direction: Direction) -> str:
+    """Its largest coefficients, and its singular value."""
+    pairs = list(zip(direction.columns, direction.coefficients, strict=True))
+    parts = [f"{c:+.2f} {shown(name)}" for name, c in pairs[:NAMED]]
+    return f"{' '.join(parts)}{' ...' * (len(pairs) > NAMED)} (relative singular value {direction.singular_value:.2g})"

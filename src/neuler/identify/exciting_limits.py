@@ -102,7 +102,7 @@ def _ranges(
         low, high = np.where(below, lower, low), np.where(above, upper, high)
     wide = ~(np.isfinite(low) & np.isfinite(high))
     with np.errstate(invalid="ignore"):
-        middle = np.where(wide, np.clip(0.0, low, high), 0.5 * (low + high))
+        middle = np.where(wide, np.clip(model.own(model.reference), low, high), 0.5 * (low + high))
     if center is not None:
         at = real(center)
         if at is None or at.shape != (count,) or not np.isfinite(at).all():

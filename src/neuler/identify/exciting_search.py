@@ -2,13 +2,14 @@
 
 The condition number is the ratio of two extreme eigenvalues, which is not smooth where they are multiple, as good
 motions make them. So smoothed ones are minimised, first with a small exponent, which moves all eigenvalues, then with
-larger ones. A little of the information is part of the objective all along, for motions that are too small to be seen
-may be well conditioned, too.
+larger ones. The information is part of the objective all along, for motions that are too small to be seen may be well
+conditioned, too.
 """
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +26,7 @@ from neuler.identify.information import Experiment
 from neuler.kernels import Kernel
 from neuler.motions.fourier import FourierProfiles, fourier_basis
 from neuler.motions.profiles import Profiles
+from neuler.motions.spline_motion import SplineMotion
 from neuler.optimize import solvers
 from neuler.optimize.programme import Programme, Report, Solution
 from neuler.plan.attempt import Attempt
@@ -38,7 +40,8 @@ from neuler.plan.transcribed import Transcribed
 
 Array = NDArray[np.float64]
 STAGES = {
-    "condition": (Criterion(1.0, 0.05, 2.0), Criterion(1.0, 0.02, 8.0), Criterion(1.0, 0.01, 24.0)),
+    "balanced": (Criterion(0.0, 1.0), Criterion(1.0, 0.1, 6.0), Criterion(1.0, 0.1, 24.0)),
+    "condition": (Criterion(0.0, 1.0), Criterion(1.0, 0.05, 3.0), Criterion(1.0, 0.01, 24.0)),
     "information": (Criterion(0.0, 1.0),),
 }
 """By what is asked for, the criteria that are minimised one after the other."""
@@ -46,10 +49,12 @@ TOLERANCE, ONE_SOLVE = 1e-3, 80
 """Of the solver, and its iterations in one solve at most: a condition number need not be exact."""
 HELD = 1e-7
 """Violations of rows below which a motion can be used, although the solver would go on."""
-CANDIDATES, TIMES = 24, 200
-"""Random motions from which each start takes the best, and times at which they are judged."""
-ROOM = 0.8
-"""Share of ranges and velocities that they use."""
+CANDIDATES, AMONG_OBSTACLES, TIMES = 24, 96, 200
+"""Random motions from which each start takes the best, with obstacles more, and times at which they are judged."""
+ROOM, LEAST_ROOM = 0.8, 0.1
+"""Share of ranges and velocities that they use, and the least where some are smaller, for there are obstacles."""
+NEAR = 0.02
+"""Violations (m) of clearance with which a random motion counts as clear."""
 SHRINKS, MOST_SHRUNK = 10, 0.2
 """How often a motion is made smaller where it violates limits between points, and by how much in all."""
 SINGULAR = 1e8
@@ -103,7 +108,10 @@ class Search:
             if attempt.exhausted:
                 break
         found = self._shrunk(attempt, state, replace(solution, x=x[state.elimination.free]))
-        scaled, _, log_det = condition_of(self.matrix(found))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            M = self.matrix(found)
+        scaled, _, log_det = condition_of(M) if np.isfinite(M).all() else (np.inf, np.inf, -np.inf)
         spent = time.perf_counter() - began
         return found, Start(seed, first, scaled, log_det, found.valid, attempt.spent, spent)
 
@@ -118,26 +126,39 @@ class Search:
         self, attempt: Attempt, profiles: list[Profiles], random: np.random.Generator
     ) -> tuple[float, Array]:
         """The scaled condition number and the variables of the best of some random motions."""
-        best: tuple[float, Array] | None = None
+        best: tuple[tuple[float, float], Array] | None = None
         state: Transcribed | None = None
-        for _ in range(CANDIDATES):
-            x = self._random(profiles, random)
+        obstacles = bool(self.transcription.phases[0].clearances)
+        for _ in range(AMONG_OBSTACLES if obstacles else CANDIDATES):
+            x = self._random(profiles, random, random.uniform(LEAST_ROOM, ROOM) if obstacles else ROOM)
             if x is None:
                 continue
             state = state or attempt.transcribed(profiles, x)
             x = state.x(x[state.elimination.free])  # periodic, at rest where it is asked for
-            M = self.matrix(attempt.motion(profiles, x))
-            scaled = condition_of(M)[0] if np.isfinite(M).all() else np.inf
-            if best is None or scaled < best[0]:
-                best = scaled, x
+            motion = attempt.motion(profiles, x)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # of loops that do not close
+                M = self.matrix(motion)
+            if not np.isfinite(M).all():
+                continue
+            rank = self._overlap(motion), condition_of(M)[0]
+            if best is None or rank < best[0]:
+                best = rank, x
         if best is None:
             raise InputError(
-                "excite: loops cannot be closed along any of some random motions in the ranges of their joints; give "
-                "a smaller reach= about a center= at which they are closed"
+                "excite: loops close along none of some random motions in the ranges of their joints; give a smaller "
+                "reach= about a center= at which they close"
             )
-        if not best[0] < SINGULAR:
+        if not best[0][1] < SINGULAR:
             self._refuse_singular(attempt, profiles, best[1])
-        return best
+        return best[0][1], best[1]
+
+    def _overlap(self, motion: SplineMotion) -> float:
+        """By how much balls come too near to obstacles and to each other at most (m); 0 where it is next to nothing."""
+        shares, worst = np.linspace(0.0, 1.0, TIMES), 0.0
+        for each in self.transcription.phases[0].clearances:
+            worst = max(worst, float(np.max(each.family.lower - each.distances(motion, 0, shares), initial=0.0)))
+        return worst if worst > NEAR else 0.0
 
     def _refuse_singular(self, attempt: Attempt, profiles: list[Profiles], x: Array) -> None:
         """Say which columns motions of so few variables cannot tell apart."""
@@ -161,8 +182,8 @@ class Search:
             + f"; give more {remedy}, wider ranges, or fewer columns"
         )
 
-    def _random(self, profiles: list[Profiles], random: np.random.Generator) -> Array | None:
-        """Variables of a random sum of sines within ranges and velocities; None where loops do not close."""
+    def _random(self, profiles: list[Profiles], random: np.random.Generator, share: float) -> Array | None:
+        """Variables of a random sum of sines within a share of ranges and velocities; None where loops do not close."""
         mine, model, T = profiles[0], self.transcription.phases[0].model, self.transcription.phases[0].span[0]
         count = mine.harmonics if isinstance(mine, FourierProfiles) else max(1, min(5, mine.control_point_count // 4))
         s = np.linspace(0.0, 1.0, TIMES + 1)
@@ -170,10 +191,10 @@ class Search:
         c[0] = 0.0
         q, qd = (fourier_basis(count, s, k) @ c for k in range(2))
         half = 0.5 * (self.kept.upper - self.kept.lower)
-        size = ROOM * np.minimum(half / np.abs(q).max(axis=0), self.kept.speeds * T / np.abs(qd).max(axis=0))
+        size = share * np.minimum(half / np.abs(q).max(axis=0), self.kept.speeds * T / np.abs(qd).max(axis=0))
         room = half - size * np.abs(q).max(axis=0)
         c = c * size
-        c[0] = self.kept.middle + 0.5 * room * random.uniform(-1.0, 1.0, mine.count)
+        c[0] = self.kept.middle + 0.9 * room * random.uniform(-1.0, 1.0, mine.count)
         x = np.zeros(self.transcription.size(profiles))
         if isinstance(mine, FourierProfiles):
             points = c
@@ -187,16 +208,18 @@ class Search:
         x[mine.first : mine.duration] = points.ravel()
         x[mine.duration] = T
         if mine.dependent:
-            try:
-                x[mine.first_dependent : mine.first_magnitude] = dependent_positions(model, mine, x).ravel()
-            except InputError:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                others = dependent_positions(model, mine, x)
+            if not np.isfinite(others).all():
                 return None
+            x[mine.first_dependent : mine.first_magnitude] = others.ravel()
         return x
 
     # ---- between the points of the grid -------------------------------------------------------------------------
 
     def _shrunk(self, attempt: Attempt, state: Transcribed, solution: Solution) -> Planned:
-        """The motion made so much smaller about the middle of its ranges that limits hold between points.
+        """The motion made so much smaller about its mean position that limits hold between points.
 
         That costs little: violations between points are small. Where it does not help, points are added to the grid.
         """
@@ -221,9 +244,10 @@ class Search:
         return refined(attempt, state, solution)
 
     def _still(self, profiles: list[Profiles], x: Array) -> Array:
-        """Variables of the robot that stands still in the middle of its ranges."""
+        """Variables of the robot that stands still at the mean position of a motion."""
         mine, found = profiles[0], x.copy()
         points = np.zeros((mine.control_point_count, mine.count))
-        points[0 if isinstance(mine, FourierProfiles) else slice(None)] = self.kept.middle
+        mean = mine.evaluate(x, np.arange(TIMES) / TIMES, 0)[0].mean(axis=0)
+        points[0 if isinstance(mine, FourierProfiles) else slice(None)] = mean
         found[mine.first : mine.duration] = points.ravel()
         return found

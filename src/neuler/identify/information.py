@@ -31,6 +31,8 @@ from neuler.trace.graph import Node
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
+DENSE = 0.1
+"""Share of a matrix that is not zero, above which products with arrays are quicker than sparse ones."""
 
 
 class RegressorRows:
@@ -154,6 +156,18 @@ class InformationBlock(Block):
         """Variables that the motion depends on."""
         return np.unique(self.map.indices).astype(np.intp)
 
+    @cached_property
+    def _turned(self) -> Any:
+        """L^T over these variables: an array where most of it is not zero, as of Fourier series."""
+        L = self.map[:, self._columns].T.tocsr()
+        return L.toarray() if L.nnz > DENSE * L.shape[0] * L.shape[1] else L
+
+    @cached_property
+    def _spread(self) -> Array:
+        """L by points, (points, width, variables)."""
+        dense = self.map[:, self._columns].toarray()
+        return np.asarray(dense.reshape(len(self.shares), self.derivatives.width, -1))
+
     @property
     def hessian_size(self) -> int:
         """A lower triangle over these variables."""
@@ -184,10 +198,9 @@ class InformationBlock(Block):
         scaled = dY * self._weights[:, None, :, None]
         flat = scaled.reshape(points, width, -1)
         at += 2.0 * flat @ (dY @ judged.gradient).reshape(points, width, -1).transpose(0, 2, 1)
-        products = np.einsum("tia,twib->twab", Y, scaled, optimize=True)
-        L = self.map[:, self._columns]
-        changes = np.asarray(L.T @ products.reshape(points * width, -1)).reshape(-1, *judged.gradient.shape)
+        products = Y.transpose(0, 2, 1)[:, None] @ scaled  # (points, width, p, p)
+        changes = np.asarray(self._turned @ products.reshape(points * width, -1)).reshape(-1, *judged.gradient.shape)
         found = judged.second(changes + changes.transpose(0, 2, 1))
-        blocks = sparse.block_diag(list(at), format="csr")
-        found = found + (L.T @ blocks @ L).toarray()
+        L = self._spread
+        found = found + np.einsum("twx,twy->xy", L, at @ L, optimize=True)
         return np.asarray(float(weights[0, 0]) * found[np.tril_indices(len(found))])
