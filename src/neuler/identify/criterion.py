@@ -80,10 +80,8 @@ class Criterion:
         a, b = high / high.sum(), low / low.sum()
         value = c * (np.log(x[-1] / x[0]) + (np.log(high.sum()) + np.log(low.sum())) / s) - i * np.log(x).sum()
         slope = (c * (a - b) - i) / x
-        bend = c * (np.diag((s - 1.0) * a + (s + 1.0) * b) - s * np.outer(a, a) - s * np.outer(b, b)) + i * np.eye(
-            len(x)
-        )
-        return float(value), slope, bend / np.outer(x, x)
+        bend = c * (np.diag((s - 1.0) * a + (s + 1.0) * b) - s * (np.outer(a, a) + np.outer(b, b)))
+        return float(value), slope, (bend + i * np.eye(len(x))) / np.outer(x, x)
 
 
 def _divided(values: Array, slope: Array, bend: Array) -> Array:
@@ -104,7 +102,7 @@ def condition_of(M: Array) -> tuple[float, float, float]:
     size = np.sqrt(np.diag(M))
     if not (size > 0.0).all():
         return np.inf, np.inf, -np.inf
-    scaled, plain = np.linalg.eigvalsh(M / np.outer(size, size)), np.linalg.eigvalsh(M)
+    scaled, plain = (np.asarray(np.linalg.eigvalsh(x), dtype=float) for x in (M / np.outer(size, size), M))
     log_det = float(np.log(np.maximum(scaled, 0.0)).sum() + 2.0 * np.log(size).sum()) if scaled[0] > 0.0 else -np.inf
     return _root(scaled), _root(plain), log_det
 

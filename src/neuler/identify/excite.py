@@ -41,6 +41,8 @@ from neuler.solve.base_parameters import BaseParameters, base_parameters
 Array = NDArray[np.float64]
 GRID, DEGREE, CONTROL_POINTS = 4, 5, 20
 """Of splines: points in every span, degree and control points."""
+TARGET = 4.2
+"""The scaled condition number that is good enough."""
 RATE = 100.0
 """Samples a second (Hz), where nothing is said."""
 FINE = 2000
@@ -63,6 +65,7 @@ def excite(
     limits: Any = (),
     rest: bool = False,
     criterion: str = "balanced",
+    target: float = TARGET,
     force_sd: Any = None,
     known: Any = None,
     rate: float | None = None,
@@ -79,14 +82,16 @@ def excite(
     series with so many. With ``rest`` it begins and ends at rest, without acceleration; else it ends in the moving
     state in which it began.
 
-    Joints stay in their ranges, within ``reach`` (rad, m) of ``center`` (by default the middle of the range, or neutral),
-    below the share ``velocity`` of their limits of velocity, ``effort`` of those of torque, and below ``acceleration``.
-    ``limits`` are those of a plan, ``plan.clear_of`` obstacles and itself among them; a bound of a joint that is given
-    there replaces the robot's own. All are checked on a grid ten times finer than that of the solve: ``valid``.
+    Joints stay in their ranges, within ``reach`` (rad, m) of ``center``, by default the middle of the range, or the
+    neutral position; below the share ``velocity`` of their limits of velocity, ``effort`` of those of torque, and below
+    ``acceleration`` (rad/s^2, m/s^2). ``limits`` are those of a plan, ``plan.clear_of`` obstacles and itself among
+    them; a bound of a joint that is given there replaces the robot's own. All are checked on a grid ten times finer
+    than that of the solve: ``valid``.
 
-    ``criterion``: "condition", the column-scaled condition number; "information", log det of the information matrix,
-    which makes the volume of uncertainty least; or "balanced", a condition number that is hardly worse with far more
-    information. ``force_sd`` (nu,): standard deviations of the forces' noise, alike by default.
+    ``criterion``: "information", log det of the information matrix: the least volume of uncertainty; "condition", the
+    column-scaled condition number; or "balanced", as much information as there is with a scaled condition number of
+    ``target``, where that can be reached. ``force_sd`` (nu,): standard deviations of the forces' noise, alike by
+    default.
     ``known``: logs, what ``fit`` returned, or an information matrix; the motion then is the best in addition to it,
     measured at ``rate`` (Hz).
 
@@ -105,6 +110,7 @@ def excite(
     _check_robot(robot)
     T = number("excite: duration", duration, above=0.0, unit="s")
     choice("excite: criterion", criterion, STAGES)
+    wanted = number("excite: target", target, above=1.0) if criterion == "balanced" else 0.0
     if not isinstance(rest, bool):
         raise InputError(f"excite: rest must be True or False, got {told(rest)}")
     count = None if harmonics is None else whole("excite: harmonics", harmonics, 1, 100)
@@ -140,7 +146,7 @@ def excite(
     transcription.compile_seconds = time.perf_counter() - began
     experiment = Experiment(rows, 1.0 / sd**2, samples, M0)
     settings = SolveOptions(solver, seconds=seconds)
-    search = Search(plan, transcription, experiment, base.regressor(), kept, STAGES[criterion], settings)
+    search = Search(plan, transcription, experiment, base.regressor(), kept, STAGES[criterion], wanted, settings)
     with reporting(progress, f"exciting motion of {robot.name}") as report:
         best, tried = _best(search, range(seed, seed + starts), criterion, report)
     return _figures(search, best, tried, base, sd, kind="spline" if count is None else "fourier", rest=rest)
@@ -158,9 +164,10 @@ def _best(search: Search, seeds: range, criterion: str, report: Any) -> tuple[Pl
         found.append(search.from_seed(seed, report))
     tried = [start for _, start in found]
 
-    def rank(each: tuple[Planned, Start]) -> tuple[bool, float]:
+    def rank(each: tuple[Planned, Start]) -> tuple[bool, bool, float]:
         start = each[1]
-        return not start.valid, -start.log_det if criterion == "information" else start.scaled_condition
+        enough = criterion == "information" or start.scaled_condition <= search.target
+        return not start.valid, not enough, -start.log_det if enough else start.scaled_condition
 
     best, start = min(found, key=rank)
     if not np.isfinite(start.scaled_condition):
@@ -220,7 +227,7 @@ def _check_robot(robot: Any) -> None:
     if idle:
         raise InputError(
             f"excite: no motor drives {listed(idle)} of robot {robot.name!r}: a free base or a passive joint does not "
-            "follow a path that is chosen; fix the base (a stand), or hold the joint: robot.reduced"
+            "follow a path that is chosen; fix the base (a stand), or hold the joint: robot.with_fixed"
         )
     if not model.coordinates.plain:
         raise InputError(

@@ -125,7 +125,7 @@ def _ranges(
             )
         low, high = np.maximum(low, middle - size), np.minimum(high, middle + size)
     units = model.robot.coordinates.units("qd")
-    for k in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high))):
+    for k in map(int, np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))):
         if units[model.coordinates.numbers[k]] != "rad/s":
             raise InputError(f"excite: joint {names[k]!r} slides without end; give reach= (m), or a limit of its range")
         low[k], high[k] = max(low[k], middle[k] - TURN), min(high[k], middle[k] + TURN)
@@ -135,7 +135,7 @@ def _ranges(
         k = int(empty[0])
         raise InputError(
             f"excite: limits leave no range to {names[k]!r}: from {low[k]:g} to {high[k]:g}; widen one of them, or "
-            "hold the joint: robot.reduced"
+            "hold the joint: robot.with_fixed"
         )
     return low, high
 
@@ -189,6 +189,6 @@ def _check_holding(robot: Robot, model: MovingRobot, limits: Sequence[Limit], lo
     least = float(np.abs(tau[:, worst]).min())
     raise InputError(
         f"excite: the limits of torque hold the robot against gravity at none of {STATES} positions in its ranges; "
-        f"{name!r} needs {least:.3g} to {np.abs(tau[:, worst]).max():.3g} N m (N) there and may use {low[worst]:.3g} to "
-        f"{high[worst]:.3g}; raise effort=, or move the ranges"
+        f"{name!r} needs {least:.3g} to {np.abs(tau[:, worst]).max():.3g} N m (N) there and may use "
+        f"{low[worst]:.3g} to {high[worst]:.3g}; raise effort=, or move the ranges"
     )

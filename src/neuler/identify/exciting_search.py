@@ -3,7 +3,7 @@
 The condition number is the ratio of two extreme eigenvalues, which is not smooth where they are multiple, as good
 motions make them. So smoothed ones are minimised, first with a small exponent, which moves all eigenvalues, then with
 larger ones. The information is part of the objective all along, for motions that are too small to be seen may be well
-conditioned, too.
+conditioned, too: the condition number alone says nothing of how accurate parameters will be.
 """
 
 from __future__ import annotations
@@ -40,13 +40,26 @@ from neuler.plan.transcribed import Transcribed
 
 Array = NDArray[np.float64]
 STAGES = {
-    "balanced": (Criterion(0.0, 1.0), Criterion(1.0, 0.1, 6.0), Criterion(1.0, 0.1, 24.0)),
+    "balanced": (
+        Criterion(0.0, 1.0),
+        Criterion(1.0, 1.2, 4.0),
+        Criterion(1.0, 0.4, 8.0),
+        Criterion(1.0, 0.2, 16.0),
+        Criterion(1.0, 0.1, 24.0),
+        Criterion(1.0, 0.05, 24.0),
+        Criterion(1.0, 0.02, 24.0),
+    ),
     "condition": (Criterion(0.0, 1.0), Criterion(1.0, 0.05, 3.0), Criterion(1.0, 0.01, 24.0)),
     "information": (Criterion(0.0, 1.0),),
 }
-"""By what is asked for, the criteria that are minimised one after the other."""
+"""By what is asked for, the criteria that are minimised one after the other: of "balanced" until the condition number
+is as low as it need be."""
+ENOUGH = 0.98
+"""Of the condition number that is asked for, where stages end: a motion is still made a little smaller."""
 TOLERANCE, ONE_SOLVE = 1e-3, 80
 """Of the solver, and its iterations in one solve at most: a condition number need not be exact."""
+PUSH = 1e-3
+"""How far from its bounds a solve begins where the one before has ended."""
 HELD = 1e-7
 """Violations of rows below which a motion can be used, although the solver would go on."""
 CANDIDATES, AMONG_OBSTACLES, TIMES = 24, 96, 200
@@ -55,6 +68,8 @@ ROOM, LEAST_ROOM = 0.8, 0.1
 """Share of ranges and velocities that they use, and the least where some are smaller, for there are obstacles."""
 NEAR = 0.02
 """Violations (m) of clearance with which a random motion counts as clear."""
+ROUNDS, SMALL = 4, 3e-3
+"""How often points are added where limits are violated between points, and violations, of 1 + |bound|, that stay."""
 SHRINKS, MOST_SHRUNK = 10, 0.2
 """How often a motion is made smaller where it violates limits between points, and by how much in all."""
 SINGULAR = 1e8
@@ -63,6 +78,9 @@ SINGULAR = 1e8
 
 class _Exciting(Attempt):
     """An attempt whose solves end early, for a motion that keeps its limits can be used."""
+
+    criterion: Criterion
+    """What is minimised now."""
 
     def _solved(
         self, programme: Programme, warm: Solution | None, tolerance: float, push: float = solvers.PUSH,
@@ -88,26 +106,34 @@ class Search:
     """Of the robot as it is given."""
     kept: Kept
     stages: Sequence[Criterion]
+    target: float
+    """A scaled condition number below which stages end; 0: all are gone through."""
     settings: SolveOptions
 
     def from_seed(self, seed: int, report: Report | None) -> tuple[Planned, Start]:
         """The motion found from the best of some random ones."""
         began = time.perf_counter()
-        criterion = self.stages[0]
         attempt = _Exciting(
-            self.plan.robot, self.transcription, self.settings, FirstGuess(), report, self.plan.notes,
-            more=[lambda profiles, n: self.experiment.block(profiles[0], n, criterion)],
+            self.plan.robot, self.transcription, self.settings, FirstGuess(), report, self.plan.notes
         )  # fmt: skip
+        attempt.criterion = self.stages[0]
+        attempt.more = [lambda profiles, n: self.experiment.block(profiles[0], n, attempt.criterion)]
         profiles = self.transcription.profiles()
         first, x = self._best_random(attempt, profiles, np.random.default_rng(seed))
-        for criterion in self.stages:
-            state = attempt.transcribed(profiles, x)
-            solution = attempt.solved(state, None, TOLERANCE)
+        state: Transcribed | None = None
+        solution: Solution | None = None
+        for attempt.criterion in self.stages:
+            before, state = state, attempt.transcribed(profiles, x)
+            warm = None if before is None or solution is None else state.warm(before, solution)
+            solution = attempt.solved(state, warm, TOLERANCE, PUSH)
             if solution.status in SOLVED:
                 x = state.x(solution.x)
-            if attempt.exhausted:
+            if attempt.exhausted or self._condition(attempt, state.profiles, x) <= ENOUGH * self.target:
                 break
-        found = self._shrunk(attempt, state, replace(solution, x=x[state.elimination.free]))
+        assert state is not None
+        assert solution is not None
+        state, solution = self._with_points(attempt, state, replace(solution, x=x[state.elimination.free]))
+        found = self._shrunk(attempt, state, solution)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             M = self.matrix(found)
@@ -119,6 +145,13 @@ class Search:
         """The information matrix of a motion, with what was known before."""
         t = motion.duration * np.arange(count) / count
         return self.experiment.matrix(np.asarray(self.regressor(*motion.evaluate(t, 2))))
+
+    def _condition(self, attempt: Attempt, profiles: Sequence[Profiles], x: Array) -> float:
+        """The scaled condition number of a motion, infinite where it is none."""
+        if not self.target:
+            return np.inf
+        M = self.matrix(attempt.motion(profiles, x))
+        return condition_of(M)[0] if np.isfinite(M).all() else np.inf
 
     # ---- where it begins ----------------------------------------------------------------------------------------
 
@@ -218,6 +251,23 @@ class Search:
 
     # ---- between the points of the grid -------------------------------------------------------------------------
 
+    def _with_points(self, attempt: Attempt, state: Transcribed, solution: Solution) -> tuple[Transcribed, Solution]:
+        """The solution with points of the grid where limits are violated most between its points."""
+        for _ in range(ROUNDS):
+            if solution.status not in SOLVED or attempt.exhausted or state.profiles[0].dependent:
+                break
+            x = state.x(solution.x)
+            check = attempt.checked(state.profiles, x)[0]
+            if check.worst <= SMALL:
+                break
+            profiles = [attempt.refinements[0].refined(state.profiles[0], check, 0.5 * SMALL)[0]]
+            finer = attempt.transcribed(profiles, attempt.carried(state.profiles, x, profiles))
+            found = attempt.solved(finer, finer.warm(state, solution), TOLERANCE, PUSH)
+            if found.status not in SOLVED:
+                break
+            state, solution = finer, found
+        return state, solution
+
     def _shrunk(self, attempt: Attempt, state: Transcribed, solution: Solution) -> Planned:
         """The motion made so much smaller about its mean position that limits hold between points.
 
@@ -231,7 +281,7 @@ class Search:
         for _ in range(SHRINKS if usable else 0):
             if worst <= attempt.valid_to or less > MOST_SHRUNK:
                 break
-            less = less + 1.5 * worst + 1e-6
+            less = less + 1.2 * worst + 1e-6
             smaller = middle + (x - middle) / (1.0 + less)
             checks = attempt.checked(profiles, smaller)
             worst = max(each.worst for each in checks)

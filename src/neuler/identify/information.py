@@ -49,7 +49,8 @@ class RegressorRows:
 
     def _rows(self, moment: Moment) -> Any:
         Y = np.asarray(moment.robot.compile("regressor", columns=self.columns)(moment.q, moment.qd, moment.qdd))
-        self.places = np.nonzero([[isinstance(x, Node) or x != 0.0 for x in row] for row in Y])
+        force, column = np.nonzero([[isinstance(x, Node) or x != 0.0 for x in row] for row in Y])
+        self.places = force, column
         return Y[self.places]
 
     def compile(self) -> None:

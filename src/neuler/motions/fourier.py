@@ -30,7 +30,7 @@ class FourierProfiles(Profiles):
     harmonics: int = 1
 
     @property
-    def control_point_count(self) -> int:  # type: ignore[override]
+    def control_point_count(self) -> int:
         """How many coefficients a profile has."""
         return 2 * self.harmonics + 1
 
