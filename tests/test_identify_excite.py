@@ -181,7 +181,7 @@ def test_it_is_better_than_random_motions(three, found):
     assert again.scaled_condition == pytest.approx(found.scaled_condition, rel=1e-2)
     assert again.condition == pytest.approx(found.condition, rel=1e-2)
     assert found.scaled_condition < 0.8 * min(random)
-    assert found.scaled_condition < 0.5 * np.median(random)
+    assert found.scaled_condition < 0.6 * np.median(random)
     assert found.tried[0].first > found.scaled_condition
     assert len(found.excitation.directions) == 3
     assert found.excitation.directions[0].singular_value == pytest.approx(1 / found.scaled_condition, rel=1e-2)
@@ -265,15 +265,17 @@ def test_obstacles_are_kept_clear_of():
     assert arm.compile("link_poses", frame="tool")(free.at(np.linspace(0.0, 4.0, 2000)).q)[:, 0, 3].max() > 0.6
 
 
-def test_friction_and_rotors_can_be_asked_for(three):
-    found = identify.excite(three, 6.0, columns=("links", "friction", "rotors"), **ARM, harmonics=3)
+def test_friction_and_rotors_can_be_asked_for():
+    rough = neuler.robots.two_link().with_parameters({"joint1.coulomb": 0.5, "joint2.viscous": 0.1})
+    found = identify.excite(rough, 4.0, columns=("links", "friction", "rotors"), **ARM, harmonics=3)
     assert found.valid
-    assert any(name.endswith("coulomb") for name in found.base.names)
-    W = found.base.regressor()(*found.at(np.arange(3000) / 500)[:3])
+    assert {"joint1.coulomb", "joint2.viscous", "joint2.rotor_inertia"} <= set(found.base.names)
+    W = found.base.regressor()(*found.at(np.arange(3000) / 750)[:3])
     assert excitation(W).scaled_condition == pytest.approx(found.scaled_condition, rel=2e-2)
-    assert found.scaled_condition < 30.0
+    assert found.scaled_condition < 10.0
 
 
+@pytest.mark.slow
 def test_a_loop():
     bar = neuler.robots.four_bar()
     found = identify.excite(bar, 4.0, reach=1.0, limits=[plan.within(plan.velocity, 2.0)], starts=1, columns="links")
@@ -332,9 +334,12 @@ def test_standard_deviations_are_smaller_than_with_random_motions(three, found):
     assert good.excitation.scaled_condition < min(each.excitation.scaled_condition for each in others)
 
 
-def test_what_is_known_is_added_to(three):
-    rigid = three.without_friction()
-    log = simulated(rigid, *random_motion(rigid, 0.4, 1.0, 5.0, 7), 7).prepare(float("inf"), check=False)
+def test_what_is_known_is_added_to():
+    rigid = neuler.robots.two_link()
+    q, qd, qdd = random_motion(rigid, 0.4, 1.0, 5.0, 7)
+    for x in (q, qd, qdd):
+        x[:, 1] = 0.3 * x[:, 0]  # joints that move together tell little apart
+    log = simulated(rigid, q, qd, qdd, 7).prepare(float("inf"), check=False)
     before = identify.fit(log, columns="links")
     more = identify.excite(rigid, 5.0, **ARM, harmonics=3, known=log)
     assert more.valid

@@ -120,6 +120,8 @@ def excite(
     base = _base(robot, columns, known)
     sd = _deviations(robot, force_sd, known)
     M0, measured = (np.zeros((len(base),) * 2), None) if known is None else known_information(known, base, sd)
+    if wanted and M0.any():
+        wanted = min(wanted, condition_of(M0)[0])  # what is known is not made worse
     samples = T * (number("excite: rate", rate, above=0.0, unit="Hz") if rate is not None else measured or RATE)
     kept = kept_limits(robot, reach, center, (velocity, effort), acceleration, limits, as_rows=count is not None)
     still = Boundary(qd=0.0, qdd=0.0)
