@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import calls
+import excitation
 import friction
 import neuler
 import operations
@@ -302,6 +303,7 @@ def main() -> None:
     if not quick:
         lines += reaching.report(urdf) + timing.report(robot_of) + planning.report()
         lines += planning_hard.report() + planning_random.report() + walking.report()
+        lines += excitation.report()
         lines += (
             rollouts.report(robot_of)
             + friction.report(lambda: robot_of("UR5"))

@@ -1,6 +1,6 @@
 """Pictures of the catalogue's machines for machines.md, of plans for planning.md and the README,
 of a timed path for path-timing.md, of studies for studies.md, of the skeleton for human.md, of a walk for gait.md and
-stride.md: ``make pictures``."""
+stride.md, of a motion for identify-excitation.md: ``make pictures``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 import neuler
-from neuler import gait, plan, timing
+from neuler import gait, identify, plan, timing
+from neuler.identify.diagnosis import excitation
+from neuler.motions.fourier import fourier_basis
 from neuler.motions.pictures import panels
 from neuler.view import draw
 from neuler.view.motion_figures import stroboscope
@@ -32,6 +34,7 @@ MACHINES = (
 )  # fmt: skip
 PLAN, REACH, TIMING, BOX, PHASES = "barman_4_1", "reach", "path_timing", "plan_box", "plan_phases"
 STUDY, HUMAN, WALK, STRIP, PAGE = "study", "human", "walk", "walk_strip", "walk_page"
+EXCITATION = "excitation"
 EXAMPLES = ("size_motors", "payload_map")
 """Those that are studies."""
 FOLDER = Path(__file__).parent / "images"
@@ -246,13 +249,40 @@ def page_picture() -> bytes:
         return small(image.read_bytes(), 128)
 
 
+def excitation_picture() -> bytes:
+    """The motion of identify-excitation.md, and its singular values beside those of random motions, as PNG."""
+    arm = neuler.robots.puma560()
+    found = identify.excite(arm, 8.0, reach=1.0, limits=[plan.within(plan.velocity, 2.0)], starts=1)
+    t, kernel = np.linspace(0.0, found.duration, 801), found.base.regressor()
+    state = found.at(t)
+    figure = plotting()(figsize=(11.0, 3.2), dpi=DPI, layout="constrained")
+    figure.subplots(1, 3)
+    for axes, values, label in zip(figure.axes, state[:2], ("position (rad)", "velocity (rad/s)"), strict=False):
+        axes.plot(t, values, linewidth=1.2, label=arm.joint_names)
+        axes.set(xlabel="time (s)", ylabel=label)
+    figure.axes[0].legend(fontsize=7, ncols=2)
+    last, number = figure.axes[2], np.arange(1, len(found.base) + 1)
+    shares = t[:-1] / found.duration
+    for seed in range(10):
+        c = np.random.default_rng(seed).normal(size=(11, arm.nv))
+        c[0] = 0.0
+        q, qd, qdd = (fourier_basis(5, shares, k) @ c / found.duration**k for k in range(3))
+        size = np.minimum(1.0 / np.abs(q).max(axis=0), 2.0 / np.abs(qd).max(axis=0))
+        random = excitation(kernel(q * size, qd * size, qdd * size))
+        last.semilogy(number, random.singular_values, color="0.7", linewidth=1.0, label="random" if not seed else None)
+    last.semilogy(number, excitation(kernel(*state[:3])).singular_values, linewidth=2.0, label="designed")
+    last.set(xlabel="number", ylabel="relative singular value")
+    last.legend(fontsize=8)
+    return small(png(figure))
+
+
 def main(names: list[str]) -> None:
     """Write them, or those that are named."""
     FOLDER.mkdir(exist_ok=True)
     special = {
         PLAN: plan_picture, REACH: reach_picture, TIMING: timing_picture, BOX: box_picture, PHASES: phases_picture,
         STUDY: study_picture, HUMAN: human_picture, WALK: walk_picture, STRIP: strip_picture,
-        PAGE: page_picture,
+        PAGE: page_picture, EXCITATION: excitation_picture,
     }  # fmt: skip
     special |= {name: functools.partial(example_picture, name) for name in EXAMPLES}
     for name in names or (*MACHINES, *special):

@@ -11,6 +11,8 @@
 
 from neuler.identify.comparison import FrictionComparison, compare_friction
 from neuler.identify.drive_gains import DriveGains, drive_gains
+from neuler.identify.excite import excite
+from neuler.identify.exciting import ExcitingMotion
 from neuler.identify.fit import fit
 from neuler.identify.identified import Identified
 from neuler.identify.log import Log
@@ -18,11 +20,13 @@ from neuler.identify.prepared import Prepared
 
 __all__ = [
     "DriveGains",
+    "ExcitingMotion",
     "FrictionComparison",
     "Identified",
     "Log",
     "Prepared",
     "compare_friction",
     "drive_gains",
+    "excite",
     "fit",
 ]

@@ -58,7 +58,7 @@ class Excitation:
     rank: int
     without_effect: tuple[str, ...]
     directions: tuple[Direction, ...]
-    """Those beyond ``least_squares.BADLY``, worst first."""
+    """The worst, worst first: those beyond ``least_squares.BADLY``, unless more were asked for."""
 
     @property
     def scaled_condition(self) -> float:
@@ -80,15 +80,22 @@ class Excitation:
         return "\n".join([head, *idle, *(f"hardly determined: {each}" for each in self.directions)])
 
 
-def excitation(W: Any, names: Iterable[str] | None = None, *, force_sd: Any = None, most: int = 10) -> Excitation:
-    """Singular values of W (N, nu, p), rows divided by ``force_sd`` (nu,), and the ``most`` worst directions."""
+def excitation(
+    W: Any, names: Iterable[str] | None = None, *, force_sd: Any = None, most: int = 10, below: float = 1 / BADLY
+) -> Excitation:
+    """Singular values of W (N, nu, p), rows divided by ``force_sd`` (nu,), and the ``most`` worst directions.
+
+    Directions are those whose relative singular value is ``below`` a number.
+    """
     W = regressor("excitation", "W", W)
     data = Stacked("excitation", column_names("excitation", names, W.shape[2]), W, np.zeros(W.shape[:2]))
     sd = np.ones(W.shape[1]) if force_sd is None else array("excitation", "force_sd", force_sd, (W.shape[1],))
-    return excitation_of(data.triangles(), data.names, sd, most)
+    return excitation_of(data.triangles(), data.names, sd, most, below)
 
 
-def excitation_of(reduced: Triangles, names: tuple[str, ...], sd: Array, most: int = 10) -> Excitation:
+def excitation_of(
+    reduced: Triangles, names: tuple[str, ...], sd: Array, most: int = 10, below: float = 1 / BADLY
+) -> Excitation:
     """The same of data that is already reduced to triangular factors."""
     R = reduced.combined(sd)[:-1, :-1]
     norms = np.linalg.norm(R, axis=0)
@@ -100,7 +107,7 @@ def excitation_of(reduced: Triangles, names: tuple[str, ...], sd: Array, most: i
     weak = []
     for value, v in zip(relative[::-1], Vt[::-1], strict=True):
         chosen = [k for k in np.argsort(-np.abs(v), kind="stable") if abs(v[k]) >= DOMINANT * np.abs(v).max()]
-        if value < 1 / BADLY and not all(names[k] in idle for k in chosen):
+        if value < below and not all(names[k] in idle for k in chosen):
             shown = tuple(names[k] for k in chosen)
             weak.append(Direction(float(value), shown, tuple(float(v[k]) for k in chosen)))
     condition = float(plain[0] / plain[-1]) if rank == len(names) else np.inf
