@@ -16,7 +16,7 @@ method             compares              Jacobian
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,17 +26,16 @@ from numpy.typing import NDArray
 from neuler.errors import InputError
 from neuler.identify.estimate import Estimate
 from neuler.identify.least_squares import Options
-from neuler.identify.log import Log
 from neuler.identify.loop_runs import ClosedRun
 from neuler.identify.loop_search import METHODS, Point, Problem, Search, allowed, begun, bounded
 from neuler.identify.loop_setup import closed_runs
 from neuler.identify.prepared import Prepared
-from neuler.inputs import array, choice, told, whole
+from neuler.identify.rows import COLUMNS, prepared_logs
+from neuler.inputs import array, choice, whole
 from neuler.robot import Robot
 from neuler.solve.base_parameters import BaseParameters, base_parameters
 
 Array = NDArray[np.float64]
-COLUMNS = ("links", "friction", "rotors")
 ITERATIONS = 30
 _ROWS = 5000
 """Rows of a log that DIDIM then reads, about."""
@@ -129,25 +128,11 @@ _OWN = (
 
 def _alone(method: str, logs: Any, controller: Any, columns: Any, options: dict[str, Any]) -> ClosedLoop:
     own = {key: options.pop(key) for key in _OWN if key in options}
-    ready = _ready(method, logs, options)
+    ready = prepared_logs(method, logs, options)
     base = base_parameters(ready[0].robot, columns)
     found, notes, settings = estimate(method, ready, base, controller, **own)
     said = [f"{each.name}: {note}" for each in ready for note in each.notes]
     return ClosedLoop(found, base, (*said, *notes), settings)
-
-
-def _ready(method: str, logs: Any, preparation: dict[str, Any]) -> list[Prepared]:
-    given: Sequence[Any] = list(logs) if isinstance(logs, Iterable) else [logs]
-    found: list[Prepared] = []
-    for each in given:
-        if not isinstance(each, Log | Prepared):
-            raise InputError(
-                f"{method}: logs must be neuler.identify.Log or what its prepare() returns, got {told(each)}"
-            )
-        found.append(each if isinstance(each, Prepared) else each.prepare(**preparation))
-    if not found:
-        raise InputError(f"{method}: at least one log is needed")
-    return found
 
 
 def estimate(
@@ -246,6 +231,24 @@ def _check_logs(method: str, logs: Sequence[Prepared], base: BaseParameters) -> 
     for each in logs:
         if each.robot != base.robot:
             raise InputError(f"{method}: log {each.name!r} is of another robot; logs are fitted with one robot's model")
-    names = [each.name for each in logs]
-    if len(set(names)) != len(names):
-        raise InputError(f"{method}: two logs are called {next(x for x in names if names.count(x) > 1)!r}; give names")
+
+
+def simulated_instruments(
+    logs: Sequence[Prepared], base: BaseParameters, controller: Any
+) -> tuple[Callable[[Array], Array], list[str], dict[str, Any]]:
+    """Instruments as a function of base parameters: the regressor along the simulated closed loop, (N, nu, p).
+
+    Notes, and the steps of the simulation, come with it.
+    """
+    _check_logs("instrumental", logs, base)
+    runs, notes, settings = closed_runs("instrumental", logs, base, controller, allowed(base.names, base.values))
+    problem = Problem("didim", runs)
+    last = begun(problem, allowed(base.names, base.values))
+
+    def found(values: Array) -> Array:
+        nonlocal last
+        point = problem.at(allowed(base.names, values))
+        last = last if point is None else point  # noise may have made parameters that cannot be simulated
+        return problem.data(last).W
+
+    return found, notes, {"simulation": settings}

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from neuler.errors import InputError
 from neuler.identify.diagnosis import PredictionError
 from neuler.identify.estimation import regressed
-from neuler.identify.fit import COLUMNS, fit
+from neuler.identify.fit import fit
 from neuler.identify.friction_laws import FRICTION_LAWS, SHARES, speeds_of
 from neuler.identify.identified import Identified
 from neuler.identify.least_squares import force_deviations
 from neuler.identify.prepared import Prepared
-from neuler.identify.rows import Rows, prepared_logs
+from neuler.identify.rows import COLUMNS, Rows, prepared_logs
 from neuler.identify.stacked import Stacked, solved
 from neuler.identify.stretches import Stretches
 from neuler.inputs import choice, whole

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.identify.estimate import Estimate
-from neuler.identify.fit import COLUMNS
 from neuler.identify.least_squares import weighted
 from neuler.identify.prepared import Prepared
-from neuler.identify.rows import Regression, known_loads, moving_rows, prepared_logs, refuse_singular
+from neuler.identify.rows import COLUMNS, Regression, known_loads, moving_rows, prepared_logs, refuse_singular
 from neuler.identify.user_columns import user_columns
 from neuler.solve.base_parameters import base_parameters
 

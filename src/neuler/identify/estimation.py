@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
+from neuler.identify import closed_loop
 from neuler.identify.friction_laws import FRICTION_LAWS, SHARES, columns_of, of_robot, speeds_of, with_law
 from neuler.identify.load_friction import PASSES, LoadedRegression, loaded_joints
-from neuler.identify.methods import ALL, BASE, Found, Problem
+from neuler.identify.methods import ALL, BASE, CLOSED, Found, Problem
 from neuler.identify.prepared import Prepared
 from neuler.identify.priors import nearest_robot, not_negative, prior_of, without_friction
 from neuler.identify.rows import Regression, Rows, known_loads
@@ -49,10 +50,12 @@ def regressed(
     own: Any = None,
     loads: Any = None,
     prior_sd: float = 0.2,
+    controller: Any = None,
 ) -> Regressed:
     """Estimate what ``fit`` was asked for; arguments as there. ``others`` are not fitted, ``again`` are instruments."""
     robot = logs[0].robot
     _refuse_instruments(method, friction, logs, again)
+    _refuse_controller(method, controller, again, friction, own, loads)
     settings: dict[str, Any] = {"method": method}
     if friction is not None:
         speeds = _speeds(friction, friction_speeds, logs)
@@ -64,7 +67,12 @@ def regressed(
     known = known_loads("fit", loads or {}, [each.name for each in (*logs, *others)])
     base = base_parameters(robot, columns)
     work = Work(base, method, friction == "load", user_columns(robot, own or {}), prior_sd)
-    found, regression, rows = work.estimated(work.regression(known), logs, again)
+    if method in CLOSED:
+        estimate, notes, chosen = closed_loop.estimate(method, logs, base, controller)
+        found, regression = Found(estimate, tuple(notes), chosen), work.regression({})
+        rows = [regression.rows(each) for each in logs]
+    else:
+        found, regression, rows = work.estimated(work.regression(known), logs, again, controller)
     settings |= {**found.settings, "columns": [*base.columns, *work.own.names], "loads": known}
     return Regressed(work, found, regression, rows, logs, others, settings)
 
@@ -100,13 +108,17 @@ class Work:
         return dataclasses.replace(regression, at=values) if isinstance(regression, LoadedRegression) else regression
 
     def estimated(
-        self, regression: Regression, ready: Sequence[Prepared], again: Sequence[Prepared]
+        self, regression: Regression, ready: Sequence[Prepared], again: Sequence[Prepared], controller: Any = None
     ) -> tuple[Found, Regression, list[Rows]]:
         """The estimate; where forces are not linear in all numbers, by Gauss and Newton's method."""
         names = regression.names
         prior = np.concatenate([self.prior, np.full(len(names) - len(self.kept), np.nan)]) if self.whole else self.prior
         lower = not_negative(names)
-        instruments = [regression.rows(each) for each in again]
+        instruments: Any = np.concatenate([regression.rows(each).W for each in again]) if again else None
+        said: list[str] = []
+        chosen: dict[str, Any] = {}
+        if controller is not None:
+            instruments, said, chosen = closed_loop.simulated_instruments(ready, self.base, controller)
         last: Array | None = None
         for _ in range(PASSES):
             rows = [regression.rows(each) for each in ready]
@@ -116,7 +128,8 @@ class Work:
             values = found.estimate.values
             sd = np.where(np.isfinite(found.estimate.sd), found.estimate.sd, np.inf)
             if not isinstance(regression, LoadedRegression):
-                return found, regression, rows
+                more = dataclasses.replace(found, notes=(*said, *found.notes), settings=chosen | found.settings)
+                return more, regression, rows
             if last is not None and bool((np.abs(values - last) <= 0.01 * sd + 1e-9 * np.abs(values)).all()):
                 return found, regression, rows
             last, regression = values, self.at(regression, values)
@@ -167,6 +180,22 @@ def _speeds(friction: str, speeds: Any, ready: Sequence[Prepared]) -> Array:
     if found is None or found.shape not in ((), (nv,)) or not (found > 0).all() or not np.isfinite(found).all():
         raise InputError(f"fit: friction_speeds must be {nv} speeds above zero, got {told(speeds)}")
     return np.broadcast_to(found, (nv,)).copy()
+
+
+def _refuse_controller(
+    method: str, controller: Any, again: list[Prepared], friction: Any, own: Any, loads: Any
+) -> None:
+    """A controller, and what does not go with it."""
+    if controller is None:
+        return  # closed_loop refuses that by the name of the method
+    if method not in (*CLOSED, "instrumental"):
+        simulating = ", ".join(map(repr, (*CLOSED, "instrumental")))
+        raise InputError(f"fit: controller= belongs to methods that simulate, {simulating}, not to {method!r}")
+    if again:
+        raise InputError("fit: give instruments= or controller=, not both: either is enough")
+    for given, name in ((own, "own"), (loads, "loads"), (friction == "load", "friction='load'")):
+        if given:
+            raise InputError(f"fit: {name} is not part of the simulated closed loop; leave it or controller= out")
 
 
 def _refuse_instruments(method: str, friction: str | None, ready: list[Prepared], again: list[Prepared]) -> None:

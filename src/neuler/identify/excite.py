@@ -20,7 +20,7 @@ from neuler.identify.estimate import listed
 from neuler.identify.exciting import SHOWN, ExcitingMotion, Start
 from neuler.identify.exciting_limits import kept_limits
 from neuler.identify.exciting_search import STAGES, Search
-from neuler.identify.fit import Identified
+from neuler.identify.identified import Identified
 from neuler.identify.information import Experiment, RegressorRows
 from neuler.identify.known import known_information
 from neuler.inputs import choice, names, number, real, told, whole

@@ -19,16 +19,14 @@ from neuler.identify.friction_laws import with_loads
 from neuler.identify.identified import Identified
 from neuler.identify.load_friction import LoadedRegression
 from neuler.identify.log import Log
-from neuler.identify.methods import ALL, BASE
+from neuler.identify.methods import ALL, BASE, CLOSED
 from neuler.identify.prepared import Prepared
-from neuler.identify.rows import Rows, prepared_logs
+from neuler.identify.rows import COLUMNS, Rows, prepared_logs
 from neuler.inputs import choice, number
 from neuler.robot import Robot
 
 Array = NDArray[np.float64]
-METHODS = (*BASE, *ALL)
-COLUMNS = ("links", "friction", "rotors")
-"""What is looked for by default; springs and bodies of motors are named where they are wanted."""
+METHODS = (*BASE, *ALL, *CLOSED)
 _POOR = 50.0
 """Residuals in % of a measured force above which it is not explained."""
 _WORSE = 1.5
@@ -47,6 +45,7 @@ def fit(
     loads: Any = None,
     instruments: Any = (),
     prior_sd: float = 0.2,
+    controller: Any = None,
     **preparation: Any,
 ) -> Identified:
     """Identify the parameters of a robot from logs of its motion.
@@ -60,7 +59,9 @@ def fit(
     motion, run again). The robot then is the consistent one that has them within their uncertainty and is nearest to
     the given one. "consistent" looks for all parameters at once, of real bodies, near the given robot; how near is
     found by cross-validation within the logs. "bayesian" takes the given robot for a prior with the relative standard
-    deviation ``prior_sd`` of its links' inertias, by an entropic divergence.
+    deviation ``prior_sd`` of its links' inertias, by an entropic divergence. "didim", "input_error" and "output_error"
+    simulate the closed loop under its ``controller`` (docs/identify-closed-loop.md), and so does "instrumental" in the
+    place of ``instruments``.
 
     ``friction``: another law than the robot's own, one of ``friction_laws.FRICTION_LAWS``; the speeds of "smooth" and
     "stribeck", (nv,), are ``friction_speeds``, by default small parts of the velocities.
@@ -85,7 +86,7 @@ def fit(
     again = prepared_logs("fit: instruments", instruments, preparation, robot) if _some(instruments) else []
     done = regressed(
         ready, others, again, columns=columns, method=method, friction=friction, friction_speeds=friction_speeds,
-        own=own, loads=loads, prior_sd=prior_sd,
+        own=own, loads=loads, prior_sd=prior_sd, controller=controller,
     )  # fmt: skip
     work, estimate = done.work, done.found.estimate
     values, chosen = work.standard(done.found)
@@ -111,7 +112,8 @@ def _excitation(done: Regressed) -> Excitation:
     names = [name for name in every if name in done.work.base.names or name not in done.work.base.columns]
     at = [every.index(name) for name in names]
     W = np.concatenate([run.W[:, :, at] * run.moving[..., None] for run in done.rows])
-    return excitation(W, names, force_sd=done.found.estimate.force_sd)
+    sd = None if done.found.estimate.method == "output_error" else done.found.estimate.force_sd  # that is of positions
+    return excitation(W, names, force_sd=sd)
 
 
 def _some(logs: Any) -> bool:

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.identify.fit import Identified, prepared_logs, rows_of
+from neuler.identify.identified import Identified
 from neuler.identify.log import Log
 from neuler.identify.prepared import Prepared
+from neuler.identify.rows import Regression, prepared_logs
+from neuler.identify.user_columns import UserColumns
 from neuler.inputs import real, told
 from neuler.solve.base_parameters import BaseParameters
 
@@ -29,12 +31,12 @@ def known_information(known: Any, base: BaseParameters, force_sd: Array) -> tupl
     if isinstance(known, Log | Prepared) or (
         isinstance(known, Iterable) and not isinstance(known, np.ndarray) and _logs(known)
     ):
-        found, kernel = np.zeros((p, p)), base.regressor()
+        found, regression = np.zeros((p, p)), Regression(base.robot, base.names, base.values, UserColumns())
         logs = prepared_logs("excite: known", known, {})
         for each in logs:
             if each.robot.coordinates.names("q") != base.robot.coordinates.names("q"):
                 raise InputError(f"excite: known: log {each.name!r} is of another robot, {each.robot.name!r}")
-            rows = rows_of(each, kernel, base.values)
+            rows = regression.rows(each)
             weights = each.weight * rows.moving / force_sd**2
             A = (np.sqrt(weights)[:, :, None] * rows.W).reshape(-1, p)
             found += A.T @ A

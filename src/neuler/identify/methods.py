@@ -35,7 +35,8 @@ class Problem:
     """(p,), NaN where there is none."""
     lower: Mapping[str, float]
     prior_sd: float
-    instruments: Sequence[Rows] = field(default=())
+    instruments: Any = None
+    """(N, nu, p), or a function of the last estimate that returns them."""
 
     @cached_property
     def W(self) -> Array:
@@ -78,13 +79,12 @@ def _bootstrap(problem: Problem) -> Found:
 
 def _instrumental(problem: Problem) -> Found:
     """Instrumental variables, and the test whether they were needed."""
-    if not problem.instruments:
+    if problem.instruments is None:
         raise InputError(
             "fit: method 'instrumental' needs instruments: a log of the same motion, run again, for each log "
-            "(instruments=), whose noise is another"
+            "(instruments=), whose noise is another; or the controller, by which the motion is simulated (controller=)"
         )
-    W, y, weights = problem.W, problem.y, problem.weights
-    Z = np.concatenate([run.W for run in problem.instruments])
+    W, y, weights, Z = problem.W, problem.y, problem.weights, problem.instruments
     plain = least_squares.weighted(W, y, problem.names, weights=weights)
     estimate = instrumental(W, y, Z, problem.names, weights=weights, lag=plain.lag)
     test = hausman(plain, estimate)
@@ -132,4 +132,6 @@ BASE: dict[str, Callable[[Problem], Found]] = {
     "bootstrap": _bootstrap,
     "instrumental": _instrumental,
 }
+CLOSED = ("didim", "input_error", "output_error")
+"""Methods that simulate the closed loop (``closed_loop.py``); they estimate base parameters, too."""
 ALL: dict[str, Callable[[Problem], Found]] = {"consistent": _consistent, "bayesian": _bayesian}

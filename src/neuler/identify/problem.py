@@ -26,10 +26,11 @@ from neuler.files.series import KINDS
 from neuler.files.tasks import Output, Progress
 from neuler.identify import prepared
 from neuler.identify.advice import advice
-from neuler.identify.fit import COLUMNS, METHODS, fit
+from neuler.identify.fit import METHODS, fit
 from neuler.identify.log import Log
 from neuler.identify.prepared import Prepared
 from neuler.identify.result import TABLES, Identification
+from neuler.identify.rows import COLUMNS
 from neuler.identify.series import series_of
 from neuler.progress import progress_bar
 from neuler.robot import Robot
@@ -189,7 +190,7 @@ def _columns(section: Section) -> tuple[str, ...]:
 
 def _others() -> list[str]:
     """Other arguments of ``fit``, which checks them itself."""
-    taken = ("columns", "method", "held_out", "instruments", "own")
+    taken = ("columns", "method", "held_out", "instruments", "own", "controller")
     kinds = inspect.signature(fit).parameters.values()
     return [each.name for each in kinds if each.kind is each.KEYWORD_ONLY and each.name not in taken]
 

@@ -23,6 +23,8 @@ from neuler.kernels import Kernel
 from neuler.robot import Robot
 
 Array = NDArray[np.float64]
+COLUMNS = ("links", "friction", "rotors")
+"""What is looked for by default; springs and bodies of motors are named where they are wanted."""
 
 
 @dataclass(frozen=True, eq=False)
