@@ -1,5 +1,6 @@
 """Closed-loop identification: exact without noise, unbiased where least squares are not, and what is refused."""
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -9,7 +10,7 @@ import neuler
 from neuler import InputError
 from neuler import math as nm
 from neuler.control import ComputedTorque, GravityPD, Reference, SlotineLi
-from neuler.identify import Log, closed_loop, least_squares
+from neuler.identify import Log, closed_loop, least_squares, loop_search
 from neuler.identify.closed_loop import estimate
 from neuler.identify.loop_search import Problem, Search, begun
 from neuler.identify.loop_setup import closed_runs
@@ -278,6 +279,49 @@ def test_friction_is_not_below_zero(method):
         assert (np.abs(found.values - wanted) < 5 * found.sd).all()
         below += any("not below zero" in note for note in notes)
     assert below
+
+
+def test_columns_held_at_zero_are_not_stepped():
+    """A column that was taken out has no step at all, not one of the size of rounding, and the others are solved."""
+    law, run = ran(False)
+    given = pair(False)[1]
+    base = given.base_parameters((*COLUMNS, "joint1.coulomb", "joint2.coulomb"))
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        tau = run.tau + 0.2 * rng.normal(size=run.tau.shape)
+        ready = Log(given, run.t, run.q, tau).prepare(float("inf"), outliers=False, decimate=10)
+        problem = Problem("didim", closed_runs("didim", [ready], base, law, base.values, step=DT)[0])
+        point = begun(problem, true_values(base))
+        data = problem.data(point)
+        _, sd, step = Search(problem, 1)._direction(point, data)
+        dry = step.values[-2:]
+        assert (dry >= 0.0).all()
+        free = np.append(np.ones(len(base) - 2, dtype=bool), dry > 0.0)
+        rows = data.rows_scale(sd)[..., None]
+        A, y = (data.W * rows)[..., free].reshape(-1, free.sum()), (data.y[..., None] * rows).ravel()
+        assert np.allclose(step.values[free], np.linalg.lstsq(A, y, rcond=None)[0], rtol=1e-6, atol=1e-9)
+
+
+def test_rounding_does_not_hold_a_search_up(monkeypatch):
+    """Of a column of zeros singular values may give a step of 1e-20: it is none, and what is held stays held."""
+    law, run = ran(False)
+    base = pair(False)[1].base_parameters((*COLUMNS, "joint1.coulomb", "joint2.coulomb"))
+    ready = Log(base.robot, run.t, run.q, run.tau).prepare(outliers=False, decimate=10)
+    problem = Problem("didim", closed_runs("didim", [ready], base, law, base.values, step=DT)[0])
+    point = begun(problem, true_values(base))
+    data, calls, solved = problem.data(point), 0, loop_search.solved
+
+    def rounded(factor):
+        nonlocal calls
+        calls += 1
+        assert calls < 10, "the same columns are held again and again"
+        found = solved(factor)
+        return dataclasses.replace(found, values=np.append(found.values[:-2], [-1e-20, -1e-20]))
+
+    monkeypatch.setattr(loop_search, "solved", rounded)
+    _, _, step = Search(problem, 1)._direction(point, data)
+    assert not step.values[-2:].any()
+    assert calls == 2
 
 
 def true_values(base):

@@ -210,16 +210,19 @@ class Search:
 
     def _direction(self, point: Point, data: Stacked) -> tuple[Triangles, Array, Solution]:
         """Reduced data, standard deviations of the outputs, and the step; dry friction that is zero becomes no less."""
-        reduced = data.triangles()
-        names = self.problem.names
-        while True:
+        reduced, names = data.triangles(), self.problem.names
+        held = np.zeros(len(names), dtype=bool)
+        while True:  # every round holds more of them
             sd, _, _ = force_deviations(reduced)
             step = solved(reduced.combined(sd))
-            less = (point.values + step.values < allowed(names, point.values + step.values)) & (point.values == 0.0)
+            step = dataclasses.replace(step, values=np.where(held, 0.0, step.values))  # of a column of zeros: rounding
+            ahead = point.values + step.values
+            less = (ahead < allowed(names, ahead)) & (point.values == 0.0)
             if not less.any():
                 return reduced, sd, step
+            held |= less
             factors = reduced.factors.copy()
-            factors[:, :, :-1][:, :, less] = 0.0
+            factors[:, :, :-1][:, :, held] = 0.0
             reduced = Triangles(factors, reduced.rows)
 
     def _done(self, point: Point, data: Stacked) -> bool:
@@ -230,7 +233,8 @@ class Search:
     def _settled(self, step: Solution, reduced: Triangles) -> bool:
         """Whether a step is far below the uncertainty, or below what numbers can tell."""
         own = np.linalg.norm(step.root, axis=1)
-        self.length = float((np.abs(step.values) / np.maximum(own, 1e-300)).max())
+        moved = step.values != 0.0
+        self.length = float((np.abs(step.values[moved]) / np.maximum(own[moved], 1e-300)).max(initial=0.0))
         effect = np.linalg.norm(reduced.factors[:, :, :-1] @ step.values, axis=1)
         size = np.sqrt(sum((x**2).sum(axis=0) for x in self.problem.measured))
         before, self.effect = self.effect, float((effect / np.maximum(size, 1e-3 * size.max())).max())
