@@ -19,7 +19,7 @@ from neuler.identify.information import Experiment, RegressorRows
 from neuler.motions.fourier import FourierProfiles, fourier_basis
 from neuler.plan.fourier import FourierTranscription
 
-REFERENCE = Path("/work/shared/reference/identify/ur10/ur10_nominal.urdf")
+REFERENCE = Path(__file__).parents[2] / "shared" / "reference" / "identify" / "ur10" / "ur10_nominal.urdf"
 SLOW = plan.within(plan.velocity, 3.0)
 ARM = {"reach": 1.2, "limits": [SLOW], "starts": 1}
 
@@ -90,7 +90,7 @@ def test_figures_of_a_matrix_are_those_of_its_regressor():
 
 @pytest.mark.parametrize("harmonics", [None, 3])
 def test_derivatives_of_the_objective(three, harmonics):
-    """Against a complex step and central differences, over all variables of a programme with known information."""
+    """Against central differences, over all variables of a programme with known information."""
     kept = kept_limits(three, 1.0, None, (1.0, 1.0), None, [SLOW], as_rows=harmonics is not None)
     base = three.base_parameters(("links", "rotors"))
     statement = plan.Plan(three, duration=4.0, limits=kept.limits, robot_limits=False, degree=5, control_points=12)

