@@ -57,8 +57,8 @@ def test_bad_input():
         identify.fit(ready, method="didim", **OPTIONS)
     with pytest.raises(InputError, match="controller= belongs to methods that simulate"):
         identify.fit(ready, method="weighted", controller=law, **OPTIONS)
+    other = identify.Log(given, ready.log.t, ready.log.q, ready.log.tau, name="again").prepare(**RAW)
     with pytest.raises(InputError, match="give instruments= or controller=, not both"):
-        other = identify.Log(given, ready.log.t, ready.log.q, ready.log.tau, name="again").prepare(**RAW)
         identify.fit(ready, method="instrumental", instruments=other, controller=law, **OPTIONS)
     for more in ({"own": {"a": lambda q, qd, qdd: q}}, {"loads": {"log": {"payload:link2.mass": 1.0}}}):
         with pytest.raises(InputError, match="is not part of the simulated closed loop"):
