@@ -35,6 +35,8 @@ _BETA = 20.0
 """Of the Kaiser window, whose side lobes are then below 1e-15 in power: noise of 1e-5 rad shows beside swings of 1."""
 _OUTSIDE, _ABOVE = 8.0, 5.0
 """An outlier is so many times the usual distance from the median of five, and so many times their own spread."""
+_TURNS = 0.25
+"""Share of the rows of a joint that may be left out for being near where it turns round."""
 
 
 # ---- outliers -------------------------------------------------------------------------------------------------------
@@ -225,3 +227,31 @@ def rate_noise(noise: Array, rate: float, cutoff: float) -> Array:
     """
     top = min(cutoff, 0.5 * rate)
     return np.asarray(noise * 2.0 * math.pi * math.sqrt(2.0 * top**3 / (3.0 * rate)))
+
+
+# ---- where friction is known ----------------------------------------------------------------------------------------
+
+
+def one_way(qd: Array, zone: Array, width: int) -> NDArray[np.bool_]:
+    """Where velocities (n, columns) leave a dead zone (columns,) and keep their sign ``width`` samples before and after.
+
+    Where a joint turns round it may stick for a while, and its acceleration jumps; filters carry that over to rows near
+    by. Of a joint that turns round so often that more than a quarter of its rows would be left out, ``width`` is less.
+
+    >>> qd = np.array([-2.0, -1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0])[:, None]
+    >>> one_way(qd, np.array([0.5]), 1)[:6, 0].tolist()
+    [False, False, False, False, True, True]
+    """
+    moves = np.abs(qd) > zone
+    if width < 1:
+        return moves
+    turned = (qd[1:] > 0.0) != (qd[:-1] > 0.0)
+    still = ~moves
+    still[1:] |= turned
+    still[:-1] |= turned
+    rows, never = np.arange(len(qd))[:, None], len(qd) + width
+    before = np.maximum.accumulate(np.where(still, rows, -never), axis=0)
+    after = np.minimum.accumulate(np.where(still, rows, 2 * never)[::-1], axis=0)[::-1]
+    distance = np.minimum(rows - before, after - rows)
+    most = [np.quantile(own[at], _TURNS) if at.any() else 0.0 for own, at in zip(distance.T, moves.T, strict=True)]
+    return np.asarray(moves & (distance > np.minimum(width, most)))
