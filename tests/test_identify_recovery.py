@@ -48,7 +48,7 @@ def elastic_log(given, seed=0, **noise):
 
 
 def test_stiffness_and_damping_of_elastic_drives():
-    """A spring's force is internal: on the link's side it gives what the link needs, on the motor's side it takes tau."""
+    """A spring's force is internal: it gives the link what it needs, and takes that of the motor's tau."""
     true = elastic()[0]
     given = true.with_parameters({"m1.stiffness": 500.0, "m2.stiffness": 700.0, "m1.damping": 0.5, "m2.damping": 3.0})
     columns = ("m1.stiffness", "m2.stiffness", "m1.damping", "m2.damping")
