@@ -190,6 +190,14 @@ class Trial:
                 rows = rows_of(ready, self.kernel, self.base.values)
                 yield Context(self.arm, self.base, self.kernel, ready, rows, reference[row])
 
+    def results(self, noise: Noise, methods: dict[str, Callable[..., Any]], runs: int) -> dict[str, Results]:
+        """Of all methods, on the same runs."""
+        found = {name: Results() for name in methods}
+        for context in self.contexts(noise, runs):
+            for name, method in methods.items():
+                self.judged(context, method, found[name])
+        return found
+
     def judged(self, context: Context, method: Callable[..., Any], results: Results) -> None:
         """Add a run of a method."""
         begin = time.perf_counter()
@@ -263,10 +271,7 @@ def compared(
     for arm in arms:
         trial = Trial(arm)
         for noise in levels:
-            results = {name: Results() for name in methods}
-            for context in trial.contexts(noise, runs):
-                for name, method in methods.items():
-                    trial.judged(context, method, results[name])
+            results = trial.results(noise, methods, runs)
             lines += [f"| {arm.name} | {noise.name} | {name} {trial.row(found)}" for name, found in results.items()]
     return lines
 
