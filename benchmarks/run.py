@@ -26,6 +26,7 @@ import numpy as np
 import calls
 import excitation
 import friction
+import identification
 import neuler
 import operations
 import parallel
@@ -301,6 +302,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, everywhere)
     if not quick:
+        lines += identification.report(robot_of)
         lines += reaching.report(urdf) + timing.report(robot_of) + planning.report()
         lines += planning_hard.report() + planning_random.report() + walking.report()
         lines += excitation.report()

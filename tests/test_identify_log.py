@@ -15,7 +15,7 @@ import neuler
 from neuler import FormatError, InputError, identify, robots
 from neuler.files.series import save_series
 from neuler.identify import Log
-from neuler.identify.smoothing import chosen_cutoff, lowpass, noise_of, repaired, smoothed, spectrum, transient
+from neuler.identify.smoothing import chosen_cutoff, lowpass, noise_of, one_way, repaired, smoothed, spectrum, transient
 
 RATE = 100.0
 
@@ -135,11 +135,34 @@ def test_noise_and_dead_zones():
     zone = np.array(ready.settings["dead_zone"])
     assert (zone > 3 * error).all()
     assert (zone < 20 * error).all()
-    np.testing.assert_array_equal(ready.moving, np.abs(ready.qd) > zone)
-    own = log_of(q=q).prepare(5.0, dead_zone=[0.1, 0.0])
+    np.testing.assert_array_equal(ready.moving, one_way(ready.qd, zone, 20))  # 1/5 s
+    own = log_of(q=q).prepare(float("inf"), dead_zone=[0.1, 0.0])
     assert own.settings["dead_zone"] == [0.1, 0.0]
+    np.testing.assert_array_equal(own.moving, np.abs(own.qd) > [0.1, 0.0])  # no filter carries anything over
     assert own.moving[:, 1].all()
     assert not own.moving[:, 0].all()
+
+
+def test_rows_near_where_a_joint_turns_round_are_left_out():
+    random = np.random.default_rng(0)
+    qd = np.cumsum(random.normal(size=(2000, 3)), axis=0) + [0.0, 0.0, 1e3]
+    zone = np.array([0.1, 2.0, 0.0])
+    found, compared = one_way(qd, zone, 5), []
+    for k in range(3):
+        rest = [
+            i for i in range(2000)
+            if abs(qd[i, k]) <= zone[k] or any(qd[i, k] * qd[j, k] < 0 for j in (i - 1, i + 1) if 0 <= j < 2000)
+        ]  # fmt: skip
+        near = np.array([bool(rest) and min(abs(i - j) for j in rest) <= 5 for i in range(2000)])
+        if near.mean() < 0.25:
+            compared.append(near.any())
+            np.testing.assert_array_equal(found[:, k], ~near)
+    assert any(compared)
+    assert found[:, 2].all()
+    np.testing.assert_array_equal(one_way(qd, zone, 0), np.abs(qd) > zone)
+    shaking = np.where(np.arange(400) % 10 < 5, 1.0, -1.0)[:, None] * np.ones((400, 1))
+    assert 0.5 < one_way(shaking, np.array([0.1]), 50).mean() < 1.0  # three quarters at least, but for rows alike
+    assert not one_way(np.zeros((50, 1)), np.array([0.1]), 5).any()
 
 
 def test_outliers_are_repaired_and_counted():

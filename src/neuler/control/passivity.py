@@ -12,6 +12,7 @@ from neuler.control.controller import Array, Controller, Wanted
 from neuler.control.coordinates import gains, refuse_springs, refuse_undriven
 from neuler.errors import InputError, RobotError
 from neuler.functions.function import function
+from neuler.inputs import names as as_names
 from neuler.inputs import vector
 from neuler.kernels import Kernel
 from neuler.robot import Robot
@@ -74,9 +75,10 @@ class SlotineLi(Controller):
 class AdaptiveSlotineLi(SlotineLi):
     """``SlotineLi`` with estimates p of some of the robot's parameters: dp/dt = rate Y^T s, tau = Y p + ... + k s.
 
-    The model is linear in ``parameters`` (names as in docs/parameters.md: "payload:tool", "link3", "joint2.viscous");
-    Y is its derivative by them, and Y^T s is pulled back through the model without making Y. With V = s.M s / 2 +
-    (p - p0).(p - p0) / (2 rate), dV/dt = - s.k s: s goes to zero; p goes where the motion tells it to.
+    The model is linear in ``parameters`` (names as in docs/parameters.md: "payload:tool", "link3", "joint2.viscous";
+    or ``robot.base_parameters().names``, the fewest that can make up for all others); Y is its derivative by them, and
+    Y^T s is pulled back through the model without making Y. With V = s.M s / 2 + (p - p0).(p - p0) / (2 rate),
+    dV/dt = - s.k s: s goes to zero; p goes where the motion tells it to.
 
     The estimates are the controller's memory: they start at ``start`` (default: the robot's own values) and change by
     ``period`` x dp/dt from sample to sample, kept within ``lower`` and ``upper``. ``rate`` is one number or one for
@@ -108,7 +110,7 @@ class AdaptiveSlotineLi(SlotineLi):
         super().__init__(robot, lam, k, reference, period)
         if self.period is None:
             raise InputError(f"{self.name}: period must be the time between samples (s): estimates change by it")
-        names = (parameters,) if isinstance(parameters, str) else tuple(parameters)
+        names = as_names(f"{self.name}: parameters", parameters)
         self._force = Kernel.later(robot, "generalized_force", parameters=names)
         self._coriolis = Kernel.later(robot, "coriolis_matrix", parameters=names)
         self.parameter_names = self._force.parameter_names

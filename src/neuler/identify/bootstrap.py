@@ -46,8 +46,8 @@ class Bootstrap:
     resamples: Array
     block: int
     """Samples of a block."""
-    freedom: float
-    """Degrees of freedom of the standard deviations: resamples of few blocks vary too little."""
+    freedom: Array
+    """Degrees of freedom of each standard deviation, (p,): resamples of few blocks vary too little."""
 
     @property
     def sd(self) -> Array:
@@ -61,8 +61,9 @@ class Bootstrap:
             raise InputError(f"interval: level must be below 1, such as 0.95, got {level}")
         from scipy.special import ndtr, stdtrit
 
-        tail = float(ndtr(stdtrit(self.freedom, 0.5 - level / 2)))
-        return np.quantile(self.resamples, [tail, 1 - tail], axis=0).T
+        tails = ndtr(stdtrit(self.freedom, 0.5 - level / 2))
+        columns = zip(self.resamples.T, tails, strict=True)
+        return np.array([np.quantile(column, [tail, 1 - tail]) for column, tail in columns])
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +120,9 @@ def bootstrap(
     size, wide = windows(n, block or min(automatic_lag(scores), max(1, n // 10)))
     count, r = -(-n // size), scores.shape[1]
     h = np.concatenate([scores, np.zeros((count * size - n, r))]).reshape(count, size, r).sum(axis=1)
-    G = data.leverages(data.W, found.root, sd, size).reshape(count, r * r)
+    leverages = data.leverages(data.W, found.root, sd, size)
+    freedom = equivalent_freedom(((found.root @ leverages) * found.root).sum(axis=2), wide)
+    G = leverages.reshape(count, r * r)
     rng = np.random.default_rng(whole("bootstrap: seed", seed, 0))
     starts = rng.integers(0, count - wide + 1, size=(resamples, -(-count // wide)))
     drawn = np.zeros((resamples, count))  # how often each chunk occurs in each resample
@@ -128,5 +131,4 @@ def bootstrap(
     moved = np.linalg.solve((drawn @ G).reshape(-1, r, r) + 1e-12 * np.eye(r), (drawn @ h)[..., None])[..., 0]
     blocks = max(2, -(-count // wide))
     moved *= np.sqrt(blocks / (blocks - 1))  # what is drawn from so many blocks varies less than they do
-    freedom = equivalent_freedom(n, size * wide)
     return Bootstrap(data.names, found.values, found.values + moved @ found.root.T, size * wide, freedom)

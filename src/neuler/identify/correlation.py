@@ -10,7 +10,8 @@ which is the mean outer product of the influences' moving sums over ``lag`` samp
 most of all where a few samples determine a parameter. Each moving sum is therefore multiplied by (1 - H)^(-1/2), where
 H is the leverage of its samples (Bell and McCaffrey 2002, there for clusters): without it, intervals of 95 % cover 89 %
 for a robot of six joints and 10 s of motion filtered at a tenth of the sampling rate; with it, 93 to 95 %. The lag is
-chosen from the influences themselves (Andrews 1991, first-order autoregressions).
+chosen from the influences themselves (Andrews 1991, first-order autoregressions). A variance that few windows decide is
+itself uncertain: each value has degrees of freedom of its own.
 
 >>> import numpy as np
 >>> e = np.random.default_rng(1).normal(size=500)
@@ -123,6 +124,26 @@ def _enlarged(H: Array, h: Array) -> Array:
     return found[..., 0]
 
 
-def equivalent_freedom(samples: int, lag: int) -> float:
-    """Degrees of freedom of the variances: their spread is that of a chi-squared of so many."""
-    return max(1.0, 1.5 * samples / lag)
+def equivalent_freedom(shares: Array, wide: int) -> Array:
+    """Degrees of freedom of variances (p,): their spread is that of a chi-squared of so many (Satterthwaite 1946).
+
+    ``shares`` (chunks, p) are what each chunk of samples adds to the variances of the p values. With moving sums over
+    ``wide`` chunks, whose covariances are the shares of the chunks that they have in common,
+
+        (sum_w cov_ww)^2 / sum_vw cov_vw^2.
+
+    Of n chunks that count alike it is about 1.5 n / wide; a value that a few of them decide has less, as Bell and
+    McCaffrey (2002) found for clusters.
+
+    >>> equivalent_freedom(np.ones((400, 1)), 8).round(1).tolist(), equivalent_freedom(np.eye(9)[:, :1], 1).tolist()
+    ([74.8], [1.0])
+    """
+    beyond = np.zeros((wide, shares.shape[1]))
+    sums = np.cumsum(np.concatenate([beyond, shares, beyond[1:]]), axis=0)
+    count = len(shares) + wide - 1
+    squares = np.zeros(shares.shape[1])
+    for apart in range(wide):  # windows that begin so many chunks apart
+        common = sums[wide : wide + count - apart] - sums[apart:count]
+        squares += (2.0 if apart else 1.0) * (common**2).sum(axis=0)
+    whole = wide * shares.sum(axis=0)
+    return np.maximum(1.0, np.divide(whole**2, squares, out=np.ones_like(whole), where=squares > 0))

@@ -39,8 +39,8 @@ class Estimate:
     rank: int
     undetermined: tuple[str, ...]
     samples: int
-    freedom: float
-    """Degrees of freedom of the standard deviations."""
+    freedom: Array
+    """Degrees of freedom of each standard deviation, (p,): those that few stretches of the log decide have few."""
     lag: int
     correlation: LjungBox
     iterations: int = 1
@@ -50,7 +50,7 @@ class Estimate:
     """(K, p): what windows of ``lag`` samples add to the error of ``values``, to first order; the covariance is the sum
     of their outer products."""
     classical: Array = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
-    """(p, p): the covariance if residuals were not correlated; zero for columns that are not determined."""
+    """(p, p): the covariance if residuals are not correlated, whichever ``covariance`` is; it has full rank."""
 
     @property
     def sd(self) -> Array:
@@ -64,7 +64,7 @@ class Estimate:
         return np.where(size > 0, 100 * self.sd / np.where(size > 0, size, 1.0), np.inf)
 
     def interval(self, level: float = 0.95) -> Array:
-        """Confidence intervals (p, 2) by Student's t distribution with ``freedom`` degrees of freedom.
+        """Confidence intervals (p, 2) by Student's t distributions with ``freedom`` degrees of freedom.
 
         >>> from neuler.identify.least_squares import ordinary
         >>> W = np.ones((9, 1, 1))
@@ -77,7 +77,7 @@ class Estimate:
         require("scipy", "interval: Student's t distribution is computed by SciPy", "identify")
         from scipy.special import stdtrit
 
-        half = float(stdtrit(self.freedom, 0.5 + level / 2)) * self.sd
+        half = stdtrit(self.freedom, 0.5 + level / 2) * self.sd
         return np.stack([self.values - half, self.values + half], axis=1)
 
     def predict(self, W: Array) -> Array:

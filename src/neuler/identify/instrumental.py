@@ -202,9 +202,10 @@ def hausman(least_squares: Estimate, iv: Estimate) -> Hausman:
     d, psi = iv.values - least_squares.values, iv.influences - least_squares.influences
     sd = np.sqrt((psi**2).sum(axis=0))
     used = sd > 1e-8 * iv.sd
-    freedom = min(least_squares.freedom, iv.freedom)
+    each = np.minimum(least_squares.freedom, iv.freedom)
+    freedom = float(np.median(each))
     t = np.where(used, d / np.where(used, sd, 1.0), 0.0)
-    own = 2 * stdtr(freedom, -np.abs(t)) * max(1, int(used.sum()))
+    own = 2 * stdtr(each, -np.abs(t)) * max(1, int(used.sum()))
     columns = tuple(iv.names[k] for k in np.argsort(own) if own[k] < BIASED and used[k])
     s, V = np.linalg.svd(psi[:, used] / sd[used], full_matrices=False)[1:]
     rank = int(np.count_nonzero(s > 1e-7 * s[0])) if used.any() else 0

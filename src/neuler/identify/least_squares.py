@@ -219,14 +219,16 @@ def assembled(
     influences = np.zeros((0, len(root)))
     spread = 1.0 if mask is None else float(((used / sd) ** 2).mean() / (mask.mean() or 1.0))
     classical = spread * root @ root.T
+    freedom = np.full(len(root), rows - found.rank)
     if options.covariance == "robust":
         size, wide = windows(n, lag)
         lag = size * wide
-        influences = moving_sums(scores, data.leverages(Z, root, sd, size, mask), size, wide) @ root.T
+        leverages = data.leverages(Z, root, sd, size, mask)
+        influences = moving_sums(scores, leverages, size, wide) @ root.T
         covariance = influences.T @ influences
-        freedom = min(rows - found.rank, equivalent_freedom(n, lag))
+        freedom = np.minimum(freedom, equivalent_freedom(((root @ leverages) * root).sum(axis=2), wide))
     else:
-        covariance, freedom = classical, rows - found.rank
+        covariance = classical
         if test.correlated:
             notes.append(
                 "residuals are correlated in time (Ljung-Box), so these standard deviations are too small: "
@@ -244,7 +246,7 @@ def assembled(
     return Estimate(
         options.called, data.names, found.values, spread_over(covariance, found.free), rms, sd, found.condition,
         found.scaled_condition, found.rank, undetermined, n, freedom, lag, test, passes, converged,
-        tuple(notes), influences, classical,
+        tuple(notes), influences, spread_over(classical, found.free),
     )  # fmt: skip
 
 

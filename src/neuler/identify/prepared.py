@@ -25,6 +25,7 @@ from neuler.identify.smoothing import (
     chosen_cutoff,
     lowpass,
     noise_of,
+    one_way,
     rate_noise,
     repaired,
     smoothed,
@@ -66,7 +67,8 @@ class Prepared:
     tau: Array
     """Measured torques, (n, nu), without outliers."""
     moving: NDArray[np.bool_]
-    """Whether a joint moves: its velocity is outside the dead zone, (n, nv)."""
+    """Whether a joint moves: its velocity is outside the dead zone, and filters bring nothing from where it was not, or
+    where the joint turned round, (n, nv)."""
     rows: NDArray[np.intp]
     """The rows of the log, (n,)."""
     settings: dict[str, Any]
@@ -197,8 +199,9 @@ def prepared(log: Log, given: dict[str, Any]) -> Prepared:
     for found in _compared(log, t, arrays, cutoff, order, zone, (q[kept], qd[kept], qdd[kept]), kept):
         _raise(log, found.errors, options.check, notes)
         notes += found.notes
-    moving = np.abs(qd[kept]) > zone
-    for name, share in zip(names_of(robot, "qd"), moving.mean(axis=0), strict=True):
+    reach = 0.0 if math.isinf(min(cutoff, parallel)) or robot.nu != robot.nv else 1.0 / min(cutoff, parallel)
+    moving = one_way(qd[kept], zone, math.ceil(reach * log.rate))
+    for name, share in zip(names_of(robot, "qd"), (np.abs(qd[kept]) > zone).mean(axis=0), strict=True):
         if share < 0.1:
             notes.append(
                 f"{name!r} moves in {share:.0%} of the rows only: outside its dead zone there is hardly anything"

@@ -35,6 +35,10 @@ _BETA = 20.0
 """Of the Kaiser window, whose side lobes are then below 1e-15 in power: noise of 1e-5 rad shows beside swings of 1."""
 _OUTSIDE, _ABOVE = 8.0, 5.0
 """An outlier is so many times the usual distance from the median of five, and so many times their own spread."""
+_SORTED = ((0, 1), (3, 4), (2, 4), (2, 3), (1, 4), (0, 3), (0, 2), (1, 3), (1, 2))
+"""Pairs of five that are put in order, one after the other: then all are."""
+_TURNS = 0.25
+"""Share of the rows of a joint that may be left out for being near where it turns round."""
 
 
 # ---- outliers -------------------------------------------------------------------------------------------------------
@@ -56,14 +60,14 @@ def repaired(values: Array) -> tuple[Array, NDArray[np.bool_]]:
     if len(values) < 5:
         return values.copy(), np.zeros(values.shape, bool)
     padded = np.concatenate([values[:1], values[:1], values, values[-1:], values[-1:]])
-    five = np.sort(np.lib.stride_tricks.sliding_window_view(padded, 5, axis=0), axis=-1)
-    middle = five[..., 2]
-    spread = np.minimum(middle - five[..., 0], five[..., 4] - middle)
+    five = [padded[k : len(values) + k] for k in range(5)]
+    for a, b in _SORTED:
+        five[a], five[b] = np.minimum(five[a], five[b]), np.maximum(five[a], five[b])
+    middle = five[2]
+    spread = np.minimum(middle - five[0], five[4] - middle)
     away = np.abs(values - middle)
     third = np.abs(np.diff(values, 3, axis=0)) / math.sqrt(20.0)
-    usual = np.max(
-        [_deviation(away, 0.5), _deviation(away, 0.9), _deviation(third, 0.5), _deviation(third, 0.9)], axis=0
-    )
+    usual = np.maximum(_deviation(away), _deviation(third))
     least = 1e-9 * (np.abs(values).max(axis=0) + np.finfo(float).tiny)
     where = away > np.maximum(np.maximum(_OUTSIDE * usual, _ABOVE * spread), least)
     where[:2], where[-2:] = False, False  # beyond the ends there is nothing to compare with
@@ -74,9 +78,10 @@ def repaired(values: Array) -> tuple[Array, NDArray[np.bool_]]:
     return found, where
 
 
-def _deviation(sizes: Array, share: float) -> Array:
-    """The standard deviation of normal noise, from the size that a share of it does not exceed."""
-    return np.asarray(np.quantile(sizes, share, axis=0) / {0.5: 0.6745, 0.9: 1.645}[share])
+def _deviation(sizes: Array) -> Array:
+    """The standard deviation of normal noise, from the sizes that 50 % and 90 % of it do not exceed: the larger."""
+    half, most = np.quantile(sizes, [0.5, 0.9], axis=0)
+    return np.maximum(half / 0.6745, most / 1.645)
 
 
 # ---- low-pass filters -----------------------------------------------------------------------------------------------
@@ -187,17 +192,17 @@ def chosen_cutoff(values: Array, rate: float, order: int) -> tuple[float, dict[s
     """
     f, motion, noise, clear = spectrum(values, rate)
     lower, upper = transient(1.0, order) * rate / (SHARE * len(values)), HIGHEST * rate
-    fourth = ((2.0 * math.pi * f) ** 4)[:, None]
     moves = np.isfinite(clear) & (motion.max(axis=0) > _MOVES * noise)
     cutoff, bound = lower, "the filter's transient"
     if moves.any() and lower < upper:
-        whole = (fourth * motion[:, moves]).sum(axis=0)
+        fourth = (2.0 * math.pi * f) ** 4
+        whole = fourth @ motion[:, moves]
+        lost, left = fourth * (motion[:, moves] @ (1.0 / whole)), fourth * float((noise[moves] / whole).sum())
         grid = np.geomspace(lower, upper, 100)
         errors = []
         for each in grid:
-            passed = (1.0 / (1.0 + (f / each) ** (2 * order)))[:, None]
-            error = (1.0 - passed) ** 2 * motion[:, moves] + passed**2 * noise[moves]
-            errors.append(float(((fourth * error).sum(axis=0) / whole).sum()))
+            passed = 1.0 / (1.0 + ((f / each) ** 2) ** order)
+            errors.append(float(((1.0 - passed) ** 2) @ lost + (passed**2) @ left))
         best = int(np.argmin(errors))
         cutoff = float(grid[best])
         bound = {0: bound, len(grid) - 1: "the sampling rate"}.get(best, "")
@@ -225,3 +230,31 @@ def rate_noise(noise: Array, rate: float, cutoff: float) -> Array:
     """
     top = min(cutoff, 0.5 * rate)
     return np.asarray(noise * 2.0 * math.pi * math.sqrt(2.0 * top**3 / (3.0 * rate)))
+
+
+# ---- where friction is known ----------------------------------------------------------------------------------------
+
+
+def one_way(qd: Array, zone: Array, width: int) -> NDArray[np.bool_]:
+    """Where velocities (n, columns) leave a dead zone (columns,) and keep their sign ``width`` samples both ways.
+
+    Where a joint turns round it may stick for a while, and its acceleration jumps; filters carry that over to rows near
+    by. Of a joint that turns round so often that more than a quarter of its rows would be left out, ``width`` is less.
+
+    >>> qd = np.array([-2.0, -1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0])[:, None]
+    >>> one_way(qd, np.array([0.5]), 1)[:6, 0].tolist()
+    [False, False, False, False, True, True]
+    """
+    moves = np.abs(qd) > zone
+    if width < 1:
+        return moves
+    turned = (qd[1:] > 0.0) != (qd[:-1] > 0.0)
+    still = ~moves
+    still[1:] |= turned
+    still[:-1] |= turned
+    rows, never = np.arange(len(qd))[:, None], len(qd) + width
+    before = np.maximum.accumulate(np.where(still, rows, -never), axis=0)
+    after = np.minimum.accumulate(np.where(still, rows, 2 * never)[::-1], axis=0)[::-1]
+    distance = np.minimum(rows - before, after - rows)
+    most = [np.quantile(own[at], _TURNS) if at.any() else 0.0 for own, at in zip(distance.T, moves.T, strict=True)]
+    return np.asarray(moves & (distance > np.minimum(width, most)))

@@ -38,8 +38,10 @@ FREE = 1e-6
 """A column with a larger share than this in the null space is not determined."""
 _BLOCK = 1 << 18
 """Numbers of the regressor that are transformed at once."""
-_LEAF = 1024
-"""Rows that are added to a triangular factor at once: few enough for the cache."""
+_LEAF, _PANEL = 512, 8
+"""Rows that are added to a triangular factor at once, few enough for the cache; columns that LAPACK takes at once."""
+_EXACT = 1e-8
+"""Rounding errors of leverages up to which they may be computed from products of columns."""
 
 
 @dataclass(frozen=True)
@@ -104,15 +106,15 @@ class Stacked:
         factors = np.zeros((nu, p + 1, p + 1))
         for j, columns in enumerate(used):
             k = np.flatnonzero(columns)
-            held = np.zeros((0, len(k) + 1))
+            held = np.zeros((len(k) + 1, len(k) + 1), order="F")
+            rows = np.empty((_LEAF, len(k) + 1), order="F")
             for at in (slice(first, first + _LEAF) for first in range(0, n, _LEAF)):
-                block = np.empty((len(held) + len(self.y[at]), len(k) + 1), order="F")
-                block[: len(held)], own = held, block[len(held) :]
+                own = rows if at.stop <= n else np.empty((n - at.start, len(k) + 1), order="F")
                 own[:, :-1] = self.W[at, j] if len(k) == p else self.W[at, j][:, k]
                 own[:, -1] = self.y[at, j]
                 if self.root is not None:
                     own *= self.root[at, j, None]
-                held = triangle(block)
+                held = added(held, own)
             factors[j][np.ix_(range(len(held)), [*k, p])] = held
         return Triangles(factors, self.rows)
 
@@ -127,16 +129,26 @@ class Stacked:
         ``mask`` (N, nu) of ones and zeros leaves rows out.
         """
         rows = self.rows_scale(sd) if mask is None else self.rows_scale(sd) * mask
-        count, r = -(-len(Z) // size), root.shape[1]
-        found = np.empty((count, r, r))
-        step = max(1, _BLOCK // (Z.shape[1] * Z.shape[2] * size))
+        count = -(-len(Z) // size)
+        grams = self._grams(Z, rows, size, count)
+        levels = np.sqrt(np.einsum("ckk->k", grams))
+        if np.finfo(float).eps * float(((levels[:, None] * root) ** 2).sum()) > _EXACT:
+            return self._grams(Z, rows, size, count, root)
+        return np.asarray(root.T @ grams @ root)
+
+    def _grams(self, Z: Array, rows: Array, size: int, count: int, root: Array | None = None) -> Array:
+        """X^T X of every ``size`` samples, where X = Z, or Z root, with its rows multiplied by ``rows`` (N, nu)."""
+        nu, width = Z.shape[1], Z.shape[2] if root is None else root.shape[1]
+        found = np.empty((count, width, width))
+        step = max(1, _BLOCK // (nu * Z.shape[2] * size))
+        X = np.empty((step * size, nu, width))  # one for all: fresh memory would cost as much as the products
         for first in range(0, count, step):
             at = slice(first * size, (first + step) * size)
-            Q = Z[at].reshape(-1, Z.shape[2]) @ root
-            Q *= rows[at].reshape(-1, 1)
-            short = -len(Q) % (size * Z.shape[1])
-            Q = np.concatenate([Q, np.zeros((short, r))]).reshape(-1, size * Z.shape[1], r)
-            found[first : first + step] = Q.transpose(0, 2, 1) @ Q
+            own = Z[at] if root is None else Z[at] @ root
+            np.multiply(own, rows[at, :, None], out=X[: len(own)])
+            X[len(own) :] = 0.0
+            blocks = X.reshape(step, size * nu, width)[: count - first]
+            found[first : first + step] = blocks.transpose(0, 2, 1) @ blocks
         return found
 
     def rows_scale(self, sd: Array) -> Array:
@@ -202,6 +214,13 @@ def _condition(R: Array) -> float:
 
 def _ratio(s: Array) -> float:
     return float(s[0] / s[-1]) if s[-1] > RANK**2 * s[0] else np.inf
+
+
+def added(factor: Array, rows: Array) -> Array:
+    """The triangular factor of another (n, n) and rows (m, n) below it; both, in Fortran's order, are overwritten."""
+    from scipy.linalg.lapack import dtpqrt
+
+    return np.asarray(dtpqrt(0, min(_PANEL, len(factor)), factor, rows, overwrite_a=1, overwrite_b=1)[0])
 
 
 def triangle(rows: Array) -> Array:
