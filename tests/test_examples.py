@@ -105,6 +105,7 @@ def test_motors_are_sized(example, capsys):
     np.testing.assert_allclose(np.abs(run.tau[0]).max(axis=0), table["peak"][row], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_least_times_over_payloads(example, capsys):
     """Heavier and farther takes longer; there is no motion exactly where the arm cannot hold its payload."""
     pytest.importorskip("matplotlib")

@@ -51,6 +51,7 @@ def test_report_on_a_parallel_robot_from_the_command_line(capsys, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["delta.html"]
 
 
+@pytest.mark.slow
 def test_report_on_a_platform_that_turns():
     page = page_of(neuler.robots.gough_stewart())
     assert "platform turned by" in page
@@ -89,6 +90,7 @@ def test_report_on_couplings():
     assert "Mobility" not in page
 
 
+@pytest.mark.slow
 def test_report_on_too_few_motors_and_on_a_loop_afloat():
     page = page_of(under_actuated())
     assert "is under-actuated: it has 2 degrees of freedom, and left_arm moves fewer" in page
@@ -122,6 +124,7 @@ def test_unknown_quantities_are_refused_and_nothing_is_written(capsys, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_bench_of_loops_measures_closed_states(capsys, brief):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # open loops would give NaN, and a warning would say so

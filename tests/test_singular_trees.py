@@ -166,7 +166,7 @@ def test_only_robots_that_can_need_it_carry_a_guard():
 def test_a_guard_changes_no_number():
     """A massless link in the middle of random trees: forward after inverse is the identity."""
     compared = 0
-    for seed in range(16):
+    for seed in range(8):
         robot = random_robot(seed)
         light = [Link(link.name) if k == 1 else link for k, link in enumerate(robot.links)]
         robot = robot.replace(links=light).without_motors()

@@ -226,6 +226,7 @@ def test_how_a_task_was_called_belongs_to_the_study(tmp_path):
 # ---- processes ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @posix
 def test_forks_of_a_task_neither_answer_nor_hide_that_it_died(tmp_path):
     found = neuler.study(study_functions.forking, XS, tmp_path / "a", workers=1, chunk=3, progress=False).table()
@@ -364,6 +365,7 @@ def test_a_client_that_died_while_it_took_the_folder_does_not_spoil_it(tmp_path)
     assert neuler.study(_sorted, XS, tmp_path, **HERE).complete
 
 
+@pytest.mark.slow
 @posix
 def test_forks_that_live_on_do_not_keep_the_folder(tmp_path):
     with ProcessPoolExecutor(1, mp_context=get_context("fork")) as executor:

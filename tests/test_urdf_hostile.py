@@ -193,7 +193,7 @@ edit = st.tuples(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(edit, min_size=1, max_size=4))
 @example([])
 def test_mutated_files_load_or_are_refused(edits):
@@ -225,7 +225,7 @@ def element(children):
     )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.recursive(element(st.just("text")), element, max_leaves=15), max_size=6))
 def test_any_tree_of_urdf_words_loads_or_is_refused(elements):
     outcome(f'<robot name="r"><link name="base"/>{"".join(elements)}</robot>')
