@@ -208,6 +208,7 @@ def test_a_walk_that_is_not_solved_is_no_start():
     assert found.planned.objective == pytest.approx(rough().planned.objective)
 
 
+@pytest.mark.slow
 def test_a_motion_to_begin_with():
     found = gait.predict(walk(), start=starts.perturbed(walk().start(), 1), **SHORT)
     assert found.planned.objective != pytest.approx(rough().planned.objective, rel=1e-3)

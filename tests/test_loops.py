@@ -123,6 +123,7 @@ def test_compiled_closure_is_the_one_on_numbers(kind):
     close(rows, [numbers.jacobian(x) for x in q], 1e-13, scale=1.0)
 
 
+@pytest.mark.slow
 def test_links_behind_fixed_joints_carry_the_same_loop():
     """A tree whose links are in pieces: cut frames on pieces, the same rows as on the whole."""
     machine = random_loop("revolute", 5, "hinge")

@@ -161,6 +161,7 @@ def test_other_joints_may_be_the_independent_ones():
     close(all_four.q, q, 0)
 
 
+@pytest.mark.slow
 def test_closed_positions_of_a_loop_on_a_free_base():
     """The base is named among the independent joints: seven numbers of its pose, six of its velocity."""
     machine = random_loop("universal", 4, "floating")

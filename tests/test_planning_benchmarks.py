@@ -127,6 +127,7 @@ def test_bang_bang_of_the_four_bar_is_what_a_simulation_does(k):
     assert run(switch)[1] == pytest.approx(T, rel=2e-6)
 
 
+@pytest.mark.slow
 def test_the_one_joint_of_the_four_bar_is_that_of_its_forward_dynamics():
     robot = neuler.robots.four_bar()
     inertia, slope, gravity = planning_truths.one_joint(robot, 1.0, 5.0)

@@ -114,6 +114,7 @@ def test_a_robot_that_does_not_move_has_a_report():
     assert "Forces" not in page
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_is_said():
     links = [Link("base"), Link("tip")]
     page = report(Robot("bare", links, [Joint("j", "revolute", "base", "tip")]), verbs=["forward_dynamics"], batch=8)
@@ -164,6 +165,7 @@ def legged(shift):
     return robot, robot.neutral() + [*shift, *[0.0] * 6]
 
 
+@pytest.mark.slow
 def test_a_floating_robot_is_drawn_as_large_wherever_it_is():
     sizes, squares = [], []
     for shift in ((0, 0, 0), (30, -40, 20)):
@@ -188,6 +190,7 @@ def test_each_pose_has_limits_of_its_own():
     assert near == far
 
 
+@pytest.mark.slow
 def test_the_key_names_what_is_there():
     def key(page):
         return re.search(r'Poses</h2>.*?<div class="key">(.*?)</div>', page, re.DOTALL)[1]
@@ -362,6 +365,7 @@ def test_nothing_is_computed_before_progress_begins(monkeypatch):
         report(neuler.robots.two_link().replace(name="idle"), progress=lambda jobs: iter(()).__next__())
 
 
+@pytest.mark.slow
 def test_of_many_joints_the_slow_quantities_are_measured_when_asked_for(monkeypatch):
     chain = neuler.robots.general_chain(MANY + 1)
     assert set(VERBS) - set(default_verbs(chain)) == set(SLOW)
@@ -373,6 +377,7 @@ def test_of_many_joints_the_slow_quantities_are_measured_when_asked_for(monkeypa
     assert "Measured when asked for" not in asked
 
 
+@pytest.mark.slow
 def test_the_time_to_compile_is_stored_with_the_code(tmp_path, monkeypatch):
     monkeypatch.setenv("NEULER_CACHE_DIR", str(tmp_path))
     tmp_path.chmod(0o700)

@@ -65,6 +65,7 @@ def test_report_on_a_free_base():
     assert "symmetric" not in page  # along the velocities of a free link it is not
 
 
+@pytest.mark.slow
 def test_report_on_joints_of_every_kind():
     page = page_of(all_kinds())
     for expected in (
@@ -74,6 +75,7 @@ def test_report_on_joints_of_every_kind():
         assert expected in page, expected
 
 
+@pytest.mark.slow
 def test_report_on_springs():
     page = page_of(elastic())
     for expected in ("Springs", "hangs at", "-0.0924", "frequency, Hz", "0.7958", "standing still"):
@@ -83,6 +85,7 @@ def test_report_on_springs():
     assert "falls" in page_of(neuler.Robot("soft", [neuler.Link("base"), bob], [hinge]))
 
 
+@pytest.mark.slow
 def test_report_on_couplings():
     page = page_of(geared())
     for expected in ("coupling, dotted", "Couplings", "-2 q + 0.1", "half: revolute, follows lead", "N m/rad"):
@@ -101,6 +104,7 @@ def test_report_on_too_few_motors_and_on_a_loop_afloat():
     assert "N m/rad" in page_of(neuler.robots.four_bar())  # one number is not drawn as a map
 
 
+@pytest.mark.slow
 def test_hostile_names_of_loops_are_text():
     robot = neuler.robots.four_bar()
     loop = Loop(HOSTILE, "revolute", "coupler_tip", "rocker_tip")

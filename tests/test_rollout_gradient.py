@@ -34,11 +34,11 @@ def case(name, steps=12):
 
 
 def few(*names):
-    """One method of each, two of the loop; the rest with the slow tests."""
+    """One method of each; the rest with the slow tests."""
     found = []
     for name in names:
         for method in METHODS:
-            quick = method == ("euler" if name == "free" else "rk4") or (name, method) == ("loop", "implicit")
+            quick = method == ("euler" if name == "free" else "rk4")
             found.append(pytest.param(name, method, marks=() if quick else pytest.mark.slow))
     return found
 

@@ -196,6 +196,7 @@ def test_unphysical_links_keep_their_numbers():
 # ---- nothing that is there is taken for nothing ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_light_fingers_of_heavy_robots_are_not_refused():
     """One massless link elsewhere, and inertias that differ by a factor of 1e12."""
     links = [

@@ -258,6 +258,7 @@ def test_small_studies_leave_nothing_behind(tmp_path):
     assert left() == before
 
 
+@pytest.mark.slow
 @linux
 def test_processes_that_ended_while_they_waited_are_cleared_away():
     jobs = [processes.Job(b"cbuiltins\nprint\n.") for _ in range(2)]
@@ -291,6 +292,7 @@ def test_a_module_that_fails_in_the_workers_is_named_at_once(tmp_path, monkeypat
         neuler.study(failing_there.task, XS, tmp_path / "a", workers=1, progress=False)
 
 
+@pytest.mark.slow
 @posix
 def test_a_client_without_standard_streams(tmp_path):
     code = f"""

@@ -81,6 +81,7 @@ def test_a_task_says_what_it_is_about(task):
     assert task.notes == []
 
 
+@pytest.mark.parametrize("task", later(PROBLEMS, "gait"), indirect=True)
 def test_a_result_is_summarised_saved_and_shown(task, tmp_path):
     found = task.run()
     json.dumps(found.summary(), allow_nan=False)

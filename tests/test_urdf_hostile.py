@@ -13,6 +13,7 @@ from neuler.errors import FormatError, NeulerError
 from neuler.formats import load, load_urdf
 from neuler.formats.xml import MAX_BYTES
 from neuler.robot import Robot
+from random_robots import later
 from work import calls
 
 MIB = 2**20
@@ -74,7 +75,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.parametrize("case", later(HOSTILE, "wide"))
 def test_hostile_bytes(case):
     data, message = HOSTILE[case]
     tracemalloc.start()

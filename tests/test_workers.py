@@ -146,6 +146,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_cached_functions_of_a_script_travel(tmp_path):
     """Cloudpickle alone leaves functions under ``functools.cache`` to their names, which no other process finds."""
     (tmp_path / "script.py").write_text(CACHED)
