@@ -162,6 +162,11 @@ def few(values, count):
     return [*values[:count], *(pytest.param(value, marks=pytest.mark.slow) for value in values[count:])]
 
 
+def later(values, *slow):
+    """As parameters: these with the slow tests, all others in every run."""
+    return [pytest.param(value, marks=pytest.mark.slow) if value in slow else value for value in values]
+
+
 # ---- states --------------------------------------------------------------------------------------------
 
 

@@ -78,6 +78,7 @@ WHOLE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_pinocchio_agrees_on_a_free_base(capsys, ur5):
     """Its own reading of the file with a free-flyer; a file's base named 'world' is no obstacle."""
     pytest.importorskip("pinocchio")
@@ -87,6 +88,7 @@ def test_pinocchio_agrees_on_a_free_base(capsys, ur5):
     agrees(data, verbs)
 
 
+@pytest.mark.slow
 def test_mujoco_agrees_on_a_free_base(capsys):
     pytest.importorskip("mujoco")
     agrees(measured(capsys, "puma560", "--floating", "--peer", "mujoco"), MUJOCO_VERBS)

@@ -115,6 +115,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_solve(capsys, tmp
         assert "name another one: -o FOLDER" in told
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_interrupted_it_writes_the_best_so_far(problem, tmp_path):
     """A bar on a terminal, Ctrl-C while it solves: exit code 130 and files."""
@@ -144,6 +145,7 @@ def test_interrupted_it_writes_the_best_so_far(problem, tmp_path):
 # ---- studies of walks --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_study_of_walks(capsys, problem, tmp_path):
     """Rows have the numbers of the summary; the picture of peak forces is beside the usual one."""
     pytest.importorskip("matplotlib")

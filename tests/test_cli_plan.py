@@ -87,6 +87,7 @@ def test_flags_change_the_problem(capsys, problem, tmp_path):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["plan.csv"]
 
 
+@pytest.mark.slow
 def test_many_starts_keep_the_best(capsys, problem):
     code, out, err = run(capsys, "plan", problem, "--json", "--starts", 2, "--seed", 1)
     assert code == 0, err

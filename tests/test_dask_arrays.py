@@ -275,6 +275,7 @@ def test_dask_is_imported_by_its_users_alone():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+@pytest.mark.slow
 def test_a_cluster_over_tcp():
     """Two workers in processes of their own, which get the kernel as a small pickle, and its code once."""
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "protocol": "tcp://"}

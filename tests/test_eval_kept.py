@@ -163,6 +163,7 @@ def test_other_suffixes_need_a_format(capsys, files):
     assert run(capsys, *gravity(files, "in.txt"), "--in-format", "csv")[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is no broken one there")
 def test_real_pipes_and_one_that_closes_early(files):
     write_csv(files / "many.csv", ["q1", "q2"], np.zeros((200_000, 2)).tolist())

@@ -180,7 +180,7 @@ def test_quantities_of_loops_are_refused_without_loops(capsys, tmp_path):
 ROBOTS = {"kinds": all_kinds, "geared": geared, "five_bar": neuler.robots.five_bar, "afloat": afloat}
 
 
-@pytest.mark.parametrize("name", few(list(ROBOTS), 3))
+@pytest.mark.parametrize("name", few(sorted(ROBOTS, key=lambda name: name != "five_bar"), 1))
 def test_every_quantity_of_every_robot_goes_through_a_table_by_names(tmp_path, name):
     """Columns in any order, named by joints; the file that comes out holds what the kernel gives."""
     robot = ROBOTS[name]()

@@ -28,6 +28,7 @@ def example(monkeypatch, tmp_path):
     return loaded
 
 
+@pytest.mark.slow
 def test_hua_tracks_as_printed(example, capsys):
     """At fixed gains: rigid joints within 5e-3 rad, the elastic one within 6e-2 with its transient; energy audited."""
     module = example("hua_3r")
@@ -76,6 +77,7 @@ def test_tuning(example, capsys):
     assert "worst" in lines[-2]
 
 
+@pytest.mark.slow
 def test_motors_are_sized(example, capsys):
     """The largest torque in the controller's memory is that over all samples; runs are physical, and drawn."""
     pytest.importorskip("matplotlib")
@@ -105,6 +107,7 @@ def test_motors_are_sized(example, capsys):
     np.testing.assert_allclose(np.abs(run.tau[0]).max(axis=0), table["peak"][row], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_least_times_over_payloads(example, capsys):
     """Heavier and farther takes longer; there is no motion exactly where the arm cannot hold its payload."""
     pytest.importorskip("matplotlib")
@@ -124,9 +127,15 @@ def test_least_times_over_payloads(example, capsys):
     ("name", "changes", "rows", "better"),
     [
         ("study_gains", ["controller.kp=[100.0,1600.0]", "robot.payload.mass=[1.0,2.0]"], 4, "rms_error.elbow_joint"),
-        ("study_payload", ["payload.mass=[0.5,0.0]", "limit.bound=[10.0,20.0]"], 4, "duration"),
+        pytest.param(
+            "study_payload",
+            ["payload.mass=[0.5,0.0]", "limit.bound=[10.0,20.0]"],
+            4,
+            "duration",
+            marks=pytest.mark.slow,
+        ),
     ],
-)
+)  # fmt: skip
 def test_study_files(name, changes, rows, better, tmp_path, capsys):
     """The files run; the last row, of the higher gain or the lighter payload, is better than the first."""
     sets = [word for change in changes for word in ("--set", f"study.settings.{change}")]

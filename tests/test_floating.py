@@ -33,7 +33,7 @@ TOLERANCE = 1e-10
 # ---- random trees ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", few(range(200, 208), 3))
+@pytest.mark.parametrize("seed", few(range(200, 208), 1))
 def test_three_passes_are_the_dense_solution(seed):
     """Khalil (83)-(88): the base's acceleration and the torques, and all accelerations from all torques."""
     robot = floating(seed)
@@ -55,7 +55,7 @@ def test_three_passes_are_the_dense_solution(seed):
     assert np.array_equal(direct, robot.compile("hybrid_dynamics", motion=())(q, v, tau))
 
 
-@pytest.mark.parametrize("seed", range(212, 216))
+@pytest.mark.parametrize("seed", few(range(212, 216), 2))
 def test_algorithms_agree(seed):
     robot = floating(seed) if seed % 2 else several(seed)
     q, v, a = states(robot, 10, seed)
@@ -149,7 +149,7 @@ def test_several_free_bodies_do_not_feel_each_other(seed):
     close(robot.forward_dynamics(q, v, tau), a, 1e-11)
 
 
-@pytest.mark.parametrize("seed", range(7, 9))
+@pytest.mark.parametrize("seed", few(range(7, 9), 1))
 def test_free_bodies_beside_a_long_arm(seed):
     """The arm decides the base's canonical frame; free bodies do not care, and the base holds each by its wrench."""
     short, rng = several(seed), np.random.default_rng(seed)

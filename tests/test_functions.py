@@ -19,6 +19,7 @@ from neuler.trace import scalars as f
 from neuler.trace.differentiate import gradient, jacobian
 from neuler.trace.graph import Graph, cos, sin, sqrt
 from neuler.trace.recipe import Operand, Recipe, evaluate
+from random_robots import few
 
 LEVELS = available_levels() or (None,)
 EDGES = np.array(
@@ -78,7 +79,7 @@ def test_angles_within_two_ulp(at):
 
 
 @pytest.mark.parametrize("at", LEVELS)
-@pytest.mark.parametrize("p", [0.3, 1 / 3, -0.7, 2.7, 17.0, -40.3, 0.01])
+@pytest.mark.parametrize("p", few([0.3, -40.3, 1 / 3, -0.7, 2.7, 17.0, 0.01], 2))
 def test_powers_within_two_ulp(at, p):
     rng = np.random.default_rng(2)
     span = 300 / max(abs(p), 1)

@@ -71,6 +71,7 @@ def test_barman_5_6():
 # ---- footfalls ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_footfalls_of_a_step_and_of_a_stride():
     """A stride is the step and its mirror image: the same windows, half as long, one foot after the other."""
     step, stride = gait.Walk(PERSON), gait.Walk(PERSON, symmetric=False)

@@ -423,6 +423,7 @@ def test_many_trials_are_those_one_by_one():
         together.motion()
 
 
+@pytest.mark.slow
 def test_no_state_is_computed_alone():
     """A thousand trials take as many calls of Python as ten: kernels and array operations do the rest."""
     walk, _ = known()

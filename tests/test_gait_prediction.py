@@ -185,6 +185,7 @@ def test_which_start_is_the_best():
     assert sorted([order[k] for k in (2, 0, 3, 1)], key=starts.rank) == order
 
 
+@pytest.mark.slow
 def test_several_starts_in_turn():
     found = gait.predict(walk(), starts=2, workers=1, seed=5, **SHORT)
     assert [each.seed for each in found.starts] == [-1, 5]
@@ -192,6 +193,7 @@ def test_several_starts_in_turn():
     assert found.planned.objective == min(each.objective for each in found.starts)
 
 
+@pytest.mark.slow
 def test_a_walk_that_is_not_solved_is_no_start():
     """It is solved once in a process, and that it failed is told."""
     other = replace(walk(), speed=1.1)
@@ -206,6 +208,7 @@ def test_a_walk_that_is_not_solved_is_no_start():
     assert found.planned.objective == pytest.approx(rough().planned.objective)
 
 
+@pytest.mark.slow
 def test_a_motion_to_begin_with():
     found = gait.predict(walk(), start=starts.perturbed(walk().start(), 1), **SHORT)
     assert found.planned.objective != pytest.approx(rough().planned.objective, rel=1e-3)

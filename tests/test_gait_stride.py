@@ -131,6 +131,7 @@ def test_pelvis_climbs_on_a_slope():
 # ---- of a plan ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_stride_of_a_plan_has_the_forces_of_the_plan():
     motion, n = planned(), 201
     found = gait.Stride.of(motion, n)

@@ -44,6 +44,7 @@ def test_opensim_files_come_back(tmp_path):
         assert "held at zero: spine2_flexion" in again.notes[0]
 
 
+@pytest.mark.slow
 def test_axes_and_signs_of_opensim():
     """Written from the meaning of OpenSim's coordinates, not from our inverse of them."""
     count = 30

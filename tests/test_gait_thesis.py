@@ -35,6 +35,7 @@ def programme():
 # ---- its size ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_as_many_variables_as_in_the_thesis():
     """55 joints with six control points; less those of 17 frozen joints and two relations of each other one."""
     (profiles,) = programme().profiles

@@ -100,6 +100,7 @@ def test_terms_of_the_objective_against_plain_numbers():
     np.testing.assert_allclose(found[:, 0], ((state.qdd / 50.0) ** 2).sum(axis=1), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_weights_are_means_over_a_step():
     """Each term has its weight over the duration; terms without weight are left out."""
     task = walk().statement
@@ -199,6 +200,7 @@ def test_events_in_order():
 # ---- unsolved walks ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rows_that_are_zero_whatever_the_motion_is_are_not_posed():
     """Where forces are zero by their bounds, no limit of a contact is a row: it would leave no room inside."""
     transcription = walk().statement.transcription

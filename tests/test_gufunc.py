@@ -195,9 +195,9 @@ def test_kernels_pickle_and_are_shared():
 
 
 def test_scratch_too_large_for_a_stack_comes_from_a_pool(eager):
-    """Forty joints: the inertia matrix outgrows the stack; threads must not share scratch."""
-    robot = neuler.robots.general_chain(40)
-    q = np.random.default_rng(0).normal(size=(600, 40))
+    """Many joints: the inertia matrix outgrows the stack; threads must not share scratch."""
+    robot = neuler.robots.general_chain(34)
+    q = np.random.default_rng(0).normal(size=(600, 34))
     kernel = robot.mass_matrix
     kernel.threads = 1
     one = kernel(q)

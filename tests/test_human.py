@@ -13,7 +13,7 @@ from neuler.formats import load, save
 from neuler.passes.weightless import weightless
 from neuler.robots.humans import JOINTS, PARTNERS, WALKING_FIXED, Person, mirror, partner, skeleton, strengths
 from neuler.robots.humans.segments import DE_LEVA, MEAN_STATURE, PAIRED, SEGMENTS
-from random_robots import close
+from random_robots import close, few, later
 
 PEOPLE = {
     "man": Person(),
@@ -44,7 +44,7 @@ PARTS = {
 """Links that a segment of the table is divided among."""
 
 
-@pytest.fixture(params=PEOPLE)
+@pytest.fixture(params=later(PEOPLE, "shares", "woman, shares", "child", "giant"))
 def person(request):
     return PEOPLE[request.param]
 
@@ -355,7 +355,7 @@ def driven(robot):
     return robot.replace(joints=[dataclasses.replace(joint, role="driven") for joint in robot.joints])
 
 
-@pytest.mark.parametrize("name", ["man", "woman", "measured"])
+@pytest.mark.parametrize("name", few(["man", "woman", "measured"], 1))
 @pytest.mark.parametrize("base", ["joints", "free"])
 def test_pinocchio_computes_the_same_torques_from_the_urdf_file(tmp_path, name, base):
     pin = pytest.importorskip("pinocchio")

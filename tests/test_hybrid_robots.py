@@ -97,6 +97,7 @@ def test_forward_undoes_inverse():
     close(hybrid().forward_dynamics(q, qd, tau), qdd, 1e-10)
 
 
+@pytest.mark.slow
 def test_platforms_and_motors_as_coordinates():
     """Khalil (66) of both modules against one solution of all loops together."""
     arm, motors = hybrid(), by_motors(hybrid())
@@ -109,6 +110,7 @@ def test_platforms_and_motors_as_coordinates():
     close(motors.forward_dynamics(q, rates, tau), accelerations, 1e-9)
 
 
+@pytest.mark.slow
 def test_on_a_locked_module():
     """The upper motors' torques are those of the upper robot alone, under gravity as its tilted base sees it."""
     low, high = modules(8)
@@ -153,7 +155,7 @@ def _together(bodies):
     return Link("platform", mass, tuple(moment), inertia)
 
 
-@pytest.mark.parametrize("chosen", ["platforms", "motors"])
+@pytest.mark.parametrize("chosen", ["platforms", pytest.param("motors", marks=pytest.mark.slow)])
 def test_power_of_the_motors_is_the_rate_of_energy(chosen):
     arm = hybrid() if chosen == "platforms" else by_motors(hybrid())
     names = [joint.name for joint in arm.moving_joints for _ in range(joint.nq)]
@@ -180,6 +182,7 @@ def test_power_of_the_motors_is_the_rate_of_energy(chosen):
         assert power == pytest.approx(along(energy, time), rel=1e-8)
 
 
+@pytest.mark.slow
 def test_three_modules():
     arm = tower()
     assert arm.mobility.freedoms == 9
@@ -200,6 +203,7 @@ def test_three_modules():
     assert np.arctan2(found[1, 0], found[0, 0]) == pytest.approx(sum(angles), abs=1e-11)
 
 
+@pytest.mark.slow
 def test_reactions_carry_the_weight():
     """At rest the feet on the ground bear what all links weigh, with platforms on guides and with free ones."""
     pairs = list(zip(*modules(3), strict=True))
@@ -245,6 +249,7 @@ def composed_free(low, high):
     return np.concatenate([parts[joint.name] for joint in unguided_hybrid().moving_joints])
 
 
+@pytest.mark.slow
 def test_guides_of_the_platforms_change_nothing():
     """The same motors' torques with platforms that are free but for their legs."""
     pairs = list(zip(*modules(30), strict=True))

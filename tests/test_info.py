@@ -11,6 +11,7 @@ from cli_runs import refused, run
 from neuler.formats import par
 from neuler.view import text
 from neuler.view.as_json import as_dict
+from random_robots import later
 from shown_robots import LOOPS, PARALLEL, all_kinds, elastic, geared
 
 
@@ -25,7 +26,7 @@ def data_of(capsys, name, *more):
     return json.loads(told, parse_constant=lambda x: pytest.fail(f"{x} is not JSON"))
 
 
-@pytest.mark.parametrize("name", [*LOOPS, *PARALLEL])
+@pytest.mark.parametrize("name", later([*LOOPS, *PARALLEL], "delta", "gough_stewart", "orthoglide", "sr400"))
 def test_the_mobility_of_every_robot_with_loops(capsys, name):
     robot = neuler.robots.get(name)
     facts = robot.mobility

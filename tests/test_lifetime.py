@@ -57,7 +57,7 @@ def _churn(kernels, distinct, timeout):
 
 @LINUX
 def test_kernels_made_and_dropped_leave_nothing():
-    _churn(1_000, 20, 300)
+    _churn(300, 10, 300)
 
 
 @LINUX
@@ -85,13 +85,13 @@ def test_a_kernel_that_nobody_holds_goes():
 
 
 def test_a_ufunc_keeps_its_code_alive():
-    robot = neuler.robots.general_chain(20).with_gravity((0, 0.321, 0))  # scratch from a pool
-    q = np.linspace(-1, 1, 20)
+    robot = neuler.robots.general_chain(16).with_gravity((0, 0.321, 0))  # scratch from a pool
+    q = np.linspace(-1, 1, 16)
     kernel = robot.compile("forward_dynamics")
     ufunc, expected = kernel.ufunc, kernel(q, q, q)
     del robot, kernel
     gc.collect()
-    for k in range(20):  # others might be put in its place
+    for k in range(5):  # others might be put in its place
         _ = neuler.robots.two_link().with_gravity((0, 0, k)).compile("mass_matrix").ufunc
     np.testing.assert_array_equal(ufunc(q, q, q), expected)
     before = _alive()
@@ -213,24 +213,25 @@ FORK = """
 import os, sys, threading, time
 import neuler
 
-stop = False
+compiled = threading.Event()
 
 def compile_on():
     chain, k = neuler.robots.general_chain(6), 0
-    while not stop:
+    while True:
         k += 1
-        chain.with_gravity((0, 0, k)).forward_dynamics
+        chain.with_gravity((0, 0, k)).forward_dynamics([0.1] * 6, [0.1] * 6, [0.1] * 6)
+        compiled.set()
 
 threading.Thread(target=compile_on, daemon=True).start()
-time.sleep(0.5)
+compiled.wait()  # until then it imports modules, and Python's own locks of imports do not survive a fork
 hung = 0
-for k in range(12):
+for k in range(8):
     time.sleep(0.013 * (k % 5))
     child = os.fork()
     if not child:
         robot = neuler.robots.two_link().with_gravity((k, 1, 1))
         os._exit(0 if robot.inverse_dynamics([0.1] * 2, [0.1] * 2, [0.1] * 2).shape == (2,) else 3)
-    end = time.time() + 20
+    end = time.time() + 100  # what hangs does so for ever, and a busy machine may take its time
     while time.time() < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
@@ -249,7 +250,7 @@ os._exit(0)
 def test_a_fork_while_another_thread_compiles():
     environment = {**os.environ, "NEULER_CACHE_DIR": "off"}
     command = [sys.executable, "-W", "ignore", "-c", FORK]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=1000)
     assert done.stdout == "hung 0\n"
 
 
@@ -283,22 +284,25 @@ HASHES = """
 import os, signal, threading, time
 import neuler
 
-base = neuler.robots.general_chain(12)
+base, two_link = neuler.robots.general_chain(12), neuler.robots.two_link
+hashed = threading.Event()
 
 def hashes():
     k = 0
     while True:
         k += 1
         base.with_gravity((0, 0, k)).content_hash
+        hashed.set()
 
 threading.Thread(target=hashes, daemon=True).start()
+hashed.wait()
 hung = 0
 for k in range(10):
     time.sleep(0.01)
     child = os.fork()
     if not child:
-        signal.alarm(10)
-        neuler.robots.two_link().content_hash
+        signal.alarm(60)
+        two_link().content_hash
         os._exit(0)
     hung += os.waitpid(child, 0)[1] != 0
 print("hung", hung, flush=True)
@@ -309,7 +313,7 @@ os._exit(0)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_fork_while_another_thread_makes_robots():
     command = [sys.executable, "-W", "ignore", "-c", HASHES]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=200)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=700)
     assert done.stdout == "hung 0\n"
 
 

@@ -23,6 +23,8 @@ from random_robots import along, close
 
 TRUNKS = ("none", "hinge", "floating", "free")
 EVERY_LOOP = list(itertools.product(KINDS, TRUNKS))
+ONE_OF_EACH = list(zip(KINDS, itertools.cycle(TRUNKS), strict=False))
+"""Every kind of cut joint and every trunk, not each with each."""
 
 
 # ---- the geometry of cut joints: Khalil (3), (4) ---------------------------------------------------------
@@ -60,7 +62,9 @@ def test_a_cut_joint_holds_what_its_definition_says(kind):
         assert 0.3 < np.linalg.norm(machine.closure(q)[0]) / np.linalg.norm(apart(kind, q, machine)) < 3
 
 
-@pytest.mark.parametrize(("kind", "trunk"), EVERY_LOOP)
+@pytest.mark.parametrize(("kind", "trunk"), [
+    pytest.param(*each, marks=() if each in ONE_OF_EACH else pytest.mark.slow) for each in EVERY_LOOP
+])  # fmt: skip
 def test_rows_are_the_derivative_of_the_gap(kind, trunk):
     """At closed positions, along every velocity of the tree, those of shared and free links too."""
     machine = random_loop(kind, 1, trunk)
@@ -119,6 +123,7 @@ def test_compiled_closure_is_the_one_on_numbers(kind):
     close(rows, [numbers.jacobian(x) for x in q], 1e-13, scale=1.0)
 
 
+@pytest.mark.slow
 def test_links_behind_fixed_joints_carry_the_same_loop():
     """A tree whose links are in pieces: cut frames on pieces, the same rows as on the whole."""
     machine = random_loop("revolute", 5, "hinge")

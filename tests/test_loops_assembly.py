@@ -21,10 +21,10 @@ from loop_machines import (
     velocities,
 )
 from neuler import Transform, robots
-from random_robots import close
+from random_robots import close, few
 
 
-@pytest.mark.parametrize("name", [*BUILT_IN, "rssr", "hinged"])
+@pytest.mark.parametrize("name", few([*BUILT_IN, "rssr", "hinged"], len(BUILT_IN) + 1))
 def test_assembly_from_near_guesses(name):
     """Thousands of guesses within 0.3 rad (0.05 m) of closed positions: 1e-12 in ten steps of Newton's method."""
     machine = machine_of(name)
@@ -58,7 +58,7 @@ def four_bar_of(lengths):
 
 
 @pytest.mark.parametrize("side", [1, -1])
-@pytest.mark.parametrize("points", [9, 13, 400])
+@pytest.mark.parametrize("points", few([9, 13, 400], 2))
 @pytest.mark.parametrize("lengths", [FOUR_BAR, NEARLY_FLAT])
 def test_a_full_turn_of_the_crank_keeps_the_branch(side, points, lengths):
     """Two turns forth, coarse or fine, on both branches; joints go on turning with the crank."""
@@ -161,6 +161,7 @@ def test_other_joints_may_be_the_independent_ones():
     close(all_four.q, q, 0)
 
 
+@pytest.mark.slow
 def test_closed_positions_of_a_loop_on_a_free_base():
     """The base is named among the independent joints: seven numbers of its pose, six of its velocity."""
     machine = random_loop("universal", 4, "floating")
@@ -186,7 +187,10 @@ def test_rssr_turns_fully():
 # ---- the robot's own ways to closed positions ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*BUILT_IN, "rssr", "mirrored", "floating_four_bar", "random_floating", "random_free"])
+@pytest.mark.parametrize(
+    "name",
+    few([*BUILT_IN, "rssr", "floating_four_bar", "mirrored", "random_floating", "random_free"], len(BUILT_IN) + 2),
+)
 def test_random_positions_are_closed(name):
     """Different from each other, the right way round, and of the shape that is asked for."""
     machine = machine_of(name)
@@ -200,7 +204,10 @@ def test_random_positions_are_closed(name):
     assert machine.random_configuration(1).shape == (machine.nq,)
 
 
-@pytest.mark.parametrize("name", [*BUILT_IN, "rssr", "mirrored", "cam", "floating_four_bar", "random_free"])
+@pytest.mark.parametrize(
+    "name",
+    [*BUILT_IN, "rssr", "mirrored", "cam", "floating_four_bar", pytest.param("random_free", marks=pytest.mark.slow)],
+)
 def test_steps_go_along_the_loops(name):
     """Integrated, the independent joints are where difference says, all others where assemble finds them."""
     machine = machine_of(name)

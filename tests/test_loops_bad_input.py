@@ -378,6 +378,7 @@ def test_pickled_and_copied():
     assert machine.content_hash != robots.five_bar().with_gravity((0, 0, 0)).content_hash
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_same(tmp_path):
     machine = robots.sr400()
     active = np.array(machine.reference)[[0, 1, 3, 4, 5, 6]] + 0.1

@@ -137,6 +137,7 @@ def test_motors_that_do_not_decide_are_named():
         lame.compile("inverse_dynamics")
 
 
+@pytest.mark.slow
 def test_a_floating_robot_falls_by_itself():
     """The wrench on its base is in tau; without it, and without motors, all joints free fall alike."""
     machine = random_loop("revolute", 1, "floating")

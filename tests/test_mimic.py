@@ -83,6 +83,7 @@ def projected(robot, q, qd, qdd):
 # ---- real robots ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_these_are_all_that_have_mimic_joints():
     if not real_files():
         pytest.skip("example-robot-data is not installed")

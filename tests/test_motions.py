@@ -88,6 +88,7 @@ def test_sensitivities_of_more_motors_than_freedoms():
     np.testing.assert_allclose(sensitivity(robot, q), exact, atol=1e-6 * np.abs(exact).max())
 
 
+@pytest.mark.slow
 def test_sensitivities_to_the_motors_of_a_parallel_robot_are_symmetric():
     robot = neuler.robots.delta().replace(independent=None)
     matrix = sensitivity(robot, sample_motion(robot).q[-1])
@@ -97,6 +98,7 @@ def test_sensitivities_to_the_motors_of_a_parallel_robot_are_symmetric():
 # ---- limits --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_motion_keeps_limits_of_places_and_speeds():
     robot = neuler.robots.four_bar()
     joints = list(robot.joints)

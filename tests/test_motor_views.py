@@ -179,8 +179,11 @@ def test_report_on_motors():
 @pytest.mark.parametrize(
     "robot",
     [
-        neuler.robots.four_bar().replace(motors=[Motor("m", "crank", 40, inertia=1e-4, stiffness=900.0)]),
-        motor_robot(2, elastic=False).with_free_base(),
+        pytest.param(
+            neuler.robots.four_bar().replace(motors=[Motor("m", "crank", 40, inertia=1e-4, stiffness=900.0)]),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(motor_robot(2, elastic=False).with_free_base(), marks=pytest.mark.slow),
         neuler.robots.two_link().replace(motors=[
             Motor("m", "joint1", 40, inertia=1e-4, stiffness=500.0, friction=LoadDependent(0.2))
         ]),

@@ -223,6 +223,7 @@ def test_the_notebook_for_users_of_the_robotics_toolbox(tmp_path):
     assert not [output for each in found for output in each if output.output_type in ("stream", "error")]
 
 
+@pytest.mark.slow
 def test_the_script_for_users_of_pinocchio(tmp_path):
     command = [sys.executable, str(ROOT / "examples" / "from_pinocchio.py")]
     environment = {**os.environ, "PYTHONPATH": SOURCE}

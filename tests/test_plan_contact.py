@@ -28,6 +28,7 @@ from neuler import plan
 from neuler.errors import InputError
 from neuler.moments.contact import FREE
 from neuler.plan.landings import begins
+from random_robots import few
 
 pytest.importorskip("scipy")
 EFFORT = 1e-3 * plan.effort()
@@ -51,7 +52,7 @@ def points_of(robot, frame, points, q):
 # ---- a step --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("split", ["line", FREE])
+@pytest.mark.parametrize("split", few(["line", FREE], 1))
 def test_a_step_of_least_effort_is_found(split):
     found = stepped(split)
     assert found.valid, str(found)
@@ -131,6 +132,7 @@ def test_a_replay_without_feedback_makes_the_step(split):
     assert np.abs(run.error[-1]).max() < 1e-4
 
 
+@pytest.mark.slow
 def test_a_replay_with_exact_forces_is_closer_still():
     found = stepped(FREE)
     run = found.replay(method="dop853", rtol=1e-9, atol=1e-11)
@@ -141,6 +143,7 @@ def test_a_replay_does_not_go_on_after_the_end():
     refused(lambda: stepped().replay(after=0.1), "without feedback", "after")
 
 
+@pytest.mark.slow
 def test_accelerations_may_be_mirrored_too():
     """Then torques do not jump from step to step."""
     found = step(biped(), EFFORT, split=FREE, order=2).solve()
@@ -180,6 +183,7 @@ def test_efforts_and_joint_forces_see_the_ground():
     assert abs(np.trapezoid((tau**2).sum(axis=1), t) * 1e-3 / found.objective - 1.0) < 1e-3
 
 
+@pytest.mark.slow
 def test_a_heel_lifts_while_its_toe_stands():
     """In double support the rear foot stands on its toe, a point that goes on from the sole before."""
     task = step(biped(), EFFORT, split=FREE, heel_off=True, points=(12, 9))
@@ -218,6 +222,7 @@ def test_contacts_that_a_cycle_brings_back_are_not_asked_for_twice():
     assert [[each.name for each in mine] for mine in begins(models, [], 5)] == [["right"], ["left"]]
 
 
+@pytest.mark.slow
 def test_meshes_and_earlier_plans_to_begin_with():
     """Forces of contacts go along from coarse to fine, and a plan that is known is found again at once."""
     task = step(biped(), EFFORT, split=FREE)
@@ -305,6 +310,7 @@ def test_an_impact_is_replayed_and_saves_effort():
     assert not hopped().velocity_jump(1).any() or np.abs(hopped().velocity_jump(1)).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_a_step_in_one_phase_with_windows_has_no_jump_and_no_row_of_symmetry():
     task = one_phase(biped(), EFFORT, split=FREE)
     found = task.solve()
@@ -337,6 +343,7 @@ def test_rows_of_a_contact_that_ended_are_left_out():
     assert ends["pressure of right"] == (False, False)
 
 
+@pytest.mark.slow
 def test_friction_may_be_without_limit():
     plain, free = (
         one_phase(biped(), EFFORT).replace(contacts=sole("right", friction=size)).transcription.phases[0]

@@ -46,6 +46,7 @@ def test_forces_between_grid_points_are_those_of_the_motion():
     assert pressed.min() > -1e-5
 
 
+@pytest.mark.slow
 def test_feet_that_carry_in_turn():
     """A toe carries on where a heel lifts: with windows that meet, neither lasts the whole phase."""
     heel, toe = (-0.06, 0.0, -0.05), (0.14, 0.0, -0.05)

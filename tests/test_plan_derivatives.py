@@ -270,7 +270,7 @@ def test_payloads_are_inputs(name):
     check(programme, y, directions=1)
 
 
-@pytest.mark.parametrize("split", ["line", "free"])
+@pytest.mark.parametrize("split", few(["line", "free"], 1))
 def test_contacts(split):
     """Forces of the ground, held points, impacts, the distance from a guess, in every derivative."""
     robot = legged_robots.biped()

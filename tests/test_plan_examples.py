@@ -115,6 +115,7 @@ def test_a_panda_keeps_torques_and_their_rates(example, capsys):
     np.testing.assert_allclose(pose, module.goal_pose(), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_biped_makes_a_step(example, capsys):
     """Its feet may push against each other, which costs less than parallel forces; replayed, the step comes out."""
     module = example("plan_step")

@@ -265,6 +265,7 @@ def test_a_free_base_keeps_its_momentum():
     np.testing.assert_allclose(motion.qd[-1], 0.0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_joints_that_loops_move_keep_their_limits():
     robot = neuler.robots.five_bar()
     start = np.asarray(robot.neutral(), dtype=float)

@@ -18,6 +18,7 @@ from neuler.optimize.composed import ComposedBlock
 from neuler.plan import refinement
 from neuler.plan.guess import guessed
 from neuler.plan.phase_blocks import FromClearance
+from random_robots import few
 
 ARM = neuler.robots.puma560()
 FRAMES = ARM.shown_names[2:]
@@ -204,7 +205,7 @@ def test_a_plan_among_twenty_spheres():
     assert [each.name for each in found.scenery] == [each.name for each in walls]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3), 1))
 @pytest.mark.parametrize("near", [0.1, 1e9, -1e9], ids=["near", "all", "none"])
 def test_no_pair_is_lost(monkeypatch, seed, near):
     """However many pairs are posed at first, all of them hold in the end."""

@@ -15,6 +15,7 @@ from neuler.control.pieces import Pieces
 from neuler.motions import Bound, Samples
 from neuler.plan.planned import Planned, Violation
 from neuler.view.motion_figures import stroboscope
+from random_robots import few
 
 
 class Splined:
@@ -239,7 +240,7 @@ def delta():
     return planned(robot, start + way, 0.3)
 
 
-@pytest.mark.parametrize("make", [two_link, five_bar, delta])
+@pytest.mark.parametrize("make", few([two_link, five_bar, delta], 2))
 def test_without_feedback_the_motion_comes_out(make):
     plan = make()
     run = plan.replay()

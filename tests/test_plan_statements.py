@@ -309,6 +309,7 @@ def test_limits_in_a_window(plain):
     torques_hold(found)
 
 
+@pytest.mark.slow
 def test_positions_in_a_window():
     """Not by bounds of control points: these reach beyond the window."""
     window = plan.limit(plan.position, {"joint2": -1.5}, when=(0.5, 1.0))

@@ -120,6 +120,7 @@ def test_periodic_over_phases():
     assert np.abs(begin.qd).max() > 0.1
 
 
+@pytest.mark.slow
 def test_a_function_of_two_moments():
     def step(a, b):
         return b.pose(TIP)[:2, 3] - a.pose(TIP)[:2, 3]

@@ -92,6 +92,7 @@ def test_bang_bang_needs_a_motor_that_is_strong_enough():
         planning_truths.bang_bang(0.5, 2.6, np.ones_like, np.zeros_like, lambda q: 9.81 * np.sin(q), 5.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [0, 1])
 def test_bang_bang_of_the_four_bar_is_what_a_simulation_does(k):
     """Full torque, switched once: simulated, the crank is at its goal at rest when the time is over."""
@@ -126,6 +127,7 @@ def test_bang_bang_of_the_four_bar_is_what_a_simulation_does(k):
     assert run(switch)[1] == pytest.approx(T, rel=2e-6)
 
 
+@pytest.mark.slow
 def test_the_one_joint_of_the_four_bar_is_that_of_its_forward_dynamics():
     robot = neuler.robots.four_bar()
     inertia, slope, gravity = planning_truths.one_joint(robot, 1.0, 5.0)
@@ -137,6 +139,7 @@ def test_the_one_joint_of_the_four_bar_is_that_of_its_forward_dynamics():
     np.testing.assert_allclose(found, expected, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_the_least_effort_of_the_cart_pole_is_pontryagins():
     """From the planner's motion, as a first guess, to that of the boundary value problem; the equations are ours."""
     case = planning_hard.numbers()["cart_pole"]

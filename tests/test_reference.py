@@ -71,10 +71,11 @@ covering = cases(later=[case for case in CASES if case not in COVERING])
 ROBOTS = {
     "puma560": lambda: robots.puma560().with_frame("tool", "link6"),
     "stanford": lambda: robots.stanford().with_frame("tool", "link6"),
+    "random12": lambda: random_robot(12),
     "random2": lambda: random_robot(2),
     "random22": lambda: random_robot(22),
 }
-LATER = ("puma560", "random22")
+LATER = ("puma560", "random2", "random22")
 """Two trees and four with loops or couplings are six structures for every run."""
 
 
@@ -154,12 +155,19 @@ def machine_of(name):
 
 LARGE = ("sr400", "delta")
 """What is differentiated compiles for long there, and has no plain numbers to compare: with the slow tests."""
+REGRESSORS = ("reaction_regressor", "power_regressor", "energy_regressor", "regressor")
+"""They compile for long as well; four_bar has them in every run."""
+
+
+def waits(name, quantity):
+    """For the slow tests."""
+    return (name in LARGE and quantity in FROM_A_GRAPH) or (name != "four_bar" and quantity in REGRESSORS)
 
 
 @pytest.mark.parametrize(
     ("name", "quantity"),
     [
-        pytest.param(name, quantity, marks=pytest.mark.slow if name in LARGE and quantity in FROM_A_GRAPH else ())
+        pytest.param(name, quantity, marks=pytest.mark.slow if waits(name, quantity) else ())
         for name in MACHINES
         for quantity in QUANTITIES
         if quantity not in COMPILED_ONLY

@@ -43,7 +43,7 @@ def reactions_agree(robot, q, qd, qdd, tolerance=1e-12):
     close(one(q, qd, qdd), kernel(q, qd, qdd)[..., -1, :, :], 1e-12, np.abs(one(q, qd, qdd)).max() + 1e-9)
 
 
-@pytest.mark.parametrize("seed", few(range(20), 4))
+@pytest.mark.parametrize("seed", few(range(20), 2))
 def test_random_trees(seed):
     robot = random_robot(seed)
     q, qd, qdd = random_states(robot, 5, seed)
@@ -51,13 +51,13 @@ def test_random_trees(seed):
     reactions_agree(robot, q, qd, qdd)
 
 
-@pytest.mark.parametrize("seed", few(range(12), 3))
+@pytest.mark.parametrize("seed", few(range(12), 2))
 def test_every_kind_of_joint(seed):
     robot = kind_robot(seed)
     agree(robot, *kind_states(robot, 5, seed))
 
 
-@pytest.mark.parametrize("seed", few(range(6), 2))
+@pytest.mark.parametrize("seed", few(range(6), 1))
 def test_motors_on_any_link(seed):
     robot = motor_robot(seed)
     agree(robot, *motor_states(robot, 4, seed), tolerance=1e-11)
@@ -72,7 +72,7 @@ def test_loops(name):
     reactions_agree(robot, q, qd, qdd, 1e-10)
 
 
-@pytest.mark.parametrize("name", ["geared", "gripper"])
+@pytest.mark.parametrize("name", few(["gripper", "geared"], 1))
 def test_couplings(name):
     agree(made(name), *states(name)[:3], tolerance=1e-11)
 

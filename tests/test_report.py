@@ -75,16 +75,16 @@ def self_contained(page):
 def test_report_from_the_command_line(capsys, tmp_path):
     target = tmp_path / "report.html"
     code = main(
-        ["report", "stanford", "-o", str(target), "--verbs", "inverse_dynamics", "mass_matrix", "--batch", "256"]
+        ["report", "two_link", "-o", str(target), "--verbs", "inverse_dynamics", "mass_matrix", "--batch", "256"]
     )
     assert code == 0
     assert str(target) in capsys.readouterr().out
     page = target.read_text(encoding="utf-8")
     self_contained(page)
-    assert len(images(page)) == 2 + 6 + 1  # two poses, six joints
-    for expected in ("stanford", "Kinematic tree", "joint3: prismatic q[2]", "Nothing to report", "inverse_dynamics"):
+    assert len(images(page)) == 2 + 2  # two poses, two joints; without gravity no map of sensitivities
+    for expected in ("two_link", "Kinematic tree", "joint2: revolute q[1]", "Nothing to report", "inverse_dynamics"):
         assert expected in page
-    operations = neuler.robots.stanford().inverse_dynamics.operations
+    operations = neuler.robots.two_link().inverse_dynamics.operations
     assert f'<td class="r">{operations.mul}</td>' in page
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
@@ -114,6 +114,7 @@ def test_a_robot_that_does_not_move_has_a_report():
     assert "Forces" not in page
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_is_said():
     links = [Link("base"), Link("tip")]
     page = report(Robot("bare", links, [Joint("j", "revolute", "base", "tip")]), verbs=["forward_dynamics"], batch=8)
@@ -164,6 +165,7 @@ def legged(shift):
     return robot, robot.neutral() + [*shift, *[0.0] * 6]
 
 
+@pytest.mark.slow
 def test_a_floating_robot_is_drawn_as_large_wherever_it_is():
     sizes, squares = [], []
     for shift in ((0, 0, 0), (30, -40, 20)):
@@ -180,6 +182,7 @@ def test_a_floating_robot_is_drawn_as_large_wherever_it_is():
     assert squares[0] > squares[1] == 0
 
 
+@pytest.mark.slow
 def test_each_pose_has_limits_of_its_own():
     robot = neuler.robots.puma560()
     start, bent = sample_motion(robot).q[[0, -1]]
@@ -187,6 +190,7 @@ def test_each_pose_has_limits_of_its_own():
     assert near == far
 
 
+@pytest.mark.slow
 def test_the_key_names_what_is_there():
     def key(page):
         return re.search(r'Poses</h2>.*?<div class="key">(.*?)</div>', page, re.DOTALL)[1]
@@ -212,7 +216,7 @@ def limited(effort):
     return robot.replace(joints=[joint], name="arm")
 
 
-@pytest.mark.parametrize("effort", [0.0, -1.0])
+@pytest.mark.parametrize("effort", [0.0, pytest.param(-1.0, marks=pytest.mark.slow)])
 def test_an_effort_limit_of_zero_is_told_and_not_used(effort):
     with np.errstate(all="raise"):
         page = report(limited(effort), verbs=[])
@@ -238,6 +242,7 @@ def test_limits_are_drawn_where_they_are_near():
     assert heights(5.0) == heights(0.0) == heights(np.inf) == {0.0}
 
 
+@pytest.mark.slow
 def test_nothing_held_is_not_in_the_key():
     weightless = limited(300.0).with_gravity((0, 0, 0))
     assert "dashed" not in report(weightless, verbs=[])
@@ -288,6 +293,7 @@ def test_ticks_of_long_names_stay_short_and_different():
     assert short_names(["a" * 50, "a" * 50]) == short_names(["a" * 50]) * 2
 
 
+@pytest.mark.slow
 def test_wide_tables_scroll_and_print():
     page = report(neuler.robots.puma560(), verbs=[])
     assert page.count('class="scroll wide" tabindex="0"') >= 2
@@ -359,6 +365,7 @@ def test_nothing_is_computed_before_progress_begins(monkeypatch):
         report(neuler.robots.two_link().replace(name="idle"), progress=lambda jobs: iter(()).__next__())
 
 
+@pytest.mark.slow
 def test_of_many_joints_the_slow_quantities_are_measured_when_asked_for(monkeypatch):
     chain = neuler.robots.general_chain(MANY + 1)
     assert set(VERBS) - set(default_verbs(chain)) == set(SLOW)
@@ -370,6 +377,7 @@ def test_of_many_joints_the_slow_quantities_are_measured_when_asked_for(monkeypa
     assert "Measured when asked for" not in asked
 
 
+@pytest.mark.slow
 def test_the_time_to_compile_is_stored_with_the_code(tmp_path, monkeypatch):
     monkeypatch.setenv("NEULER_CACHE_DIR", str(tmp_path))
     tmp_path.chmod(0o700)

@@ -51,6 +51,7 @@ def test_report_on_a_parallel_robot_from_the_command_line(capsys, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["delta.html"]
 
 
+@pytest.mark.slow
 def test_report_on_a_platform_that_turns():
     page = page_of(neuler.robots.gough_stewart())
     assert "platform turned by" in page
@@ -64,6 +65,7 @@ def test_report_on_a_free_base():
     assert "symmetric" not in page  # along the velocities of a free link it is not
 
 
+@pytest.mark.slow
 def test_report_on_joints_of_every_kind():
     page = page_of(all_kinds())
     for expected in (
@@ -73,6 +75,7 @@ def test_report_on_joints_of_every_kind():
         assert expected in page, expected
 
 
+@pytest.mark.slow
 def test_report_on_springs():
     page = page_of(elastic())
     for expected in ("Springs", "hangs at", "-0.0924", "frequency, Hz", "0.7958", "standing still"):
@@ -82,6 +85,7 @@ def test_report_on_springs():
     assert "falls" in page_of(neuler.Robot("soft", [neuler.Link("base"), bob], [hinge]))
 
 
+@pytest.mark.slow
 def test_report_on_couplings():
     page = page_of(geared())
     for expected in ("coupling, dotted", "Couplings", "-2 q + 0.1", "half: revolute, follows lead", "N m/rad"):
@@ -89,6 +93,7 @@ def test_report_on_couplings():
     assert "Mobility" not in page
 
 
+@pytest.mark.slow
 def test_report_on_too_few_motors_and_on_a_loop_afloat():
     page = page_of(under_actuated())
     assert "is under-actuated: it has 2 degrees of freedom, and left_arm moves fewer" in page
@@ -99,6 +104,7 @@ def test_report_on_too_few_motors_and_on_a_loop_afloat():
     assert "N m/rad" in page_of(neuler.robots.four_bar())  # one number is not drawn as a map
 
 
+@pytest.mark.slow
 def test_hostile_names_of_loops_are_text():
     robot = neuler.robots.four_bar()
     loop = Loop(HOSTILE, "revolute", "coupler_tip", "rocker_tip")
@@ -122,6 +128,7 @@ def test_unknown_quantities_are_refused_and_nothing_is_written(capsys, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_bench_of_loops_measures_closed_states(capsys, brief):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # open loops would give NaN, and a warning would say so

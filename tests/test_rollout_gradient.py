@@ -34,11 +34,11 @@ def case(name, steps=12):
 
 
 def few(*names):
-    """One method of each, all of the loop; the rest with the slow tests."""
+    """One method of each; the rest with the slow tests."""
     found = []
     for name in names:
         for method in METHODS:
-            quick = name == "loop" or method == "rk4"
+            quick = method == ("euler" if name == "free" else "rk4")
             found.append(pytest.param(name, method, marks=() if quick else pytest.mark.slow))
     return found
 
@@ -91,7 +91,9 @@ def test_gradient_against_differences(name, method):
     close(held.tau[0], differences(lambda x: cost(q, qd, tau[:1] + x), robot.nu, 1e-1), 1e-7)
 
 
-@pytest.mark.parametrize("method", ["euler", "rk4", pytest.param("implicit", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "method", ["euler", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rk4", "implicit"))]
+)
 def test_backward_is_the_transpose_of_forward(method):
     """To rounding, over many steps, with parameters and a batch."""
     robot = ROBOTS["arm"]

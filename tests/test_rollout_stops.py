@@ -8,6 +8,7 @@ import pytest
 import neuler
 from neuler import Joint, Limits, Link, Robot
 from neuler.errors import InputError
+from random_robots import few
 
 METHODS = ("rk4", "euler", "implicit")
 
@@ -64,17 +65,26 @@ def test_an_impact_is_the_one_of_least_change(method):
     assert before - after == pytest.approx(lost, rel=1e-4)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_joints_never_pass_their_stops_and_impacts_make_no_energy(method):
-    robot = bounded(neuler.robots.puma560(), -1.0, 1.0)
+def rough_arm():
+    robot = neuler.robots.two_link()
+    return robot.replace(joints=[dataclasses.replace(joint, coulomb=0.5) for joint in robot.joints])
+
+
+@pytest.mark.parametrize(("method", "make"), [
+    *((method, rough_arm) for method in METHODS),
+    *(pytest.param(method, neuler.robots.puma560, marks=pytest.mark.slow) for method in METHODS),
+])  # fmt: skip
+def test_joints_never_pass_their_stops_and_impacts_make_no_energy(method, make):
+    robot = bounded(make(), -1.0, 1.0)
+    n = robot.nv
     rng = np.random.default_rng(0)
-    q, qd = rng.uniform(-1, 1, (16, 6)), 4 * rng.normal(size=(16, 6))
+    q, qd = rng.uniform(-1, 1, (16, n)), 4 * rng.normal(size=(16, n))
     tau = robot.gravity_force(q)[:, None]
     found = robot.rollout(q, qd, tau, 1e-3, steps=3000, method=method, limits="hold")
     assert not found.status.any()
     assert (np.abs(found.q) <= 1.0).all()
     assert (np.abs(found.q) == 1.0).any(axis=(0, 1)).all()  # every joint meets one
-    held = robot.with_gravity((0, 0, 0)).rollout(q, qd, np.zeros((1, 6)), 1e-3, 3000, method, limits="hold")
+    held = robot.with_gravity((0, 0, 0)).rollout(q, qd, np.zeros((1, n)), 1e-3, 3000, method, limits="hold")
     energy = robot.with_gravity((0, 0, 0)).energy(held.q, held.qd).kinetic
     assert (np.diff(energy, axis=-1) <= 1e-4 * energy[:, :1]).all()
     assert (held.qd[:, -1] == 0.0).all()
@@ -158,7 +168,7 @@ MOST = np.array([150.0, 150.0, 80.0, 20.0, np.inf, np.inf])
 
 
 @pytest.mark.parametrize("asks", [Pull(), untraced, SERIES], ids=["compiled", "called", "series"])
-@pytest.mark.parametrize("method", ["rk4", "euler"])
+@pytest.mark.parametrize("method", few(["rk4", "euler"], 1))
 def test_forces_are_cut_off_and_notes_say_what_was_asked(asks, method):
     robot = arm()
     cut = neuler.simulate(robot, asks, None, 0.04, method=method, effort="clip")
@@ -213,7 +223,7 @@ def test_a_batch_names_the_row_that_asked_most():
     assert "asked for 300 N m at 0 s" in run.notes[0]
 
 
-@pytest.mark.parametrize("method", ["dop853", "radau"])
+@pytest.mark.parametrize("method", few(["dop853", "radau"], 1))
 def test_integrators_that_dry_friction_stops_say_so(method):
     """They do not hold: their steps end where a joint stops, and that is no divergence."""
     robot = neuler.robots.puma560().with_gravity((0, 0, 0))

@@ -20,9 +20,9 @@ EXACT = 1e-12
 STEP = 1e-40
 """Of the complex step: no difference is taken, so it can be this small."""
 STATES = ("q", "qd", "qdd")
-SEEDS = (5, 12, 29, 0, 2, 6, 20, 32)
-each = pytest.mark.parametrize("seed", few(SEEDS, 3))
-some = pytest.mark.parametrize("seed", few((12, 29, 0, 5), 2))
+SEEDS = (12, 5, 29, 0, 2, 6, 20, 32)
+each = pytest.mark.parametrize("seed", few(SEEDS, 2))
+some = pytest.mark.parametrize("seed", few((12, 29, 0, 5), 1))
 """Where much is compiled."""
 
 
@@ -83,10 +83,10 @@ def differences(function, state, which, step=1e-3):
 
 
 def test_the_seeds_cover_every_joint_kind():
-    joints = [joint for seed in SEEDS[:3] for joint in random_robot(seed).joints]
+    joints = [joint for seed in SEEDS[:2] for joint in random_robot(seed).joints]
     assert {joint.kind for joint in joints} == {"revolute", "prismatic", "fixed"}
     assert all(any(getattr(joint, name) for joint in joints) for name in ("rotor_inertia", "viscous", "coulomb"))
-    assert any(len(related(fused_tree(random_robot(seed)))) < random_robot(seed).nv ** 2 for seed in SEEDS[:3])
+    assert any(len(related(fused_tree(random_robot(seed)))) < random_robot(seed).nv ** 2 for seed in SEEDS[:2])
 
 
 # ---- of torques ------------------------------------------------------------------------------------------
@@ -461,7 +461,7 @@ def test_frames_whose_names_collide_are_refused():
         robot.compile("inverse_dynamics_rate", external=("tool", "tool_rate"))
 
 
-@pytest.mark.parametrize("seed", few((1, 0, 2, 3, 4, 5), 2))
+@pytest.mark.parametrize("seed", few((1, 0, 2, 3, 4, 5), 1))
 def test_the_cheaper_way_to_reactions(seed):
     robot = random_robot(seed)
     state = np.random.default_rng(seed).normal(size=(3, 5, robot.nv))

@@ -69,9 +69,7 @@ def test_a_free_symmetric_top(method):
     np.testing.assert_allclose(momentum, np.broadcast_to(momentum[0], momentum.shape), atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "name", ["four_bar", "slider_crank", "five_bar", pytest.param("gough_stewart", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("name", few(["four_bar", "slider_crank", "five_bar", "gough_stewart"], 1))
 def test_loops_stay_closed_and_both_ways_agree(name):
     robot = neuler.robots.get(name)
     qd0 = 0.2 * np.random.default_rng(1).normal(size=robot.nv)
@@ -152,7 +150,7 @@ def test_work_and_losses_are_told_apart():
 
 
 @pytest.mark.parametrize(
-    "robot", few([smooth_puma(), elastic(), neuler.robots.eel()], 2), ids=["puma560", "elastic", "eel"]
+    "robot", few([elastic(), smooth_puma(), neuler.robots.eel()], 1), ids=["elastic", "puma560", "eel"]
 )
 def test_the_audit_knows_every_force(robot):
     """Friction, springs, loads and a controller at once: what is left is the integrator's, and of its fourth order."""
@@ -280,7 +278,7 @@ def test_a_controller_that_gives_nan_within_a_step_is_told():
     assert event.time == pytest.approx(0.073, abs=1e-3)
 
 
-@pytest.mark.parametrize("method", ["rk4", "dop853"])
+@pytest.mark.parametrize("method", few(["rk4", "dop853"], 1))
 def test_a_run_that_diverges_is_told(method):
     robot = pendulum()
 
@@ -350,7 +348,7 @@ def test_events_have_the_value_of_the_joint():
     assert "last at 0.50" in str(event)
 
 
-@pytest.mark.parametrize("method", ["rk4", "dop853"])
+@pytest.mark.parametrize("method", few(["rk4", "dop853"], 1))
 def test_an_interruption_keeps_what_was_computed(method):
     robot = pendulum()
     told = []

@@ -19,6 +19,7 @@ import neuler
 import study_functions
 from neuler import InputError, NeulerError, studies
 from neuler.studies.folder import parts_in
+from random_robots import few
 from study_functions import (
     counted,
     drawn,
@@ -62,8 +63,7 @@ def test_the_table_does_not_depend_on_how_rows_are_spread(tmp_path):
     assert here.complete
     assert here.counts["ok"] == 25
     for name, options in {
-        "one": {"workers": 1}, "two": {"workers": 2}, "chunk": {"workers": 2, "chunk": 3},
-        "timeout": {"workers": 2, "timeout": 60.0},
+        "two": {"workers": 2}, "timeout": {"workers": 1, "chunk": 3, "timeout": 60.0},
     }.items():  # fmt: skip
         equal(table, neuler.study(torque, grid(), tmp_path / name, **options, **QUIET).table())
     equal(table, studies.load(tmp_path / "two").table())
@@ -83,6 +83,7 @@ def test_random_numbers_follow_from_the_seed_and_the_row(tmp_path):
     assert not np.any(other["y"] == one["y"])
 
 
+@pytest.mark.slow
 def test_batches_equal_rows(tmp_path):
     settings = studies.random(3000, q1=(-3.0, 3.0), q2=(-3.0, 3.0), seed=1)
     one = neuler.study(torques, settings, tmp_path / "a", workers=0, batched=True, **QUIET).table()
@@ -93,7 +94,9 @@ def test_batches_equal_rows(tmp_path):
             np.testing.assert_array_equal(found[key], one[key][: len(found[key])])
 
 
-@pytest.mark.parametrize("make", [lambda: ThreadPoolExecutor(2), lambda: ProcessPoolExecutor(2)])
+@pytest.mark.parametrize(
+    "make", [lambda: ThreadPoolExecutor(2), lambda: ProcessPoolExecutor(2)], ids=["threads", "processes"]
+)
 def test_any_executor(tmp_path, make):
     with make() as executor:
         found = neuler.study(torque, grid(3), tmp_path / "a", executor=executor, chunk=2, **QUIET).table()
@@ -118,6 +121,7 @@ def test_ragged_results(tmp_path):
     assert table["matrix"].shape == (3, 2, 3)
 
 
+@pytest.mark.slow
 def test_workers_use_one_thread_and_what_tasks_print_harms_nothing(tmp_path, capfd):
     found = neuler.study(environment, {"x": np.arange(4.0)}, tmp_path / "a", workers=2, **QUIET).table()
     assert set(found["threads"]) == set(found["blas"]) == {"1"}
@@ -133,7 +137,8 @@ def kinds(*names):
     return [{"kind": name, "x": float(k)} for k, name in enumerate(names)]
 
 
-@pytest.mark.parametrize("task", [trouble, trouble_batch])
+@pytest.mark.slow
+@pytest.mark.parametrize("task", [trouble, pytest.param(trouble_batch, marks=pytest.mark.slow)])
 def test_every_failure_is_named_and_the_others_go_on(tmp_path, task):
     names = ["ok", "raise", "ok", "exit", "list", "segfault", "nan", "sys.exit", "memory", "spin", "ok"]
     if task is trouble_batch:
@@ -167,15 +172,24 @@ def test_every_failure_is_named_and_the_others_go_on(tmp_path, task):
     assert np.isnan(table["y"][table["status"] != "ok"]).all()
 
 
+@pytest.mark.slow
 def test_a_solver_that_never_ends_is_stopped(tmp_path):
     found = neuler.study(study_functions.ipopt, {"x": [0.0]}, tmp_path / "a", workers=1, timeout=3.0, **QUIET)
     assert found.table()["status"].tolist() == ["timeout"]
 
 
+@pytest.mark.slow
 def test_a_timeout_after_the_last_row_costs_nothing(tmp_path):
     found = neuler.study(study_functions.late, {"x": [1.0, 2.0]}, tmp_path, workers=1, timeout=2.0, chunk=2, **QUIET)
     assert found.table()["y"].tolist() == [1.0, 2.0]
     assert found.counts["ok"] == 2
+
+
+def test_a_row_that_raises_and_one_that_ends_its_process(tmp_path):
+    """The short one of every day."""
+    table = neuler.study(trouble, kinds("ok", "raise", "exit", "ok"), tmp_path, workers=1, chunk=4, **QUIET).table()
+    assert table["status"].tolist() == ["ok", "failed", "killed", "ok"]
+    assert "ended with code 3" in table["message"][2]
 
 
 def test_all_rows_fail(tmp_path):
@@ -232,7 +246,7 @@ def test_a_study_knows_how_many_rows_were_computed_now(tmp_path):
     assert "computed now" not in str(again)
 
 
-@pytest.mark.parametrize("harm", ["cut", "flip", "empty", "gone"])
+@pytest.mark.parametrize("harm", few(["flip", "gone", "cut", "empty"], 1))
 def test_damaged_parts_are_found_and_computed_again(tmp_path, harm):
     settings = counted_rows(tmp_path / "marks", 12)
     table = neuler.study(counted, settings, tmp_path / "a", workers=1, chunk=4, **QUIET).table()
@@ -259,8 +273,9 @@ neuler.study(study_functions.counted, settings, {folder!r}, workers=2, chunk=2, 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_client_that_is_killed_leaves_nothing_behind_and_goes_on(tmp_path, how):
     (tmp_path / "marks").mkdir()
     code = CLIENT.format(
@@ -318,7 +333,7 @@ def test_without_pyarrow_parts_are_npz(tmp_path, monkeypatch):
     monkeypatch.setattr(
         neuler.studies.run.importlib.util, "find_spec", lambda name: None if name == "pyarrow" else find(name)
     )
-    found = neuler.study(torque, grid(3), tmp_path / "b", workers=2, **QUIET)
+    found = neuler.study(torque, grid(3), tmp_path / "b", workers=0, **QUIET)
     assert {part.kind for part in parts_in(tmp_path / "b")} == {"npz"}
     equal(found.table(), table)
 
@@ -417,6 +432,7 @@ def test_a_folder_in_use_is_refused(tmp_path):
     assert neuler.study(_scaled_by_two, {"x": [1.0]}, tmp_path / "a", workers=0, progress=progress).complete
 
 
+@pytest.mark.slow
 def test_an_executor_that_breaks_is_named_or_made_again(tmp_path):
     def broken():
         executor = ProcessPoolExecutor(1)

@@ -226,6 +226,7 @@ def test_how_a_task_was_called_belongs_to_the_study(tmp_path):
 # ---- processes ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @posix
 def test_forks_of_a_task_neither_answer_nor_hide_that_it_died(tmp_path):
     found = neuler.study(study_functions.forking, XS, tmp_path / "a", workers=1, chunk=3, progress=False).table()
@@ -257,6 +258,7 @@ def test_small_studies_leave_nothing_behind(tmp_path):
     assert left() == before
 
 
+@pytest.mark.slow
 @linux
 def test_processes_that_ended_while_they_waited_are_cleared_away():
     jobs = [processes.Job(b"cbuiltins\nprint\n.") for _ in range(2)]
@@ -290,6 +292,7 @@ def test_a_module_that_fails_in_the_workers_is_named_at_once(tmp_path, monkeypat
         neuler.study(failing_there.task, XS, tmp_path / "a", workers=1, progress=False)
 
 
+@pytest.mark.slow
 @posix
 def test_a_client_without_standard_streams(tmp_path):
     code = f"""
@@ -364,6 +367,7 @@ def test_a_client_that_died_while_it_took_the_folder_does_not_spoil_it(tmp_path)
     assert neuler.study(_sorted, XS, tmp_path, **HERE).complete
 
 
+@pytest.mark.slow
 @posix
 def test_forks_that_live_on_do_not_keep_the_folder(tmp_path):
     with ProcessPoolExecutor(1, mp_context=get_context("fork")) as executor:

@@ -87,13 +87,13 @@ def on(cluster, *names):
 
 def test_a_scheduler_gives_the_same_table_bit_by_bit(cluster, tmp_path):
     here = neuler.study(torque, grid(), tmp_path / "a", workers=0, **QUIET).table()
-    equal(here, neuler.study(torque, grid(), tmp_path / "b", workers=2, **QUIET).table())
     equal(here, neuler.study(torque, grid(), tmp_path / "c", executor=on(cluster, "one", "two"), **QUIET).table())
     found = neuler.study(torque, grid(), tmp_path / "d", scheduler=cluster.address, **QUIET)
     assert found.complete
     np.testing.assert_allclose(found.table()["tau"], here["tau"], rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_workers_of_different_width_agree_to_rounding(cluster, tmp_path):
     settings = studies.random(512, q1=(-3.0, 3.0), q2=(-3.0, 3.0))
     one, two = (
@@ -108,6 +108,7 @@ def test_workers_of_different_width_agree_to_rounding(cluster, tmp_path):
     assert sorted(map(str, widths.values())) == ["None", "None", "sse2"]
 
 
+@pytest.mark.slow
 def test_timeouts_and_deaths_inside_of_daemonic_workers(cluster, tmp_path):
     daemonic = cluster.client.run(lambda: __import__("multiprocessing").current_process().daemon)
     assert all(daemonic.values())
@@ -118,6 +119,7 @@ def test_timeouts_and_deaths_inside_of_daemonic_workers(cluster, tmp_path):
     assert found["status"].tolist() == ["ok", "failed", "timeout", "killed", "failed", "ok"]
 
 
+@pytest.mark.slow
 def test_a_plan_starts_on_a_cluster(cluster):
     def planned(**options):
         robot = neuler.robots.two_link()
@@ -175,6 +177,7 @@ def _kill_child(chance):
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_processes_killed_twenty_times_cost_no_row(tmp_path):
     settings = counted_rows(tmp_path / "marks", 300, 0.03)

@@ -46,6 +46,7 @@ def written(tmp_path, text, name="study.toml"):
     return tmp_path / name
 
 
+@pytest.mark.slow
 def test_a_simulation_with_other_values_is_the_simulation_of_the_changed_file(tmp_path):
     path = written(tmp_path, SIMULATE)
     settings = studies.product({"simulate.duration": [0.1, 0.2], "robot.payload.mass": [0.5, 2.0]})

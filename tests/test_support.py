@@ -17,6 +17,7 @@ from neuler.compiler.lower import lower
 from neuler.compiler.support import SupportPart
 from neuler.compiler.target import Target, host, llvm_binding
 from neuler.trace.recipe import Operand, Recipe
+from random_robots import few
 
 Q = np.array([0.3, -0.7])
 
@@ -193,7 +194,7 @@ print(len(set(found)), len(found))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("before", few([False, True], 1))
 def test_forked_processes_compile(before):
     script = (
         _NUMBERS

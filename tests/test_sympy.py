@@ -127,6 +127,7 @@ def test_spherical_pendulum():
     close(robot.inverse_dynamics(q, qd, qdd), closed(q, qd, qdd), 1e-12)
 
 
+@pytest.mark.slow
 def test_three_link_arm_with_a_slide():
     """Revolute z, prismatic along x of the first link, revolute y: full inertia tensors, offsets, drives."""
     data = [

@@ -12,6 +12,7 @@ from neuler.errors import FormatError
 from neuler.files.problems import Problem
 from neuler.files.tasks import Output
 from neuler.tasks import READERS, read_task
+from random_robots import later
 
 SIMULATE = """
 title = "a swing"
@@ -94,6 +95,7 @@ def test_a_task_says_what_it_is_about(task):
     assert task.notes == []
 
 
+@pytest.mark.parametrize("task", later(PROBLEMS, "gait"), indirect=True)
 def test_a_result_is_summarised_saved_and_shown(task, tmp_path):
     found = task.run()
     json.dumps(found.summary(), allow_nan=False)
@@ -108,6 +110,7 @@ def test_a_result_is_summarised_saved_and_shown(task, tmp_path):
     assert found.plot().axes
 
 
+@pytest.mark.parametrize("task", later(PROBLEMS, "gait"), indirect=True)
 def test_tasks_and_results_are_pickled(task):
     """As studies send them to processes."""
     found = task.run()

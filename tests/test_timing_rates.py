@@ -133,6 +133,7 @@ def test_torque_rates_of_an_arm_hold_to_a_millionth():
     assert (v >= 0).all()
 
 
+@pytest.mark.slow
 @needs_ipopt
 def test_wide_rates_cost_nothing_and_batches_are_paths():
     robot = neuler.robots.two_link()
@@ -145,6 +146,7 @@ def test_wide_rates_cost_nothing_and_batches_are_paths():
     assert one.duration == pytest.approx(wide.duration[1], rel=1e-6)
 
 
+@pytest.mark.slow
 @needs_ipopt
 def test_speeds_at_the_ends_stay_with_bounded_rates():
     """The duration lies between that without bounds on rates and that from rest to rest."""
@@ -235,6 +237,7 @@ def test_every_step_of_a_scaled_trajectory_can_be_stopped():
     assert np.mean(good) > 0.95
 
 
+@pytest.mark.slow
 def test_a_batch_of_trajectories_is_one_by_one():
     robot, (t, q) = neuler.robots.two_link(), swing()
     many = q * np.array([1.0, 0.7, -1.1, 0.2, 1.3, 0.9]).reshape(2, 3, 1, 1)

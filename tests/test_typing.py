@@ -14,6 +14,7 @@ from every_robot import MADE, made
 from neuler.kernels import stored_code
 from neuler.quantities import reference, stubs
 from neuler.quantities.catalogue import QUANTITIES
+from random_robots import few
 
 SCRIPT = """
 import neuler
@@ -106,7 +107,7 @@ def scripts(folder):
     return list(found)
 
 
-@pytest.mark.parametrize("checker", COMMANDS)
+@pytest.mark.parametrize("checker", few(["pyright", "mypy"], 1))
 def test_what_type_checkers_see(checker, tmp_path):
     """In a user's script types of results, in a wrong one every mistake, in the examples nothing."""
     names = scripts(tmp_path)

@@ -13,6 +13,7 @@ from neuler.errors import FormatError, NeulerError
 from neuler.formats import load, load_urdf
 from neuler.formats.xml import MAX_BYTES
 from neuler.robot import Robot
+from random_robots import later
 from work import calls
 
 MIB = 2**20
@@ -74,7 +75,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.parametrize("case", later(HOSTILE, "wide"))
 def test_hostile_bytes(case):
     data, message = HOSTILE[case]
     tracemalloc.start()
@@ -193,7 +194,7 @@ edit = st.tuples(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(edit, min_size=1, max_size=4))
 @example([])
 def test_mutated_files_load_or_are_refused(edits):
@@ -225,7 +226,7 @@ def element(children):
     )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.recursive(element(st.just("text")), element, max_leaves=15), max_size=6))
 def test_any_tree_of_urdf_words_loads_or_is_refused(elements):
     outcome(f'<robot name="r"><link name="base"/>{"".join(elements)}</robot>')

@@ -119,7 +119,9 @@ HIDE = "sys.modules['cloudpickle'] = None"
 GUARD = 'if __name__ == "__main__":'
 
 
-@pytest.mark.parametrize(("hide", "guard"), [("", "if True:"), (HIDE, GUARD), (HIDE, "if True:")])
+@pytest.mark.parametrize(
+    ("hide", "guard"), [("", "if True:"), (HIDE, GUARD), pytest.param(HIDE, "if True:", marks=pytest.mark.slow)]
+)
 def test_scripts_with_and_without_a_guard(tmp_path, hide, guard):
     """With cloudpickle functions travel by their content; without it the script is run again, up to its guard."""
     (tmp_path / "script.py").write_text(SCRIPT.format(hide=hide, guard=guard))
@@ -144,6 +146,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_cached_functions_of_a_script_travel(tmp_path):
     """Cloudpickle alone leaves functions under ``functools.cache`` to their names, which no other process finds."""
     (tmp_path / "script.py").write_text(CACHED)
