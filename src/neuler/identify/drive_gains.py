@@ -21,7 +21,7 @@ from neuler.errors import InputError
 from neuler.identify.estimate import Estimate
 from neuler.identify.least_squares import weighted
 from neuler.identify.prepared import Prepared
-from neuler.identify.rows import COLUMNS, Regression, known_loads, moving_rows, prepared_logs, refuse_singular
+from neuler.identify.rows import COLUMNS, Regression, filtered_rows, known_loads, prepared_logs
 from neuler.identify.user_columns import user_columns
 from neuler.solve.base_parameters import base_parameters
 
@@ -102,13 +102,9 @@ Run = tuple[Array, Array, Array, Array]
 
 def _run(regression: Regression, ready: Prepared) -> Run:
     """Of a run, behind the filter: columns, torques of what is known, logged torques, weights."""
-    state = ready.q, ready.qd, ready.qdd
-    Y = regression.kernel(*state)
-    known = regression.robot.inverse_dynamics(*state) - Y @ regression.values + regression.load(ready)
-    if regression.own.names:
-        Y = np.concatenate([Y, regression.own(*state)], axis=-1)
-    W, tau = refuse_singular(ready, ready.filter(Y)), ready.filter(ready.tau)
-    return W, ready.filter(known), tau, np.where(moving_rows(ready, tau.shape), ready.weight, 0.0)
+    Y, known = regression.columns_along(ready)
+    rows = filtered_rows(ready, Y, ready.tau)
+    return rows.W, ready.filter(known), rows.y, np.where(rows.moving, rows.weight, 0.0)
 
 
 def _linear(runs: list[Run], b: Array, c: Array) -> tuple[Array, Array]:

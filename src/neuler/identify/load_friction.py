@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.identify.prepared import Prepared
-from neuler.identify.rows import Regression, Rows, moving_rows, refuse_singular
+from neuler.identify.rows import Regression, Rows, filtered_rows
 from neuler.robot import Robot
 
 Array = NDArray[np.float64]
@@ -39,11 +39,7 @@ class LoadedRegression(Regression):
 
     def rows(self, ready: Prepared) -> Rows:
         """The rows of a run, linear about the last estimate."""
-        state = ready.q, ready.qd, ready.qdd
-        Y = self.kernel(*state)
-        known = self.robot.inverse_dynamics(*state) - Y @ self.values + self.load(ready)
-        if self.own.names:
-            Y = np.concatenate([Y, self.own(*state)], axis=-1)
+        Y, known = self.columns_along(ready)
         n, nu, p = Y.shape
         J, rest = np.zeros((n, nu, p + len(self.joints))), ready.tau - known
         J[..., :p] = Y
@@ -57,8 +53,7 @@ class LoadedRegression(Regression):
             J[:, j, p + k] = side * np.abs(load)
             # of the known part the slope's share is taken off, too
             rest[:, j] += mu * side * (np.abs(load) - np.sign(load) * known[:, j])
-        W, y = ready.filter(J), ready.filter(rest)
-        return Rows(ready.name, refuse_singular(ready, W), y, moving_rows(ready, y.shape), ready.weight)
+        return filtered_rows(ready, J, rest)
 
 
 def loaded_joints(robot: Robot, columns: Sequence[str]) -> tuple[str, ...]:

@@ -59,18 +59,20 @@ class Regression:
         """The regressor with the columns of the robot."""
         return self.robot.compile("regressor", columns=self.columns)
 
-    def rows(self, ready: Prepared) -> Rows:
-        """The rows of a run.
+    def columns_along(self, ready: Prepared) -> tuple[Array, Array]:
+        """All columns at the samples of a run, (n, nu, p), and what is known beside them, (n, nu); not filtered.
 
-        What the robot's model has beside the columns is taken off the torques, and so are known loads.
+        Known is what the robot's model has beside the columns, and the run's load.
         """
         state = ready.q, ready.qd, ready.qdd
-        Y = self.kernel(*state)
+        Y = np.asarray(self.kernel(*state))
         known = self.robot.inverse_dynamics(*state) - Y @ self.values + self.load(ready)
-        if self.own.names:
-            Y = np.concatenate([Y, self.own(*state)], axis=-1)
-        W, y = ready.filter(Y), ready.filter(ready.tau - known)
-        return Rows(ready.name, refuse_singular(ready, W), y, moving_rows(ready, y.shape), ready.weight)
+        return (np.concatenate([Y, self.own(*state)], axis=-1) if self.own.names else Y), known
+
+    def rows(self, ready: Prepared) -> Rows:
+        """The rows of a run: columns, and torques less what is known, behind the filter."""
+        Y, known = self.columns_along(ready)
+        return filtered_rows(ready, Y, ready.tau - known)
 
     def load(self, ready: Prepared) -> Any:
         """Torques of the known load of a run, (n, nu); zero without one."""
@@ -79,6 +81,12 @@ class Regression:
             return 0.0
         kernel = self.robot.compile("regressor", columns=tuple(given))
         return kernel(ready.q, ready.qd, ready.qdd) @ np.array(list(given.values()), dtype=float)
+
+
+def filtered_rows(ready: Prepared, columns: Array, forces: Array) -> Rows:
+    """Columns and forces of a run behind its filter."""
+    W, y = ready.filter(columns), ready.filter(forces)
+    return Rows(ready.name, refuse_singular(ready, W), y, moving_rows(ready, y.shape), ready.weight)
 
 
 def moving_rows(ready: Prepared, shape: tuple[int, ...]) -> NDArray[np.bool_]:
