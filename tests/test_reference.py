@@ -76,7 +76,7 @@ ROBOTS = {
     "random22": lambda: random_robot(22),
 }
 LATER = ("puma560", "random2", "random22")
-"""Two trees and four with loops or couplings are six structures for every run."""
+"""Two trees and three with loops or couplings are five structures for every run."""
 
 
 @functools.cache
@@ -161,7 +161,11 @@ REGRESSORS = ("reaction_regressor", "power_regressor", "energy_regressor", "regr
 
 def waits(name, quantity):
     """For the slow tests."""
-    return (name in LARGE and quantity in FROM_A_GRAPH) or (name != "four_bar" and quantity in REGRESSORS)
+    return (
+        name == "delta"
+        or (name in LARGE and quantity in FROM_A_GRAPH)
+        or (name != "four_bar" and quantity in REGRESSORS)
+    )
 
 
 @pytest.mark.parametrize(

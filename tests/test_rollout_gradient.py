@@ -91,6 +91,7 @@ def test_gradient_against_differences(name, method):
     close(held.tau[0], differences(lambda x: cost(q, qd, tau[:1] + x), robot.nu, 1e-1), 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", ["euler", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rk4", "implicit"))]
 )
