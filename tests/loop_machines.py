@@ -295,7 +295,7 @@ MACHINES = {
 }  # fmt: skip
 """What the dynamics are tested on."""
 LATER = {
-    "hinged", "five_bar", "slider_crank", "mirrored", "bennett", "sr400",
+    "hinged", "five_bar", "slider_crank", "mirrored", "bennett", "sr400", "lossy_four_bar",
     *(name for name in MACHINES if name.startswith("random_")),
 }  # fmt: skip
 SOME = [pytest.param(name, marks=pytest.mark.slow if name in LATER else ()) for name in MACHINES]

@@ -15,7 +15,7 @@ from random_robots import along, close
 ROBOTS = sorted(MADE)
 LATER = (
     "delta_by_motors", "slider_crank", "planar_3rrr", "loose_chain", "gough_stewart", "free_motors",
-    "five_bar", "sr400", "geared", "delta",
+    "five_bar", "sr400", "geared", "delta", "geared_crank",
 )  # fmt: skip
 """Looked at with the slow tests: others stand for their structure in every run."""
 LARGE = (*LATER, "kinds")

@@ -176,6 +176,7 @@ def test_report_on_motors():
     assert "neglect" not in page_of(neuler.robots.two_link())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "robot",
     [
