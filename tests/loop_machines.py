@@ -294,7 +294,10 @@ MACHINES = {
     "random_free": lambda: random_loop("fixed", 1, "free"),
 }  # fmt: skip
 """What the dynamics are tested on."""
-LATER = {"hinged", "five_bar", "slider_crank", "mirrored", *(name for name in MACHINES if name.startswith("random_"))}
+LATER = {
+    "hinged", "five_bar", "slider_crank", "mirrored", "bennett", "sr400", "lossy_four_bar",
+    *(name for name in MACHINES if name.startswith("random_")),
+}  # fmt: skip
 SOME = [pytest.param(name, marks=pytest.mark.slow if name in LATER else ()) for name in MACHINES]
 """As parameters: large ones, and those whose like is among the others, with the slow tests."""
 

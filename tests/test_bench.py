@@ -55,6 +55,7 @@ PINOCCHIO_VERBS = MUJOCO_VERBS | {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_pinocchio_reads_the_file_itself_and_agrees(capsys, ur5):
     pytest.importorskip("pinocchio")
     data = measured(capsys, ur5, "--peer", "pinocchio")

@@ -149,6 +149,7 @@ def test_a_real_limit_on_file_size(tmp_path):
     assert list((tmp_path / "shared").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(tmp_path):
     code = (
         "import neuler; r = neuler.robots.general_chain(8);"

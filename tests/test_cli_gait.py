@@ -62,6 +62,7 @@ def test_one_object_of_json_and_all_files(capsys, problem, tmp_path, monkeypatch
     assert "a short walk" in (tmp_path / "out" / "walk.html").read_text()
 
 
+@pytest.mark.slow
 def test_flags_alone(capsys, tmp_path):
     code, out, err = run(capsys, "gait", *SHORT, "-o", tmp_path / "out", "--tables", "csv", "--no-figures", "--no-page")
     assert code == 1, err

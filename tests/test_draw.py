@@ -14,6 +14,7 @@ from neuler.view.marks import symbols
 from neuler.view.poses import Placed, surroundings
 from neuler.view.sample_motion import sample_motion
 from neuler.view.space import CUT, on_paper, plotting
+from random_robots import few
 from shown_robots import LOOPS, PARALLEL, all_kinds, at, bar, geared
 
 
@@ -52,7 +53,7 @@ def corners(collection):
 # ---- loops ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["four_bar", "slider_crank", "delta", "sr400"])
+@pytest.mark.parametrize("name", few(["four_bar", "slider_crank", "delta", "sr400"], 2))
 def test_loops_are_drawn_closed_with_the_cuts_marked(name):
     robot = neuler.robots.get(name)
     path = sample_motion(robot).q

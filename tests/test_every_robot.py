@@ -15,10 +15,10 @@ from random_robots import along, close
 ROBOTS = sorted(MADE)
 LATER = (
     "delta_by_motors", "slider_crank", "planar_3rrr", "loose_chain", "gough_stewart", "free_motors",
-    "five_bar", "sr400",
+    "five_bar", "sr400", "geared", "delta", "geared_crank",
 )  # fmt: skip
 """Looked at with the slow tests: others stand for their structure in every run."""
-LARGE = (*LATER, "kinds", "delta")
+LARGE = (*LATER, "kinds")
 each = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LATER else name for name in ROBOTS]
 )

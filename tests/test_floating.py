@@ -55,7 +55,7 @@ def test_three_passes_are_the_dense_solution(seed):
     assert np.array_equal(direct, robot.compile("hybrid_dynamics", motion=())(q, v, tau))
 
 
-@pytest.mark.parametrize("seed", few(range(212, 216), 2))
+@pytest.mark.parametrize("seed", few(range(212, 216), 1))
 def test_algorithms_agree(seed):
     robot = floating(seed) if seed % 2 else several(seed)
     q, v, a = states(robot, 10, seed)
@@ -95,7 +95,7 @@ def test_the_coriolis_matrix_is_that_of_the_inertia_matrix(seed):
     close(c + np.swapaxes(c, 1, 2), rate, 1e-10)
 
 
-@pytest.mark.parametrize("seed", [222, 223])
+@pytest.mark.parametrize("seed", few([222, 223], 1))
 def test_the_free_link_is_told_like_any_joint(seed):
     """All motion given is inverse dynamics; the free link's motion given, the joints' forces: settled links below."""
     robot = floating(seed)
@@ -208,7 +208,7 @@ def lifted(q, v, a):
     return (np.hstack([part, rest[:, 3:]]) for part, rest in zip((place, *screws), (q, v, a), strict=True))
 
 
-@pytest.mark.parametrize("seed", range(226, 230))
+@pytest.mark.parametrize("seed", few(range(226, 230), 1))
 def test_a_planar_base_is_a_free_one_that_stays_in_the_plane(seed):
     """Free along the plane and about its normal: there the free base needs no force either, the rest is the floor's."""
     arm = random_robot(seed)
@@ -240,7 +240,7 @@ def test_a_planar_base_on_ice_keeps_its_momentum_in_the_plane():
 # ---- what is conserved ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(230, 234))
+@pytest.mark.parametrize("seed", few(range(230, 234), 1))
 def test_inner_forces_change_no_momentum(seed):
     """Whatever the motors do, the momentum changes by the weight alone, and about the centre of mass not at all."""
     robot = floating(seed)
@@ -257,7 +257,7 @@ def tumbling(seed):
     return robot, robot.random_configuration(rng), rng.uniform(-2, 2, robot.nv)
 
 
-@pytest.mark.parametrize("seed", [240, 241, 242])
+@pytest.mark.parametrize("seed", few([240, 241, 242], 1))
 def test_free_tumbling_and_free_fall(seed):
     """Momentum and energy are kept up to the method's error, which falls by 16 when the step is halved."""
     robot, q, v = tumbling(seed)

@@ -116,7 +116,7 @@ def test_the_whole_against_pinocchio(name):
     close(robot.centroidal_matrix(q), matrix, TOLERANCE)
 
 
-@pytest.mark.parametrize("name", SMALL[:6])
+@pytest.mark.parametrize("name", few(SMALL[:6], 3))
 def test_sensitivities_against_pinocchio(name):
     theirs = Theirs(name)
     pin, robot, q, v, a = theirs.pin, theirs.robot, theirs.q, theirs.v, theirs.a

@@ -91,6 +91,7 @@ def test_footfalls_of_a_step_and_of_a_stride():
             assert np.isin(contact.when, walk.breaks).all()  # to the bit: forces are zero there
 
 
+@pytest.mark.slow
 def test_every_point_of_a_foot_is_held_or_above_the_ground():
     """At every time each of heel, ball and tip of both feet has a limit of its height."""
     for walk in (gait.Walk(PERSON), gait.Walk(PERSON, symmetric=False)):

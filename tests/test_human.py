@@ -403,6 +403,7 @@ def test_both_bases_are_the_same_person():
     close(np.einsum("kij,ki->kj", columns, tau2[:, :6]), tau[:, :6], 1e-11)
 
 
+@pytest.mark.slow
 def test_forward_dynamics_undoes_inverse_dynamics():
     robot = robots.human()
     assert "l_hip_flexion" in weightless(robot)  # links between joints at one point have no mass

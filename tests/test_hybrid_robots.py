@@ -57,6 +57,7 @@ def modules(count, seed=0):
     return low, machine("delta").inverse_kinematics(poses("delta", count, seed + 1)).q
 
 
+@pytest.mark.slow
 def test_freedoms_add_up():
     for names in (("gough_stewart", "delta"), ("delta", "delta"), ("orthoglide", "planar_3rrr", "delta")):
         given = [(f"part{k}", machine(name)) for k, name in enumerate(names)]

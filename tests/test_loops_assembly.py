@@ -58,7 +58,7 @@ def four_bar_of(lengths):
 
 
 @pytest.mark.parametrize("side", [1, -1])
-@pytest.mark.parametrize("points", few([9, 13, 400], 2))
+@pytest.mark.parametrize("points", few([9, 13, 400], 1))
 @pytest.mark.parametrize("lengths", [FOUR_BAR, NEARLY_FLAT])
 def test_a_full_turn_of_the_crank_keeps_the_branch(side, points, lengths):
     """Two turns forth, coarse or fine, on both branches; joints go on turning with the crank."""

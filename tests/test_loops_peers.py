@@ -114,7 +114,7 @@ def solved(matrix, bias, rows, drift, tau):
     return found[:n], rows.T @ found[n:]
 
 
-@pytest.mark.parametrize("name", few(NAMES, 6))
+@pytest.mark.parametrize("name", few(NAMES, 3))
 def test_mujoco(name):
     """Forward: accelerations of all joints. Inverse: the motors' forces leave nothing to be balanced."""
     pytest.importorskip("mujoco")
@@ -177,7 +177,7 @@ class Pinocchio:
         return self.pin.constraintDynamics(self.model, self.data, q, qd, tau, *arguments).copy()
 
 
-@pytest.mark.parametrize("name", few(NAMES, 6))
+@pytest.mark.parametrize("name", few(NAMES, 3))
 def test_pinocchio(name):
     pytest.importorskip("pinocchio")
     machine = heavy(name)

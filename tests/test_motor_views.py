@@ -21,7 +21,7 @@ from neuler.view.poses import Placed
 from neuler.view.sample_motion import sample_motion
 from neuler.view.simpler_models import at_rest, neglected, random_motion
 from neuler.view.space import ROTOR, SPRING
-from random_robots import close
+from random_robots import close, few
 from shown_robots import HOSTILE, bar
 from test_draw import corners, joined, polygons
 from test_report import images
@@ -176,6 +176,7 @@ def test_report_on_motors():
     assert "neglect" not in page_of(neuler.robots.two_link())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "robot",
     [
@@ -246,7 +247,7 @@ def test_what_is_neglected_of_two_parallel_hinges():
     assert (found.simple[0] < found.none[0] + 1e-15).all()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3), 1))
 def test_motors_at_rest_weigh_the_same(seed):
     robot = motor_robot(seed, elastic=False)
     still = at_rest(robot)
@@ -258,7 +259,7 @@ def test_motors_at_rest_weigh_the_same(seed):
     close(still.inverse_dynamics(q, nothing, nothing), robot.inverse_dynamics(q, nothing, nothing), 1e-12)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3), 2))
 def test_simple_motors_are_reflected_inertia(seed):
     robot = motor_robot(seed, elastic=False, transmission=False)
     simple = robot.with_simple_motors()

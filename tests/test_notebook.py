@@ -186,6 +186,7 @@ def test_a_figure_of_ones_own_gets_what_it_needs():
     assert not pyplot.get_fignums()
 
 
+@pytest.mark.slow
 def test_a_backend_that_cannot_run_leaves_a_figure_that_can_be_saved(tmp_path):
     script = (
         "import neuler\n"

@@ -153,7 +153,7 @@ def test_freedoms(name):
     assert robot.nq == sum(joint.nq for joint in robot.tree.moving_joints)
 
 
-@pytest.mark.parametrize("name", few(("planar_3rrr", "delta", "gough_stewart", "orthoglide"), 2))
+@pytest.mark.parametrize("name", few(("planar_3rrr", "delta", "gough_stewart", "orthoglide"), 1))
 def test_the_legs_alone_hold_the_platform(name):
     """With a platform free but for its legs: the same freedoms, and none where its joint has none."""
     robot, free = machine(name), unguided(machine(name))
@@ -251,14 +251,14 @@ def test_the_planar_machine_is_symmetric():
 # ---- dynamics ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", few(NAMES, 3))
+@pytest.mark.parametrize("name", few(NAMES, 2))
 def test_forward_undoes_inverse(name):
     robot = machine(name)
     q, qd, qdd = states(name, 400)
     close(robot.forward_dynamics(q, qd, robot.inverse_dynamics(q, qd, qdd)), qdd, 1e-9)
 
 
-@pytest.mark.parametrize("name", few(NAMES, 3))
+@pytest.mark.parametrize("name", few(NAMES, 2))
 def test_platform_and_motors_as_coordinates(name):
     """Khalil (66), each leg by itself, against (55)-(58) by the motors, one solution of all loops together."""
     robot, motors = machine(name), by_motors(machine(name))
@@ -273,7 +273,7 @@ def test_platform_and_motors_as_coordinates(name):
     close(motors.forward_dynamics(q, rates[:, numbers], tau), accelerations[:, numbers], 1e-9)
 
 
-@pytest.mark.parametrize("name", few(NAMES, 3))
+@pytest.mark.parametrize("name", few(NAMES, 2))
 def test_power_of_the_motors_is_the_rate_of_energy(name):
     """On a path x(t), with the platform turning about one axis where it may: P = tau . qd_a = dE/dt."""
     robot = machine(name)
@@ -352,7 +352,7 @@ def test_massless_legs_leave_the_platform_alone():
     close(robot.forward_dynamics(q, v, found), vd, 1e-10)
 
 
-@pytest.mark.parametrize("name", few(NAMES, 3))
+@pytest.mark.parametrize("name", few(NAMES, 2))
 def test_the_model_in_the_platforms_space(name):
     robot = machine(name)
     q, qd, qdd = states(name, 100)

@@ -98,6 +98,7 @@ def test_spare_motors_share_the_load(case):
         np.testing.assert_allclose(jacobian[k] @ rows[k], np.eye(robot.nv), rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_seven_legs():
     """A hexapod with a seventh leg: pinv of the classical 7x6 matrix, also where six of the legs are singular."""
     base, plate = [*_BASE, (0.25, 0.433)], [*_PLATE, (0.1, -0.05)]

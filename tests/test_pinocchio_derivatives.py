@@ -93,7 +93,7 @@ def each(files):
     return pytest.mark.parametrize("path", files, ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
 
 
-@pytest.mark.parametrize("seed", few(range(60, 68), 4))
+@pytest.mark.parametrize("seed", few(range(60, 68), 2))
 def test_random_tree(seed):
     """With rotors, axes anywhere, slides, and links without mass."""
     robot = random_robot(seed).without_friction()

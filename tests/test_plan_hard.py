@@ -96,6 +96,7 @@ def travel(found, joint):
     return np.abs(np.diff(q[:, joint])).sum(), int((np.diff(moving) != 0.0).sum())
 
 
+@pytest.mark.slow
 def test_a_joint_that_need_not_move_rests(ur5):
     task = plan.Plan(ur5, start=np.zeros(6), goal=[0.0, -1.2, 1.0, -0.5, -1.57, 0.0])
     rough, smooth = sure(task.solve(polish=False)), sure(task.solve())

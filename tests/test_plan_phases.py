@@ -148,6 +148,7 @@ def test_a_guess_from_an_earlier_plan():
     assert finer.objective < first.objective
 
 
+@pytest.mark.slow
 def test_a_guess_from_any_motion():
     t = np.linspace(0.0, 2.0, 41)
     s = (t / 2) ** 2 * (3 - t)

@@ -153,6 +153,7 @@ def test_joint_trajectory(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_joint_trajectory_of_loops_has_the_motors():
     """Positions and velocities of the driven joints: these are each other's differences."""
     plan = delta()

@@ -48,6 +48,7 @@ def test_a_limit_of_the_whole_motion_over_phases():
     assert effort(found) == pytest.approx(bound, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_told():
     """At most so much work where even the slowest way takes more."""
     least = task(plan.effort(), duration=1.0).solve().objective

@@ -12,6 +12,7 @@ import pytest
 
 import neuler
 from neuler import plan
+from random_robots import few
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
@@ -24,7 +25,7 @@ import planning_truths  # noqa: E402
 from planning_random import ALLOWANCE, checked, ends, known_excess, path_limits, task  # noqa: E402
 
 QUICK = ("four_bar", "cart_pole", "idle_wrist", "jumps", "ruckig", "cops", "pendulum", "slider", "barman", "weak")
-DAILY, SLOW = (0, 1, 3), range(20)
+DAILY, SLOW = (0, 1), range(20)
 
 
 @pytest.mark.parametrize("module", [planning_best, planning_random, planning_truths], ids=lambda x: x.__name__)
@@ -200,13 +201,13 @@ def test_no_valid_plan_is_faster_than_the_truth(quick, label):
 # ---- the referee ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", few(range(20), 2))
 def test_tasks_are_feasible_by_construction(seed):
     excess, where = known_excess(task(seed))
     assert excess <= 1e-3, where
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", few(range(20), 2))
 def test_known_motions_are_motions(seed):
     """Velocities are the rates of positions and accelerations those of velocities; what has no motor needs none."""
     given = task(seed)

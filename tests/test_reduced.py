@@ -72,7 +72,7 @@ def some(names, seed):
     return [str(name) for name in rng.permutation(names)[: int(rng.integers(1, max(2, len(names))))]]
 
 
-@pytest.mark.parametrize("seed", few(range(20), 4))
+@pytest.mark.parametrize("seed", few(range(20), 2))
 def test_trees(seed):
     robot = random_robot(seed)
     if robot.nv < 2:
@@ -82,7 +82,7 @@ def test_trees(seed):
     compare(robot, robot.with_fixed(held_at(robot, states[0][0], names)), states, names)
 
 
-@pytest.mark.parametrize("seed", few(SEEDS, 4))
+@pytest.mark.parametrize("seed", few(SEEDS, 2))
 def test_every_kind_of_joint(seed):
     robot = kind_robot(seed)
     states = kind_states(robot, 6, seed)
@@ -214,7 +214,7 @@ def test_a_leader_that_stands_still_moves_the_offset():
 # ---- motors ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", few(MOTOR_SEEDS, 4))
+@pytest.mark.parametrize("seed", few(MOTOR_SEEDS, 2))
 def test_motors_springs_and_shared_gears(seed):
     robot = motor_robot(seed)
     names = some([name for name in robot.joint_names if "." not in name], seed)

@@ -75,8 +75,8 @@ ROBOTS = {
     "random2": lambda: random_robot(2),
     "random22": lambda: random_robot(22),
 }
-LATER = ("puma560", "random2", "random22")
-"""Two trees and four with loops or couplings are six structures for every run."""
+LATER = ("puma560", "stanford", "random2", "random22")
+"""A tree with branches, slides and fixed joints and three machines with loops or couplings stand for the others in every run."""
 
 
 @functools.cache
@@ -161,7 +161,11 @@ REGRESSORS = ("reaction_regressor", "power_regressor", "energy_regressor", "regr
 
 def waits(name, quantity):
     """For the slow tests."""
-    return (name in LARGE and quantity in FROM_A_GRAPH) or (name != "four_bar" and quantity in REGRESSORS)
+    return (
+        name == "delta"
+        or (name in LARGE and quantity in FROM_A_GRAPH)
+        or (name != "four_bar" and quantity in REGRESSORS)
+    )
 
 
 @pytest.mark.parametrize(

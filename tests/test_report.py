@@ -227,6 +227,7 @@ def test_an_effort_limit_of_zero_is_told_and_not_used(effort):
     assert page.count("%</td>") == 0
 
 
+@pytest.mark.slow
 def test_limits_are_drawn_where_they_are_near():
     assert "dotted: the effort limit" in report(limited(3.0), verbs=[])
     far = report(limited(300.0), verbs=[])
@@ -323,6 +324,7 @@ def test_view_needs_no_import_of_its_own_and_costs_nothing_before():
     assert found.split() == ["False", "True", "False", "False", "Picture"]
 
 
+@pytest.mark.slow
 def test_view_without_matplotlib_names_the_extra():
     found = alone(
         "import sys\n"
@@ -346,6 +348,7 @@ def test_without_matplotlib_the_remedy_is_named(monkeypatch, capsys, tmp_path):
 # ---- large robots, and what is under way -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_progress_says_what_is_being_done():
     said = []
 

@@ -125,7 +125,7 @@ def test_order_on_every_kind_of_joint(seed, method):
     assert abs(order - ORDER[method]) < 0.15
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3), 1))
 def test_random_trees_keep_energy(seed):
     robot = random_robot(seed).without_friction()
     q, qd = robot.random_configuration(seed, 5), np.random.default_rng(seed).normal(size=(5, robot.nv))
@@ -277,6 +277,7 @@ def test_in_pieces_with_a_controller_and_events(monkeypatch):
     assert whole.step[3] == 25
 
 
+@pytest.mark.slow
 def test_the_code_is_found_on_disk(tmp_path, monkeypatch):
     import subprocess
     import sys

@@ -123,6 +123,7 @@ def test_coupled_joints_satisfy_the_laws():
     assert satisfies(robot, q, tau, x, forward, reverse).all()
 
 
+@pytest.mark.slow
 def test_a_chain_of_ten_coupled_joints_satisfies_the_laws():
     """Hard for pivots of all joints at once."""
     chain = neuler.robots.general_chain(10)

@@ -34,11 +34,11 @@ def case(name, steps=12):
 
 
 def few(*names):
-    """One method of each; the rest with the slow tests."""
+    """One method with a free base, one with a loop; the rest with the slow tests."""
     found = []
     for name in names:
         for method in METHODS:
-            quick = method == ("euler" if name == "free" else "rk4")
+            quick = (name, method) in (("free", "euler"), ("loop", "rk4"))
             found.append(pytest.param(name, method, marks=() if quick else pytest.mark.slow))
     return found
 
@@ -91,6 +91,7 @@ def test_gradient_against_differences(name, method):
     close(held.tau[0], differences(lambda x: cost(q, qd, tau[:1] + x), robot.nu, 1e-1), 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", ["euler", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rk4", "implicit"))]
 )

@@ -132,7 +132,7 @@ def test_with_a_constant_mass_matrix_energy_never_rises(seed, law, method):
     rest_lasts(found)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", few(METHODS, 1))
 def test_the_work_of_dry_friction_is_never_positive(method):
     """Under changing forces, of a constant mass matrix: what energy gains, less what the forces give."""
     robot = sliders(7, coulomb=0.5, coulomb_reverse=0.8)
@@ -190,7 +190,7 @@ def test_one_joint_that_stops_is_right_to_rounding():
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("level", few([1e3, 1e12, 1e5, 1e7], 2))
+@pytest.mark.parametrize("level", few([1e12, 1e3, 1e5, 1e7], 1))
 def test_a_brake_of_any_strength_stops_and_makes_no_energy(level, method):
     """Friction that stops a joint in a small part of a step acts as an impact: v minimises (v - v*)^T M (v - v*)."""
     robot = neuler.robots.two_link()
@@ -234,7 +234,7 @@ def test_a_differential_is_held_by_friction_at_its_output(method):
     assert (np.diff(total(robot, found), axis=-1) <= 1e-13).all()
 
 
-@pytest.mark.parametrize(("make", "method"), with_delta([differential, neuler.robots.slider_crank]))
+@pytest.mark.parametrize(("make", "method"), with_delta([neuler.robots.slider_crank]))
 def test_slides_of_several_velocities_come_to_rest(make, method):
     """Also where there are more of them than velocities: of a delta robot every joint of its legs."""
     robot = make()
@@ -296,7 +296,7 @@ def test_a_motor_on_another_link_is_held_by_its_own_friction():
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("speed", few([0.4, 0.0], 1))
 @pytest.mark.parametrize("source", ["tau", "controller", "wrench", "reference"])
-@pytest.mark.parametrize("value", few([np.nan, -np.inf, np.inf], 2))
+@pytest.mark.parametrize("value", few([np.nan, -np.inf, np.inf], 1))
 def test_friction_hides_nothing_that_is_not_finite(source, value, speed, method):
     robot = rough(neuler.robots.two_link(), 50.0).with_frame("tip", "link2")
     later = (lambda t: neuler.math.where(neuler.math.less(t, 2.5e-3), 0.0, value)) if source != "tau" else None

@@ -193,6 +193,7 @@ def test_integrators_that_choose_their_steps_clip_too():
     assert "joint 'joint1' was asked for 200 N m" in cut.notes[0]
 
 
+@pytest.mark.slow
 def test_rollouts_clip_arrays_and_controllers():
     robot = arm()
     for asks in (Pull(), SERIES):

@@ -293,6 +293,7 @@ def test_a_run_that_diverges_is_told(method):
     assert "diverged" in repr(run)
 
 
+@pytest.mark.slow
 def test_a_step_too_long_for_a_spring_is_said():
     robot = weight(stiffness=2e7, role="driven")  # 3162 rad/s: rk4 takes steps up to 0.89 ms
     with pytest.warns(RuntimeWarning, match="simulate: method 'rk4' is unstable at step = 0.001 s"):
@@ -304,6 +305,7 @@ def test_a_step_too_long_for_a_spring_is_said():
     assert simulate(pendulum(coulomb=2.0, viscous=0.1), None, None, 0.1).notes == ()  # friction that jumps is no damper
 
 
+@pytest.mark.slow
 def test_steps_that_become_too_small_are_told():
     robot = pendulum(coulomb=8.0)
     run = simulate(robot, None, ([0.0], [0.5]), 1.0, method="dop853", step=0.1)

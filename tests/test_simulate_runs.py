@@ -194,6 +194,7 @@ def test_states_that_are_none_are_refused():
         simulate(neuler.robots.two_link(), law, None, 0.01)
 
 
+@pytest.mark.slow
 def test_times_may_start_later_and_be_given():
     robot = pendulum()
 

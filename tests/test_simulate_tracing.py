@@ -111,6 +111,7 @@ def test_wrenches_that_are_functions_are_traced_once_a_run():
     assert np.array_equal(found.q[1:], held.q)
 
 
+@pytest.mark.slow
 def test_the_operations_of_a_controller_are_those_of_a_rollout_with_it():
     """One that is asked for its operations moves as one that is traced from outside."""
     law = ComputedTorque(ROBOT, 100.0, reference=sines([0.4, 0.3], 0.5))
@@ -187,6 +188,7 @@ def test_copies_and_pickles_of_a_controller_change_by_themselves():
         again.kp[0] = 1.0
 
 
+@pytest.mark.slow
 def test_a_controller_that_is_called_in_a_way_of_its_own():
     class Doubled(GravityPD):
         def __call__(self, t, q, qd, memory=None, reference=None):
@@ -198,6 +200,7 @@ def test_a_controller_that_is_called_in_a_way_of_its_own():
     np.testing.assert_allclose(runs[0], 2.0 * runs[1], rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_the_run():
     law = Integrating(ROBOT, [0.1, 0.1])
     compiled = neuler.simulate(ROBOT, law, START, 0.4)

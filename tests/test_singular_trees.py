@@ -232,6 +232,7 @@ def test_a_small_machine_is_not_singular_by_its_size():
     close(robot.forward_dynamics(q, rates, robot.inverse_dynamics(q, rates, np.ones(2))), np.ones(2), 1e-9)
 
 
+@pytest.mark.slow
 def test_a_singular_pose_of_a_real_robot_is_told():
     """iCub's neck at zero: errors of the earlier eliminations make of nothing 1e-11 of what is felt elsewhere."""
     package = importlib.metadata.distribution("example-robot-data")

@@ -287,6 +287,7 @@ def test_ray(tmp_path):
         ray.shutdown()
 
 
+@pytest.mark.slow
 def test_a_user_s_thread_pool_is_left_open(tmp_path):
     with ThreadPoolExecutor(2) as executor:
         assert neuler.study(torque, grid(2), tmp_path / "a", executor=executor, **QUIET).complete

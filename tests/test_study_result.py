@@ -378,6 +378,7 @@ def test_a_grid_that_is_not_complete_is_a_map():
     assert title(drawn(found.plot())) == "30 rows, 23 done"
 
 
+@pytest.mark.slow
 def test_a_logarithmic_grid():
     a, b = (x.ravel() for x in np.meshgrid(np.logspace(-3, 3, 7), np.arange(3.0), indexing="ij"))
     figure = drawn(study({"a": a, "b": b}, {"cost": a * (b + 1)}).plot())
@@ -448,6 +449,7 @@ def test_two_names_for_x_ask_for_colours():
     assert figure.axes[0].get_title() == "r"
 
 
+@pytest.mark.slow
 def test_texts_are_categories():
     n = 80
     kinds = np.array(["pd", "lqr"])[np.arange(n) % 2]
@@ -471,6 +473,7 @@ def test_no_setting_that_varies_is_a_histogram():
     assert title(drawn(nothing.plot())) == "3 rows, 3 not finite"
 
 
+@pytest.mark.slow
 def test_arrays_over_random_settings_are_violins_or_bands():
     n = 200
     columns = {"a": RANDOM.random(n), "b": RANDOM.random(n)}

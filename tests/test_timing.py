@@ -14,7 +14,7 @@ from neuler.timing import Path, time_path
 from neuler.timing.constraint_set import ConstraintSet, given_constraints
 from neuler.timing.paths import PathPoints
 from neuler.timing.scans import IntervalRows, greatest, reachable
-from random_robots import random_robot, real_files
+from random_robots import few, random_robot, real_files
 
 
 def slide(mass=2.0, **more):
@@ -187,7 +187,7 @@ def sets_by_linprog(rows, lower, upper, s):
     return np.array(found[::-1])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", few(range(6), 2))
 def test_sets_are_those_of_linear_programmes(seed):
     """Step by step; and the whole is near the linear programme of all points, which is another on a coarse grid."""
     robot = arm(3)
@@ -207,7 +207,7 @@ def test_sets_are_those_of_linear_programmes(seed):
     assert both[0] == pytest.approx(both[1], rel=2e-3)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(range(4), 1))
 def test_random_trees(seed):
     """Prismatic and revolute joints in any order, branches, fixed joints."""
     robot = random_robot(seed + 300, joints=5)

@@ -211,6 +211,7 @@ def test_a_stop_ends_at_rest_where_it_says(v, w):
         assert abs(push) < 1e-12
 
 
+@pytest.mark.slow
 def test_every_step_of_a_scaled_trajectory_can_be_stopped():
     """From every point of the grid on some stop holds the bounds, as they are at the points that are looked at."""
     robot, (t, q) = neuler.robots.two_link(), swing()

@@ -396,6 +396,7 @@ def real_files():
 REAL = real_files()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL, reason="example-robot-data is not installed")
 def test_real_files_load_or_say_why():
     refused = {}

@@ -125,6 +125,7 @@ def test_motors_of_joints_without_an_axis_are_noted():
     assert gone.notes == ("transmissions of joints that do not exist, ignored: 't'",)
 
 
+@pytest.mark.slow
 def test_armature_is_rotor_inertia():
     robot, more = added(arm(joints='<dynamics damping="0.1" armature="0.592"/>'))
     close(more, np.diag([0, 0, 0.592]), 1e-12)
