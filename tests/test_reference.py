@@ -76,7 +76,7 @@ ROBOTS = {
     "random22": lambda: random_robot(22),
 }
 LATER = ("puma560", "stanford", "random2", "random22")
-"""A tree with branches, slides and fixed joints and three machines with loops or couplings stand for the others in every run."""
+"""A tree with branches, slides and fixed joints and three machines with loops stand for the others in every run."""
 
 
 @functools.cache
