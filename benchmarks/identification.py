@@ -33,7 +33,7 @@ from neuler.identify.weight import choose_weight
 from neuler.solve.base_parameters import BaseParameters
 from rollouts import without_fingers
 
-RUNS, COVERAGE_RUNS = 6, 200
+RUNS, COVERAGE_RUNS = 4, 200
 BATCH = 10
 """Runs that are simulated at once."""
 DECIMATE = 4
@@ -200,13 +200,13 @@ class Trial:
 
     def judged(self, context: Context, method: Callable[..., Any], results: Results) -> None:
         """Add a run of a method."""
-        begin = time.perf_counter()
+        begin = time.process_time()
         try:
             found = method([context.ready], self.base, context)
         except (InputError, ArithmeticError, np.linalg.LinAlgError):
             results.failures += 1
             return
-        results.seconds.append(time.perf_counter() - begin)
+        results.seconds.append(time.process_time() - begin)
         error = found.values - self.exact
         torque = float(np.sqrt(((self.W @ error) ** 2).mean()))
         if not torque < LOST:
@@ -258,7 +258,8 @@ NOTES = [
     "% of the torques, median over the runs. *coverage*: pairs of run and parameter in which the 95 % interval",
     "holds the truth, ± its standard error (runs are independent). *held out*: error of the torques along another",
     "motion, without noise, root mean square over joints, each relative to its own; median. *s*: seconds of the",
-    "method alone, median. *lost*: runs without an answer, or with torques that are wrong by more than themselves.",
+    "processor, of the method alone, median. *lost*: runs without an answer, or with torques that are wrong by more",
+    "than themselves.",
     "",
 ]
 

@@ -16,6 +16,7 @@ method             compares              Jacobian
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -238,17 +239,18 @@ def simulated_instruments(
 ) -> tuple[Callable[[Array], Array], list[str], dict[str, Any]]:
     """Instruments as a function of base parameters: the regressor along the simulated closed loop, (N, nu, p).
 
-    Notes, and the steps of the simulation, come with it.
+    The first ones are those of the given robot, whatever the parameters: those of least squares may be so biased that
+    the loop with them is another. Notes, and the steps of the simulation, come with it.
     """
     _check_logs("instrumental", logs, base)
     runs, notes, settings = closed_runs("instrumental", logs, base, controller, allowed(base.names, base.values))
     problem = Problem("didim", runs)
-    last = begun(problem, allowed(base.names, base.values))
+    points = [begun(problem, allowed(base.names, base.values))]
+    calls = itertools.count()
 
     def found(values: Array) -> Array:
-        nonlocal last
-        point = problem.at(allowed(base.names, values))
-        last = last if point is None else point  # noise may have made parameters that cannot be simulated
-        return problem.data(last).W
+        point = problem.at(allowed(base.names, values)) if next(calls) else None
+        points[:] = [point or points[0]]  # parameters that cannot be simulated leave the last motion
+        return problem.data(points[0]).W
 
     return found, notes, {"simulation": settings}
