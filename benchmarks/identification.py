@@ -26,9 +26,11 @@ from neuler import InputError, Kernel, Robot
 from neuler.identify import Prepared, least_squares
 from neuler.identify.bootstrap import bootstrap
 from neuler.identify.consistent import constrained
-from neuler.identify.fit import Rows, not_negative, prior_of, rows_of
 from neuler.identify.instrumental import instrumental
+from neuler.identify.priors import not_negative, prior_of
+from neuler.identify.rows import Regression, Rows
 from neuler.identify.smoothing import smoothed
+from neuler.identify.user_columns import UserColumns
 from neuler.identify.weight import choose_weight
 from neuler.solve.base_parameters import BaseParameters
 from rollouts import without_fingers
@@ -123,7 +125,7 @@ def consistent(ready: Sequence[Prepared], base: BaseParameters, context: Context
     """Linear matrix inequalities over all parameters, drawn to those given; from there to base parameters."""
     kept, prior, _ = prior_of(base)
     names = tuple(base.columns[k] for k in kept)
-    rows = rows_of(context.ready, context.arm.given.compile("regressor", columns=names), base.standard[kept])
+    rows = Regression(context.arm.given, names, base.standard[kept], UserColumns()).rows(context.ready)
     lower, weights = not_negative(names), context.weights
     weight = choose_weight(rows.W, rows.y, names, prior, lower=lower, weights=weights).weight
     found = constrained(rows.W, rows.y, names, prior=prior, weight=weight, lower=lower, weights=weights)
@@ -187,7 +189,7 @@ class Trial:
             for row, seed in enumerate(seeds):
                 log = measured(self.arm, q[row], tau[row], noise, seed)
                 ready = log.prepare(cutoff=noise.cutoff, decimate=DECIMATE)
-                rows = rows_of(ready, self.kernel, self.base.values)
+                rows = Regression(self.arm.given, self.base.names, self.base.values, UserColumns()).rows(ready)
                 yield Context(self.arm, self.base, self.kernel, ready, rows, reference[row])
 
     def results(self, noise: Noise, methods: dict[str, Callable[..., Any]], runs: int) -> dict[str, Results]:
