@@ -76,7 +76,8 @@ ROBOTS = {
     "random22": lambda: random_robot(22),
 }
 LATER = ("puma560", "stanford", "random2", "random22")
-"""A tree with branches, slides and fixed joints and three machines with loops or couplings stand for the others in every run."""
+"""One tree, with branches, slides and fixed joints, and three machines with loops or couplings stand for the others
+in every run."""
 
 
 @functools.cache
