@@ -15,10 +15,10 @@ from random_robots import few, later, real_files
 METHODS = ("rk4", "euler", "implicit")
 
 
-def with_delta(machines):
-    """Every method on some machines; on a delta robot, which compiles for long, with the slow tests."""
-    slow = [pytest.param(neuler.robots.delta, method, marks=pytest.mark.slow) for method in METHODS]
-    return [*itertools.product(machines, METHODS), *slow]
+def and_later(machine, *others):
+    """Every method on a machine; on others, which compile for longer, with the slow tests."""
+    slow = [pytest.param(*each, marks=pytest.mark.slow) for each in itertools.product(others, METHODS)]
+    return [*itertools.product([machine], METHODS), *slow]
 
 
 def rough(robot, *levels):
@@ -234,7 +234,7 @@ def test_a_differential_is_held_by_friction_at_its_output(method):
     assert (np.diff(total(robot, found), axis=-1) <= 1e-13).all()
 
 
-@pytest.mark.parametrize(("make", "method"), with_delta([neuler.robots.slider_crank]))
+@pytest.mark.parametrize(("make", "method"), and_later(neuler.robots.slider_crank, differential, neuler.robots.delta))
 def test_slides_of_several_velocities_come_to_rest(make, method):
     """Also where there are more of them than velocities: of a delta robot every joint of its legs."""
     robot = make()
@@ -269,7 +269,9 @@ def test_what_a_differential_holds_does_not_creep(method):
     assert np.abs(found.q @ [1.0, -0.7]).max() < 1e-12
 
 
-@pytest.mark.parametrize(("make", "method"), with_delta([neuler.robots.two_link]))
+@pytest.mark.parametrize(
+    ("make", "method"), and_later(neuler.robots.two_link, neuler.robots.puma560, neuler.robots.delta)
+)
 def test_rows_do_not_depend_on_their_neighbours(make, method):
     robot = rough(make(), 0.3)
     rng = np.random.default_rng(1)
