@@ -149,6 +149,7 @@ def test_stride_of_a_plan_has_the_forces_of_the_plan():
     np.testing.assert_allclose(found.angle("knee")[:200], np.concatenate(q.T), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_planned_cycle_balances():
     found = gait.Stride.of(planned())
     assert found.length == pytest.approx(0.6)

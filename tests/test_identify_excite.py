@@ -244,6 +244,7 @@ def test_units_of_columns_do_not_matter_but_forces_do():
     assert excitation(W).scaled_condition == pytest.approx(loud.scaled_condition, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_accelerations_and_limits_that_replace_those_of_the_robot(three):
     tight = plan.limit(plan.position, {three.joint_names[1]: -0.3}, {three.joint_names[1]: 0.2})
     found = identify.excite(three, 5.0, acceleration=4.0, harmonics=3, starts=1, limits=[SLOW, tight])

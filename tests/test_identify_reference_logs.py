@@ -145,6 +145,7 @@ def kr300():
     return found, names, np.concatenate([values, np.ravel(rotors), [np.nan]])
 
 
+@pytest.mark.slow
 @needs_kr300
 def test_kr300_fitted_on_one_motion_predicts_the_other():
     """Everything is chosen on motion A, the weight of the prior by cross-validation."""

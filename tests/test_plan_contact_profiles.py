@@ -25,6 +25,7 @@ def stepped(split):
     return plan_step.task(plan_step.robot(), split).solve()
 
 
+@pytest.mark.slow
 def test_a_step_with_forces_at_grid_points():
     """The effort is that of splines of forces, within what two minima side by side differ by; nothing else pushes."""
     found = stepped(PROFILES)

@@ -99,6 +99,7 @@ def test_a_coupled_joint_follows():
     np.testing.assert_allclose(tau, np.column_stack([each[:, 0], each[:, 1] + 0.2 * each[:, 2]]), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_ball_joint():
     """Positions are quaternions of unit length, velocities their rates in the body's axes."""
     top = Link.from_com("top", mass=1.0, com=(0.0, 0.05, -0.3), inertia=(0.1, 0.12, 0.03))

@@ -336,6 +336,7 @@ def test_the_check_finds_derivatives_that_are_not_those_of_the_positions(arm, or
     assert where == f"{word} beside differences" or order == 1
 
 
+@pytest.mark.slow
 def test_the_check_finds_an_obstacle_in_the_way():
     """A plan that knows of no obstacle, through one."""
     given = task(8)
