@@ -127,3 +127,15 @@ def test_bad_input():
     still = identify.Log(given, one.t, np.tile(one.q[:1], (2000, 1)) + 1e-6 * one.q, one.tau, name="still")
     with pytest.raises(InputError):
         identify.fit(still)
+
+
+def test_frames_stay_without_mass():
+    """Links without mass that are fixed to others, as URDF files have them for tools, are not made bodies."""
+    bare = neuler.robots.two_link()
+    links = [*bare.links, neuler.Link("flange")]
+    robot = bare.replace(links=links, joints=[*bare.joints, neuler.Joint("mount", "fixed", "link2", "flange")])
+    t, q, qd, qdd = motion(robot, 1)
+    found = identify.fit(identify.Log(robot, t, q, robot.inverse_dynamics(q, qd, qdd)), columns="links")
+    assert next(link for link in found.robot.links if link.name == "flange").mass == 0.0
+    assert not any("flange" in note for note in found.notes)
+    np.testing.assert_allclose(found.estimate.values, found.base.values, atol=1e-3)

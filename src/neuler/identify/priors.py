@@ -30,11 +30,17 @@ _BALL, _LEAST = 0.05, 0.05
 def prior_of(base: BaseParameters) -> tuple[list[int], Array, list[str]]:
     """Numbers of the columns that may matter, a consistent prior for them from the robot's own data, and notes.
 
-    A link without any effect, as one that does not move, is left as it is. A link whose data are those of no body has
+    A link without any effect, as one that does not move, is left as it is, and so is one without mass that is fixed to
+    another: it is a frame. A link whose data are those of no body has
     the nearest body in their place, measured by a ball of 2 % of the robot's mass and 5 cm radius of gyration.
     """
     lost, links = set(base.without_effect), links_of(base.columns)
-    idle = [link for link, ten in links.items() if all(base.columns[k] in lost for k in ten)]
+    frames = {joint.child for joint in base.robot.joints if not joint.moves}
+    idle = [
+        link
+        for link, ten in links.items()
+        if all(base.columns[k] in lost for k in ten) or (link in frames and not base.standard[ten].any())
+    ]
     left_out = {k for link in idle for k in links[link]}
     kept = [k for k in range(len(base.columns)) if k not in left_out]
     values, notes = base.standard.copy(), []
