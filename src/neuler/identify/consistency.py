@@ -311,6 +311,7 @@ def _delay(columns: Array, target: Array, rate: float) -> tuple[float, float]:
 
 def _say_delays(late: dict[int, float], names: Sequence[str], rate: float, than: str, found: Findings) -> None:
     """One note for all columns that are later, and one for all that are earlier."""
+    doubt = ", unless the given robot is far off" if "model" in than else ""
     for way in (1.0, -1.0):
         some = {names[k]: abs(lag) for k, lag in late.items() if lag * way > 0.0}
         if some:
@@ -319,5 +320,5 @@ def _say_delays(late: dict[int, float], names: Sequence[str], rate: float, than:
             found.notes.append(
                 f"column{'s' * (len(some) > 1)} {', '.join(map(repr, some))}: "
                 f"{low if low == high else f'{low} to {high}'} samples ({middle:.3g} ms) "
-                f"{'later' if way > 0.0 else 'earlier'} than {than}; shift them before they are read"
+                f"{'later' if way > 0.0 else 'earlier'} than {than}; shift them before they are read{doubt}"
             )
