@@ -12,7 +12,7 @@ from neuler import math as nm
 from neuler.control import ComputedTorque, GravityPD, Reference, SlotineLi
 from neuler.identify import Log, closed_loop, least_squares, loop_search
 from neuler.identify.closed_loop import estimate
-from neuler.identify.loop_search import Problem, Search, begun
+from neuler.identify.loop_search import LoopProblem, Search, begun
 from neuler.identify.loop_setup import closed_runs
 
 METHODS = ("didim", "input_error", "output_error")
@@ -225,7 +225,7 @@ def test_the_jacobian_is_exact_behind_the_filter():
     ready, base = log.prepare(30.0, decimate=5, outliers=False), pair()[1].base_parameters(closed_loop.COLUMNS)
     for method in ("input_error", "output_error"):
         runs, _, _ = closed_runs(method, [ready], base, law, base.values)
-        problem = Problem(method, runs)
+        problem = LoopProblem(method, runs)
         W = problem.data(begun(problem, base.values)).W
         for k in (0, 3, 5):
             step = 1e-6 * np.eye(len(base))[k]
@@ -246,7 +246,7 @@ def test_a_step_that_makes_no_robot_is_halved():
         assert np.allclose(found.values, pair(False)[0].base_parameters(COLUMNS).values, atol=1e-8)
         assert settings["didim_iterations"] == 0
     runs, _, _ = closed_runs("didim", [ready], base, law, base.values)
-    problem = Problem("didim", runs)
+    problem = LoopProblem("didim", runs)
     assert problem.at(base.values * np.array([-1, 1, 1, 1, 1, 1])) is None
     assert "positive definite" in problem.reason or "simulation ended" in problem.reason
 
@@ -290,7 +290,7 @@ def test_columns_held_at_zero_are_not_stepped():
     for _ in range(20):
         tau = run.tau + 0.2 * rng.normal(size=run.tau.shape)
         ready = Log(given, run.t, run.q, tau).prepare(float("inf"), outliers=False, decimate=10)
-        problem = Problem("didim", closed_runs("didim", [ready], base, law, base.values, step=DT)[0])
+        problem = LoopProblem("didim", closed_runs("didim", [ready], base, law, base.values, step=DT)[0])
         point = begun(problem, true_values(base))
         data = problem.data(point)
         _, sd, step = Search(problem, 1)._direction(point, data)
@@ -307,7 +307,7 @@ def test_rounding_does_not_hold_a_search_up(monkeypatch):
     law, run = ran(False)
     base = pair(False)[1].base_parameters((*COLUMNS, "joint1.coulomb", "joint2.coulomb"))
     ready = Log(base.robot, run.t, run.q, run.tau).prepare(outliers=False, decimate=10)
-    problem = Problem("didim", closed_runs("didim", [ready], base, law, base.values, step=DT)[0])
+    problem = LoopProblem("didim", closed_runs("didim", [ready], base, law, base.values, step=DT)[0])
     point = begun(problem, true_values(base))
     data, calls, solved = problem.data(point), 0, loop_search.solved
 
@@ -505,7 +505,7 @@ def test_history_and_counts():
     log, law = log_of(False)
     base = pair(False)[1].base_parameters(COLUMNS)
     runs, _, _ = closed_runs("didim", [log.prepare(outliers=False)], base, law, base.values)
-    problem = Problem("didim", runs)
+    problem = LoopProblem("didim", runs)
     search = Search(problem, 2)
     *_, passes, converged = search.run(begun(problem, base.values))
     assert (passes, converged) == (2, False)

@@ -28,7 +28,7 @@ from neuler.errors import InputError
 from neuler.identify.estimate import Estimate
 from neuler.identify.least_squares import Options
 from neuler.identify.loop_runs import ClosedRun
-from neuler.identify.loop_search import METHODS, Point, Problem, Search, allowed, begun, bounded
+from neuler.identify.loop_search import METHODS, LoopProblem, Point, Search, allowed, begun, bounded
 from neuler.identify.loop_setup import closed_runs
 from neuler.identify.prepared import Prepared
 from neuler.identify.rows import COLUMNS, prepared_logs
@@ -183,7 +183,7 @@ def estimate(
     runs, notes, settings = closed_runs(
         method, logs, base, controller, values, reference=reference, start=start, step=step, torque=torque
     )
-    problem = Problem(method, runs)
+    problem = LoopProblem(method, runs)
     point, warmed = begun(problem, values), 0
     if warm:
         point, warmed = _warmed(problem, point)
@@ -205,9 +205,9 @@ def estimate(
     return found, notes, chosen
 
 
-def _warmed(problem: Problem, point: Point) -> tuple[Point, int]:
+def _warmed(problem: LoopProblem, point: Point) -> tuple[Point, int]:
     """Where DIDIM ends, if that is better: it needs no derivatives of the loop, and here no more than some rows."""
-    rough = Problem("didim", [_thinned(run) for run in problem.runs])
+    rough = LoopProblem("didim", [_thinned(run) for run in problem.runs])
     try:
         near, _, passes, _ = Search(rough, 10, _WARM).run(begun(rough, point.values))
     except InputError:  # columns that torques do not tell
@@ -244,7 +244,7 @@ def simulated_instruments(
     """
     _check_logs("instrumental", logs, base)
     runs, notes, settings = closed_runs("instrumental", logs, base, controller, allowed(base.names, base.values))
-    problem = Problem("didim", runs)
+    problem = LoopProblem("didim", runs)
     points = [begun(problem, allowed(base.names, base.values))]
     calls = itertools.count()
 

@@ -28,7 +28,7 @@ HEAD = ("law", "speed", "numbers", "fitted", "cross-validated", "held out", "mov
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class FittedLaw:
     """A friction law as it was fitted: root mean squares of errors, in % of each force."""
 
     name: str
@@ -48,11 +48,11 @@ class Law:
 class FrictionComparison:
     """Friction laws, best first: by the error on moving rows of held-out logs, or by cross-validation without any."""
 
-    laws: tuple[Law, ...]
+    laws: tuple[FittedLaw, ...]
 
     @property
-    def best(self) -> Law:
-        """The first."""
+    def best(self) -> FittedLaw:
+        """The law that predicts best: the first."""
         return self.laws[0]
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ def compare_friction(
 
 def _compared(
     name: str, ready: list[Prepared], held_out: Any, method: str, folds: int, shared: dict[str, Any], more: Any
-) -> Law:
+) -> FittedLaw:
     share, speeds, error = None, None, np.inf
     for tried in SHARES.get(name, (None,)):
         at = None if tried is None else speeds_of(ready, tried)
@@ -116,7 +116,7 @@ def _compared(
         if validated < error or error == np.inf:
             share, speeds, error = tried, at, validated
     found = fit(ready, method=method, held_out=held_out, friction=name, friction_speeds=speeds, **shared, **more)
-    return Law(name, share, found, overall(found.fitted.values(), "all"), error)
+    return FittedLaw(name, share, found, overall(found.fitted.values(), "all"), error)
 
 
 def _cross_validated(rows: list[Rows], folds: int) -> float:

@@ -14,7 +14,7 @@ from neuler.errors import InputError
 from neuler.identify import closed_loop
 from neuler.identify.friction_laws import FRICTION_LAWS, SHARES, columns_of, of_robot, speeds_of, with_law
 from neuler.identify.load_friction import PASSES, LoadedRegression, loaded_joints
-from neuler.identify.methods import ALL, BASE, CLOSED, Found, Problem
+from neuler.identify.methods import ALL, BASE, CLOSED, Found, RegressionData
 from neuler.identify.prepared import Prepared
 from neuler.identify.priors import nearest_robot, not_negative, prior_of, without_friction
 from neuler.identify.rows import Regression, Rows, known_loads
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 class Regressed:
     """An estimate, the rows it was made of, and the logs: of a robot with the friction law that was asked for."""
 
-    work: Work
+    work: Estimation
     found: Found
     regression: Regression
     rows: list[Rows]
@@ -66,7 +66,7 @@ def regressed(
         raise InputError(f"fit: friction_speeds belong to friction={' or '.join(map(repr, SHARES))}")
     known = known_loads("fit", loads or {}, [each.name for each in (*logs, *others)])
     base = base_parameters(robot, columns)
-    work = Work(base, method, friction == "load", user_columns(robot, own or {}), prior_sd)
+    work = Estimation(base, method, friction == "load", user_columns(robot, own or {}), prior_sd)
     if method in CLOSED:
         estimate, notes, chosen = closed_loop.estimate(method, logs, base, controller)
         found, regression = Found(estimate, tuple(notes), chosen), work.regression({})
@@ -77,7 +77,7 @@ def regressed(
     return Regressed(work, found, regression, rows, logs, others, settings)
 
 
-class Work:
+class Estimation:
     """What is estimated, base parameters or all, and how one comes from the other."""
 
     def __init__(self, base: BaseParameters, method: str, loaded: bool, own: UserColumns, prior_sd: float) -> None:
@@ -122,9 +122,9 @@ class Work:
         last: Array | None = None
         for _ in range(PASSES):
             rows = [regression.rows(each) for each in ready]
-            problem = Problem(names, rows, without_friction(names, prior) if self.whole else prior, lower,
+            data = RegressionData(names, rows, without_friction(names, prior) if self.whole else prior, lower,
                               self.prior_sd, instruments)  # fmt: skip
-            found = (ALL if self.whole else BASE)[self.method](problem)
+            found = (ALL if self.whole else BASE)[self.method](data)
             values = found.estimate.values
             sd = np.where(np.isfinite(found.estimate.sd), found.estimate.sd, np.inf)
             if not isinstance(regression, LoadedRegression):

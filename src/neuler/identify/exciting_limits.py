@@ -43,7 +43,7 @@ class Kept:
 
     @property
     def middle(self) -> Array:
-        """Of the ranges."""
+        """The middle of each range of positions, (n,)."""
         return 0.5 * (self.lower + self.upper)
 
 

@@ -71,7 +71,7 @@ class Experiment:
     samples: float
     """Samples in the whole motion."""
     known: Array
-    """M_0, (p, p)."""
+    """Information that is there before the motion, M_0, (p, p)."""
 
     def matrix(self, W: Array) -> Array:
         """M of the regressor (n, nu, p) at even times of the whole motion."""

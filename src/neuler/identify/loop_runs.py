@@ -41,7 +41,7 @@ _POSITIONS = 200
 """At so many positions of a motion the inertia matrix is looked at."""
 
 
-class Motion(NamedTuple):
+class SimulatedMotion(NamedTuple):
     """A simulated motion at the rows of a prepared log: (n, nq), (n, nv), (n, nu)."""
 
     q: Array
@@ -111,7 +111,7 @@ class ClosedRun:
             return rows, rows
         return self.grid.parts * rows, self.grid.parts * rows + 1
 
-    def motion(self, values: Array, grid: Grid | None = None) -> Motion | Failure:
+    def motion(self, values: Array, grid: Grid | None = None) -> SimulatedMotion | Failure:
         """The motion of the robot with these base parameters; or why there is none."""
         grid = grid or self.grid
         with warnings.catch_warnings():
@@ -129,7 +129,7 @@ class ClosedRun:
         state, force = self.places
         begin = (self.start[0][None], self.start[1][None], begun)
         q, qd, tau = (np.concatenate([x, y]) for x, y in zip(begin, (found.q, found.qd, found.tau), strict=True))
-        return Motion(q[state], qd[state], tau[force])
+        return SimulatedMotion(q[state], qd[state], tau[force])
 
     def _first(self, values: Array, grid: Grid) -> Array:
         """The torque of the first step, which stands for the one before it."""
@@ -161,7 +161,7 @@ class ClosedRun:
             kept = np.concatenate([np.zeros((1, *kept.shape[1:])), kept])
         return kept
 
-    def accelerations(self, values: Array, motion: Motion) -> Array:
+    def accelerations(self, values: Array, motion: SimulatedMotion) -> Array:
         """Of a simulated motion, (n, nv); joints that friction holds have none."""
         numbers = self._numbers(values)
         q, qd, tau = motion
@@ -235,7 +235,7 @@ def grid_of(ready: Prepared, period: float | None, step: float | None) -> Grid:
     return Grid(dt, substeps, ratio.denominator, first)
 
 
-def refined(run: ClosedRun, values: Array, motion: Motion) -> tuple[ClosedRun, Motion, float]:
+def refined(run: ClosedRun, values: Array, motion: SimulatedMotion) -> tuple[ClosedRun, SimulatedMotion, float]:
     """The run with steps so short that halving them changes torques by less than 1e-5 of them; and by how much.
 
     Of a controller without a period the steps are its samples: they stay as they are.

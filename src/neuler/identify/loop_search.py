@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from neuler.errors import InputError
 from neuler.identify.estimate import Estimate, listed
 from neuler.identify.least_squares import Options, force_deviations
-from neuler.identify.loop_runs import ClosedRun, Failure, Motion
+from neuler.identify.loop_runs import ClosedRun, Failure, SimulatedMotion
 from neuler.identify.stacked import Solution, Stacked, Triangles, solved
 
 Array = NDArray[np.float64]
@@ -44,12 +44,12 @@ class Point:
     """Parameters, the motions they lead to, and the residuals, (N, k), of all logs."""
 
     values: Array
-    motions: tuple[Motion, ...]
+    motions: tuple[SimulatedMotion, ...]
     residuals: Array
 
 
 @dataclass(eq=False)
-class Problem:
+class LoopProblem:
     """What is fitted: measured series of all logs, and how they are simulated."""
 
     method: str
@@ -57,9 +57,9 @@ class Problem:
     measured: list[Array] = field(init=False)
     """Filtered, by log."""
     count: int = 0
-    """Simulations."""
+    """How often closed loops were simulated."""
     derivatives: int = 0
-    """Jacobians."""
+    """How often Jacobians were computed."""
     reason: str = ""
     """Why the last point could not be simulated."""
 
@@ -117,11 +117,11 @@ class Problem:
             weights.append(run.ready.weight * moving)
         return Stacked.checked(self.method, np.concatenate(W), point.residuals, self.names, np.concatenate(weights))
 
-    def _regressor(self, run: ClosedRun, values: Array, motion: Motion) -> Array:
+    def _regressor(self, run: ClosedRun, values: Array, motion: SimulatedMotion) -> Array:
         """Along a simulated motion, filtered, (m, nu, p)."""
         ready, kernel = run.ready, run.base.regressor()
         if ready.settings["torque_cutoff"] is None:  # what nobody reads is not computed
-            motion = Motion(*(ready.decimated(x) for x in motion))
+            motion = SimulatedMotion(*(ready.decimated(x) for x in motion))
             return np.asarray(kernel(motion.q, motion.qd, run.accelerations(values, motion)))
         return filtered(run, np.asarray(kernel(motion.q, motion.qd, run.accelerations(values, motion))))
 
@@ -133,7 +133,7 @@ class Problem:
         return options.finished(whole, reduced, sd, passes, converged)
 
 
-def _moving(run: ClosedRun, motion: Motion) -> Array:
+def _moving(run: ClosedRun, motion: SimulatedMotion) -> Array:
     """Rows of DIDIM that count, (m, nu): those at which the force's own joint moves in the simulation."""
     speed = np.abs(motion.qd)
     moving = speed > _SLOW * speed.max(axis=0)
@@ -160,7 +160,7 @@ def filtered(run: ClosedRun, columns: Array) -> Array:
 class Search:
     """Steps from a start until they settle."""
 
-    problem: Problem
+    problem: LoopProblem
     most: int
     settled: float = _SETTLED
     notes: list[str] = field(default_factory=list)
@@ -270,7 +270,7 @@ def allowed(names: Sequence[str], values: Array) -> Array:
     return np.where(dry, np.maximum(values, 0.0), values)
 
 
-def begun(problem: Problem, values: Array) -> Point:
+def begun(problem: LoopProblem, values: Array) -> Point:
     """The first point; refused where it cannot be simulated."""
     point = problem.at(values)
     if point is None:

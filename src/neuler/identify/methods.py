@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class RegressionData:
     """The rows of all runs, and what is known beside them."""
 
     names: tuple[str, ...]
@@ -40,17 +40,17 @@ class Problem:
 
     @cached_property
     def W(self) -> Array:
-        """(N, nu, p)."""
+        """Columns of all runs, one below the other, (N, nu, p)."""
         return self.runs[0].W if len(self.runs) == 1 else np.concatenate([run.W for run in self.runs])
 
     @cached_property
     def y(self) -> Array:
-        """(N, nu)."""
+        """Forces of all runs, less what is known, (N, nu)."""
         return np.concatenate([run.y for run in self.runs])
 
     @cached_property
     def weights(self) -> Array:
-        """(N, nu), zero where a joint rests."""
+        """Weights of squared residuals, (N, nu); zero where a joint rests."""
         return np.concatenate([run.weight * run.moving for run in self.runs])
 
 
@@ -63,30 +63,30 @@ class Found:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def _least_squares(name: str) -> Callable[[Problem], Found]:
-    def method(problem: Problem) -> Found:
+def _least_squares(name: str) -> Callable[[RegressionData], Found]:
+    def method(data: RegressionData) -> Found:
         call = getattr(least_squares, name)
-        return Found(call(problem.W, problem.y, problem.names, weights=problem.weights))
+        return Found(call(data.W, data.y, data.names, weights=data.weights))
 
     return method
 
 
-def _bootstrap(problem: Problem) -> Found:
-    W, y, weights = problem.W, problem.y, problem.weights
-    estimate = resampled(least_squares.weighted(W, y, problem.names, weights=weights), W, y, weights=weights)
+def _bootstrap(data: RegressionData) -> Found:
+    W, y, weights = data.W, data.y, data.weights
+    estimate = resampled(least_squares.weighted(W, y, data.names, weights=weights), W, y, weights=weights)
     return Found(estimate, (), {"resamples": len(estimate.resamples), "block": estimate.block})
 
 
-def _instrumental(problem: Problem) -> Found:
+def _instrumental(data: RegressionData) -> Found:
     """Instrumental variables, and the test whether they were needed."""
-    if problem.instruments is None:
+    if data.instruments is None:
         raise InputError(
             "fit: method 'instrumental' needs instruments: a log of the same motion, run again, for each log "
             "(instruments=), whose noise is another; or the controller, by which the motion is simulated (controller=)"
         )
-    W, y, weights, Z = problem.W, problem.y, problem.weights, problem.instruments
-    plain = least_squares.weighted(W, y, problem.names, weights=weights)
-    estimate = instrumental(W, y, Z, problem.names, weights=weights, lag=plain.lag)
+    W, y, weights, Z = data.W, data.y, data.weights, data.instruments
+    plain = least_squares.weighted(W, y, data.names, weights=weights)
+    estimate = instrumental(W, y, Z, data.names, weights=weights, lag=plain.lag)
     test = hausman(plain, estimate)
     if test.biased:
         says = f"weighted least squares is biased (Durbin-Wu-Hausman, p = {test.p_value:.2g})"
@@ -100,32 +100,32 @@ def _instrumental(problem: Problem) -> Found:
     return Found(estimate, (note,), settings)
 
 
-def _consistent(problem: Problem) -> Found:
-    W, y, names, weights = problem.W, problem.y, problem.names, problem.weights
-    chosen = choose_weight(W, y, names, problem.prior, lower=problem.lower, weights=weights).weight
-    estimate = constrained(W, y, names, prior=problem.prior, weight=chosen, lower=problem.lower, weights=weights)
+def _consistent(data: RegressionData) -> Found:
+    W, y, names, weights = data.W, data.y, data.names, data.weights
+    chosen = choose_weight(W, y, names, data.prior, lower=data.lower, weights=weights).weight
+    estimate = constrained(W, y, names, prior=data.prior, weight=chosen, lower=data.lower, weights=weights)
     return Found(estimate, (), {"weight": chosen})
 
 
-def _bayesian(problem: Problem) -> Found:
+def _bayesian(data: RegressionData) -> Found:
     """The posterior mode under an entropic prior about the given robot, of relative standard deviation ``prior_sd``.
 
     Residuals that are correlated in time hold less than their number says: the prior counts by as much more as robust
     variances of least squares exceed the classical ones.
     """
-    W, y, names, weights = problem.W, problem.y, problem.names, problem.weights
+    W, y, names, weights = data.W, data.y, data.names, data.weights
     plain = least_squares.weighted(W, y, names, weights=weights, undetermined="report")
     known = np.isfinite(np.diag(plain.covariance)) & (np.diag(plain.classical) > 0)
     ratio = np.diag(plain.covariance)[known] / np.diag(plain.classical)[known]
     inflation = max(1.0, float(np.median(ratio))) if len(ratio) else 1.0
-    weight = inflation / (float(np.count_nonzero(weights)) * problem.prior_sd**2)
+    weight = inflation / (float(np.count_nonzero(weights)) * data.prior_sd**2)
     estimate = constrained(
-        W, y, names, prior=problem.prior, weight=weight, metric="entropic", lower=problem.lower, weights=weights
+        W, y, names, prior=data.prior, weight=weight, metric="entropic", lower=data.lower, weights=weights
     )
-    return Found(estimate, (), {"weight": weight, "prior_sd": problem.prior_sd, "inflation": inflation})
+    return Found(estimate, (), {"weight": weight, "prior_sd": data.prior_sd, "inflation": inflation})
 
 
-BASE: dict[str, Callable[[Problem], Found]] = {
+BASE: dict[str, Callable[[RegressionData], Found]] = {
     "weighted": _least_squares("weighted"),
     "ordinary": _least_squares("ordinary"),
     "reweighted": _least_squares("reweighted"),
@@ -134,4 +134,4 @@ BASE: dict[str, Callable[[Problem], Found]] = {
 }
 CLOSED = ("didim", "input_error", "output_error")
 """Methods that simulate the closed loop (``closed_loop.py``); they estimate base parameters, too."""
-ALL: dict[str, Callable[[Problem], Found]] = {"consistent": _consistent, "bayesian": _bayesian}
+ALL: dict[str, Callable[[RegressionData], Found]] = {"consistent": _consistent, "bayesian": _bayesian}
