@@ -9,8 +9,7 @@ import neuler
 from kind_robots import kind_robot
 from motor_robots import motor_robot
 from neuler import InputError
-from neuler.quantities.regressors import by_rules
-from random_robots import close, few, random_robot, random_states
+from random_robots import close, few, random_link, random_robot, random_states
 
 D3 = RL4 = 0.45
 
@@ -79,21 +78,55 @@ def rank(matrix):
     return int((sizes > 1e-9 * sizes[0]).sum())
 
 
+def agree(robot):
+    """As many by rules as by rank, the same ones, and the same combinations of parameters."""
+    rules, base = (robot.base_parameters(inertial(robot), method=method) for method in ("rules", "rank"))
+    assert (rules.method, base.method) == ("rules", "rank")
+    assert rules.names == base.names
+    assert rank(np.vstack([rules.grouping, base.grouping])) == len(base)
+    close(rules.grouping, base.grouping, 1e-6, max(1.0, np.abs(base.grouping).max()))  # axes may be nearly parallel
+
+
 @pytest.mark.parametrize("seed", few(range(60), 6))
 def test_rules_and_rank_agree_on_random_trees(seed):
-    """As many, and the same combinations of parameters."""
-    robot = random_robot(seed)
-    rules, base = by_rules(robot.mechanism, inertial(robot)), robot.base_parameters(inertial(robot))
-    assert len(rules.rows) == len(base)
-    assert rank(np.vstack([rules.matrix, base.grouping])) == len(base)
+    agree(random_robot(seed))
 
 
-@pytest.mark.parametrize("seed", few(range(20), 2))
-def test_rules_hold_for_every_kind_of_joint(seed):
-    """Rules keep all that matters. In a row of simple joints, as of a universal one, they may keep more than needed."""
-    robot = kind_robot(seed)
-    rules, base = by_rules(robot.mechanism, inertial(robot)), robot.base_parameters(inertial(robot))
-    assert rank(np.vstack([rules.matrix, base.grouping])) == rank(rules.matrix) >= len(base)
+@pytest.mark.parametrize("seed", few(range(60), 6))
+def test_rules_and_rank_agree_for_every_kind_of_joint(seed):
+    agree(kind_robot(seed))
+
+
+def planar(gravity):
+    """Three hinges with parallel axes, then a slide along them and one across."""
+    place, z = neuler.Transform.from_rpy((0.4, 0.0, 0.1), (0.0, 0.0, 0.0)), (0.0, 0.0, 1.0)
+    rng = np.random.default_rng(3)
+    links = [random_link(rng, f"link{k}") for k in range(6)]
+    kinds = [("revolute", z)] * 3 + [("prismatic", z), ("prismatic", (1.0, 0.0, 0.0))]
+    joints = [
+        neuler.Joint(f"joint{k}", kind, f"link{k - 1}", f"link{k}", place, axis, rotor_inertia=0.1)
+        for k, (kind, axis) in enumerate(kinds, start=1)
+    ]
+    return neuler.Robot("planar", links, joints, gravity=gravity)
+
+
+@pytest.mark.parametrize("gravity", [(0.0, 0.0, -9.81), (0.0, -9.81, 0.0), (0.0, 0.0, 0.0)])
+def test_rules_know_what_geometry_hides(gravity):
+    """Parallel axes, gravity along them, across them, or none; a base that moves."""
+    agree(planar(gravity))
+    agree(planar(gravity).with_free_base())
+    agree(planar(gravity).with_planar_base())
+
+
+def test_rules_are_those_of_trees():
+    assert neuler.robots.rx90().base_parameters().method == "rules"
+    assert neuler.robots.four_bar().base_parameters("links").method == "rank"
+    with pytest.raises(InputError, match="rules are those of trees, and robot 'four_bar' has loops; use method='rank'"):
+        neuler.robots.four_bar().base_parameters(method="rules")
+    with pytest.raises(InputError, match=r"'gravity\.x' is no parameter of a link"):
+        neuler.robots.two_link().base_parameters("gravity", method="rules")
+    with pytest.raises(InputError, match="base_parameters: method must be"):
+        neuler.robots.two_link().base_parameters(method="guess")
 
 
 @pytest.mark.parametrize("name", few(("sr400", "four_bar", "gough_stewart", "delta", "five_bar"), 1))

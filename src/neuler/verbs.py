@@ -76,19 +76,22 @@ class Methods:
         """A list of what is unphysical or suspicious about the robot, errors first; empty if nothing is."""
         return examine(cast("Robot", self))
 
-    def base_parameters(self, columns: Names = (), *, seed: int = 0, tolerance: float = TOLERANCE) -> BaseParameters:
+    def base_parameters(
+        self, columns: Names = (), *, method: str | None = None, seed: int = 0, tolerance: float = TOLERANCE
+    ) -> BaseParameters:
         """The parameters that the robot's forces depend on: which have no effect, which act together and how.
 
-        tau = Y_b(q, qd, qdd) b with as few numbers b = G phi as possible, by the rank of the regressor at random
-        states (``seed``): a column counts as a combination of others if they give it but for the share ``tolerance``
-        of its length. ``columns`` as of ``regressor``: by default all links and all drives that are not zero.
+        tau = Y_b(q, qd, qdd) b with as few numbers b = G phi as possible. ``method``: of trees by "rules", after
+        Gautier and Khalil; of other machines by "rank", of the regressor at random states (``seed``). A column counts
+        as a combination of others if they give it but for the share ``tolerance`` of its length. ``columns`` as of
+        ``regressor``: by default all links and all drives that are not zero.
 
         >>> import neuler
         >>> found = neuler.robots.rx90().base_parameters()
         >>> len(found), found.khalil()[1]
         (40, 'MXR2 = MX2 + 0.45 M3 + 0.45 M4 + 0.45 M5 + 0.45 M6')
         """
-        return base_parameters(cast("Robot", self), columns, seed=seed, tolerance=tolerance)
+        return base_parameters(cast("Robot", self), columns, method=method, seed=seed, tolerance=tolerance)
 
     def with_parameters(self, values: Mapping[str, ArrayLike]) -> Robot:
         """The same robot with other numbers in the place of some of its own, by their names (docs/parameters.md).

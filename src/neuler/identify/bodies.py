@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.algebra.pseudo_inertia import BASIS
 from neuler.errors import InputError
 from neuler.identify.cones import ConePoint, ConeProgramme
-from neuler.identify.physical import BASIS, from_pseudo_inertia, inconsistency, prior_metric, pseudo_inertia
+from neuler.identify.physical import from_pseudo_inertia, inconsistency, prior_metric, pseudo_inertia
 from neuler.inputs import choice, named, number, real
 from neuler.passes.parameters import TEN as PARTS
 

@@ -28,27 +28,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.algebra.pseudo_inertia import BASIS
 from neuler.errors import InputError
 from neuler.inputs import array, number
 
 Array = NDArray[np.float64]
-
-
-def _basis() -> Array:
-    """J of each unit vector of the ten, (10, 4, 4)."""
-    E = np.zeros((10, 4, 4))
-    E[0, 3, 3] = 1.0
-    for k in range(3):
-        E[1 + k, k, 3] = E[1 + k, 3, k] = 1.0
-        E[4 + k, :3, :3] = np.diag([0.5 - (i == k) for i in range(3)])
-    for k, (i, j) in enumerate(((0, 1), (0, 2), (1, 2))):
-        E[7 + k, i, j] = E[7 + k, j, i] = -1.0
-    return E
-
-
-BASIS = _basis()
-"""(10, 4, 4): J = sum over the ten of ten_k BASIS_k."""
-BASIS.flags.writeable = False
 
 
 def pseudo_inertia(ten: Any) -> Array:

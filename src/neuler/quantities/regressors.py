@@ -7,19 +7,14 @@ recursions as they are: identification and adaptive control need no other model 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 
 from neuler.errors import InputError
-from neuler.passes.grouping import PARTS, Grouping, grouping
 from neuler.passes.parameters import Parameter, own_columns, parse
-from neuler.passes.tree import Body, Drive
-from neuler.passes.trees import grouped_tree
 from neuler.quantities.declare import Names, quantity
 from neuler.quantities.dynamics import generalized_force, inverse_dynamics, reaction_wrenches
 from neuler.quantities.setup import PARAMETERS, RobotRecipe, Values, choosing, chosen_by, with_parameters
 from neuler.quantities.whole_body import energy
-from neuler.recursions.hybrid import hybrid
 from neuler.robot import Robot
 from neuler.robot.value import kept
 from neuler.trace.dependence import dependence
@@ -114,32 +109,6 @@ def power_regressor(robot: Robot, *, columns: Names = ()) -> RobotRecipe:
         return [total]
 
     return _linear(robot, "power_regressor", generalized_force.make(robot), columns, (), power)
-
-
-def by_rules(robot: Robot, columns: Names = ()) -> Grouping:
-    """Khalil's base parameters of a tree, by his rules alone: the regrouped parameters that have an effect.
-
-    Rows of the map are parameters of bodies in canonical frames. Which of them forces depend on is read off the graph.
-    The set is minimal but for geometries with rules of their own (parallel axes before which nothing turns).
-    """
-    found = grouping(robot, parse(robot, columns or own_columns(robot), option="columns"))
-    tree = grouped_tree(robot)
-    graph = Graph()
-    numbers = graph.inputs("parameters", len(found.rows))
-    own = dict(zip(found.rows, numbers, strict=True))
-    bodies = [_with_numbers(body, [own.get((k, part), 0.0) for part in PARTS]) for k, body in enumerate(tree.bodies)]
-    q, qd, qdd = (graph.inputs(name, size) for name, size in (("q", robot.nq), ("qd", robot.nv), ("qdd", robot.nv)))
-    solved = hybrid(dataclasses.replace(tree, bodies=tuple(bodies)), q, qd, qdd, [True] * tree.dof)
-    seen = {k for _, k in jacobian(solved.coordinates, numbers, backward=True)}
-    kept = [k for k in range(len(found.rows)) if k in seen]
-    return Grouping(tuple(found.rows[k] for k in kept), found.matrix[kept], tree)
-
-
-def _with_numbers(body: Body, parts: Sequence[Scalar]) -> Body:
-    m, x, y, z, xx, yy, zz, xy, xz, yz, rotor = parts
-    drive = dataclasses.replace(Drive(), rotor_inertia=rotor)
-    inertia = (xx, yy, zz, xy, xz, yz)
-    return dataclasses.replace(body, mass=m, first_moment=(x, y, z), inertia=inertia, drive=drive)
 
 
 # ---- how ----------------------------------------------------------------------------------------------------------

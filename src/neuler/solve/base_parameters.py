@@ -4,23 +4,25 @@ Forces are tau = Y phi, but some columns of Y are zero at every state, and some 
 every state. Of the rest, the independent columns, tau = Y_b b, where each base parameter b_i is the parameter of its
 column and, with constant factors, of the columns that depend on it: b = G phi.
 
-Khalil's rules say for trees which parameters these are (``passes/regroup.py``). For any robot, with loops, couplings,
-motors, friction and springs, they are found here by rank: columns of Y at random states are taken in an order in which
-those come last that Khalil's rules remove, and a column that those before it give is a combination of them. The factors
+On trees rules say exactly which combinations these are (``passes/grouping.py``). With loops, couplings, motors and
+friction laws they are found by rank, from Y at random states. Either way columns are taken in an order in which those
+come last that Khalil's rules remove, and a column that those before it give is a combination of them. The factors
 follow from the choice of columns, so that robots in Khalil's frames have Khalil's groupings.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError, RobotError
-from neuler.inputs import number, whole
+from neuler.inputs import choice, number, whole
 from neuler.kernels import Kernel
+from neuler.passes.grouping import grouping
 from neuler.passes.parameters import INERTIA, MOMENT, TEN, Parameter
 from neuler.passes.replaced import with_parameters
 from neuler.plain import columns as table
@@ -28,6 +30,10 @@ from neuler.quantities.declare import Names
 from neuler.robot import Joint, Robot
 
 Array = NDArray[np.float64]
+METHODS = ("rules", "rank")
+_DRIVES = ("viscous", "coulomb", "coulomb_reverse", "stiffness")
+"""Of a joint's, what no other parameter acts like: powers and signs of its own position and velocity."""
+_JOINTS = (*_DRIVES, "rotor_inertia")
 TOLERANCE = 1e-7
 """A column counts as a combination of others if they give it but for so small a share of its length."""
 _ROWS = 4
@@ -57,6 +63,8 @@ class BaseParameters:
     """The robot's own phi, (columns,)."""
     gap: tuple[float, float]
     """The smallest share of a column that was new, and the largest that counted as rounding."""
+    method: str = "rank"
+    """Of ``METHODS``, how they were found."""
 
     @property
     def values(self) -> Array:
@@ -141,30 +149,59 @@ class BaseParameters:
 
 
 def base_parameters(
-    robot: Robot, columns: Names = (), *, seed: int = 0, tolerance: float = TOLERANCE
+    robot: Robot, columns: Names = (), *, method: str | None = None, seed: int = 0, tolerance: float = TOLERANCE
 ) -> BaseParameters:
-    """The base parameters of a robot among ``columns`` (as of ``regressor``: by default all that it has)."""
+    """The base parameters of a robot among ``columns`` (as of ``regressor``: by default all that it has).
+
+    ``method``: by "rules", of trees, or by "rank"; by default rules where they apply.
+    """
     if number("base_parameters: tolerance", tolerance, above=0.0) >= 1.0:
         raise InputError(f"base_parameters: tolerance is a share of a column's length below one, got {tolerance}")
     whole("base_parameters: seed", seed, 0)
     kernel = Kernel(robot, "regressor", columns=columns)
-    matrix = _sampled(robot, kernel, seed)
-    order = _order(robot, kernel.recipe.columns)
+    parameters = kernel.recipe.columns
+    why = _without_rules(robot, parameters)
+    method = choice("base_parameters: method", method, METHODS) if method else METHODS[1 if why else 0]
+    if method == "rules" and why:
+        raise InputError(f"base_parameters: rules are those of trees, and {why}; use method='rank'")
+    matrix = _ruled(robot, parameters) if method == "rules" else _sampled(robot, kernel, seed)
+    order = _order(robot, parameters)
     length = np.linalg.norm(matrix, axis=0)
-    seen = length > np.maximum(_NOTHING * _longest(length, kernel.recipe.columns), _ROUNDING * length.max(initial=0.0))
+    seen = length > np.maximum(_NOTHING * _longest(length, parameters), _ROUNDING * length.max(initial=0.0))
     chosen, least, most = _independent(matrix / np.where(seen, length, 1.0), [k for k in order if seen[k]], tolerance)
-    grouping = np.zeros((len(chosen), len(length)))
-    grouping[np.arange(len(chosen)), chosen] = 1.0
+    factors = np.zeros((len(chosen), len(length)))
+    factors[np.arange(len(chosen)), chosen] = 1.0
     others = [k for k in np.flatnonzero(seen) if k not in set(chosen)]
     if others and chosen:
         scale = length[chosen][:, None] / length[others]
-        factors = np.linalg.lstsq(matrix[:, chosen] / length[chosen], matrix[:, others] / length[others], rcond=None)[0]
-        factors[np.abs(factors) < _SMALL * np.abs(factors).max(axis=0)] = 0.0
-        grouping[:, others] = factors / scale
+        found = np.linalg.lstsq(matrix[:, chosen] / length[chosen], matrix[:, others] / length[others], rcond=None)[0]
+        found[np.abs(found) < _SMALL * np.abs(found).max(axis=0)] = 0.0
+        factors[:, others] = found / scale
     names = kernel.column_names
     return BaseParameters(
-        robot, tuple(names[k] for k in chosen), names, grouping, np.asarray(kernel.column_values), (least, most)
+        robot, tuple(names[k] for k in chosen), names, factors, np.asarray(kernel.column_values), (least, most), method
     )
+
+
+def _without_rules(robot: Robot, parameters: Sequence[Parameter]) -> str:
+    """Why the rules of trees do not apply, or nothing."""
+    if robot.loops or robot.couplings or robot.motors:
+        what = next(name for name in ("loops", "couplings", "motors") if getattr(robot, name))
+        return f"robot {robot.name!r} has {what}"
+    other = [each.name for each in parameters if each.of not in ("link", "payload") and each.part not in _JOINTS]
+    return f"{other[0]!r} is no parameter of a link or of a joint's plain friction, rotor or spring" if other else ""
+
+
+def _ruled(robot: Robot, parameters: Sequence[Parameter]) -> Array:
+    """Rows that span what forces depend on: combinations of inertial parameters, and every other parameter alone."""
+    alone = [k for k, each in enumerate(parameters) if each.part in _DRIVES]
+    inertial = [k for k in range(len(parameters)) if k not in set(alone)]
+    combined = np.zeros((0, len(parameters)))
+    if inertial:
+        found = grouping(robot, [parameters[k] for k in inertial])
+        combined = np.zeros((len(found), len(parameters)))
+        combined[:, inertial] = found
+    return np.concatenate([combined, np.eye(len(parameters))[alone]])
 
 
 def _sampled(robot: Robot, kernel: Kernel, seed: int) -> Array:
