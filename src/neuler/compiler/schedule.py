@@ -134,14 +134,17 @@ def _chunk(live: list[Node], outputs: Sequence[Scalar]) -> int:
 
 def _stages(live: list[Node], chunk: int) -> list[list[Node]]:
     """Nodes by the number of sines they stand behind, arithmetic cut into chunks."""
-    level: dict[Node, int] = {}
+    level = [0] * (max((node.id for node in live), default=-1) + 1)  # by the node's number
     arithmetic: list[list[Node]] = [[]]
     trig: list[list[Node]] = [[]]
     for node in live:
-        depth = max((level[x] for x in node.operands), default=0)
+        depth = 0
+        for operand in node.operands:
+            if level[operand.id] > depth:
+                depth = level[operand.id]
         if node.op is SIN or node.op is COS:
             depth += 1
-        level[node] = depth
+        level[node.id] = depth
         while len(arithmetic) <= depth:
             arithmetic.append([])
             trig.append([])

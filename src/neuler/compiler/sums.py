@@ -28,35 +28,38 @@ class Sums:
             self._merge(live, {out for out in outputs if isinstance(out, Node)})
 
     def _merge(self, live: Sequence[Node], wanted: set[Node]) -> None:
-        users: dict[Node, list[Node]] = {}
-        depth: dict[Node, int] = {}
+        size = max((node.id for node in live), default=-1) + 1
+        depth, uses, in_others = [-1] * size, [0] * size, bytearray(size)  # by the node's number
         for node in live:
-            depth[node] = 1 + max((depth[x] for x in node.operands), default=-1)
+            deepest, other = -1, node.op is not ADD and node.op is not SUB
             for operand in node.operands:
-                users.setdefault(operand, []).append(node)
-
-        def only_sums_use(node: Node) -> bool:
-            return node not in wanted and all(user.op is ADD or user.op is SUB for user in users[node])
+                k = operand.id
+                uses[k] += 1
+                in_others[k] |= other
+                deepest = max(deepest, depth[k])
+            depth[node.id] = deepest + 1
+        for node in wanted:
+            in_others[node.id] = True
 
         for node in live:
-            if node.op is MUL and only_sums_use(node):
+            if node.op is MUL and not in_others[node.id]:
                 self.vanished.add(node)
             if node.op is not ADD and node.op is not SUB:
                 continue
             terms: list[Term] = []
-            sides = [(False, node.a), (node.op is SUB, node.b)]
-            for k, (minus, side) in enumerate(sides):
+            for minus, side, room in ((False, node.a, LONGEST - 1), (node.op is SUB, node.b, LONGEST)):
                 inner = self.terms.get(side) if isinstance(side, Node) else None
-                room = LONGEST - len(terms) - (len(sides) - 1 - k)
-                if inner is not None and len(users[side]) == 1 and side not in wanted and len(inner) <= room:  # type: ignore[index]
+                if inner is not None and uses[side.id] == 1 and side not in wanted and len(inner) + len(terms) <= room:  # type: ignore[union-attr]
                     terms.extend((minus != sign, term) for sign, term in inner)
                     self.vanished.add(side)  # type: ignore[arg-type]
                 else:
                     terms.append((minus, side))
-            terms.sort(key=lambda term: depth[term[1]] if isinstance(term[1], Node) else -1)  # what is late comes last
+            terms.sort(
+                key=lambda term: depth[term[1].id] if isinstance(term[1], Node) else -1
+            )  # what is late comes last
             self.terms[node] = terms
 
-    def reads(self, node: Node) -> list[Node]:
+    def reads(self, node: Node) -> Sequence[Node]:
         """The nodes whose values the code of ``node`` needs."""
         if node not in self.terms:
             return node.operands

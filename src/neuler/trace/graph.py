@@ -98,9 +98,9 @@ class Graph:
                         order.append(node)
                     continue
                 seen[node.id] = 1
-                operands = [x for x in node.operands if not seen[x.id]]
+                operands = node.operands
                 if len(operands) == 2 and operands[0].id > operands[1].id:
-                    operands.reverse()
+                    operands = operands[::-1]
                 stack.extend(operands)  # the younger operand, with the longer history, comes first
         return order
 
@@ -108,7 +108,7 @@ class Graph:
 class Node:
     """One scalar value of a graph."""
 
-    __slots__ = ("a", "b", "graph", "id", "op")
+    __slots__ = ("a", "b", "graph", "id", "op", "operands")
 
     def __init__(self, graph: Graph, op: str, a: Scalar, b: Scalar, number: int) -> None:
         self.graph = graph
@@ -116,13 +116,12 @@ class Node:
         self.a = a
         self.b = b
         self.id = number
-
-    @property
-    def operands(self) -> list[Node]:
+        self.operands: tuple[Node, ...]
         """The nodes among its operands."""
-        if self.op is INPUT:
-            return []
-        return [x for x in (self.a, self.b) if isinstance(x, Node)]
+        if isinstance(a, Node):
+            self.operands = (a, b) if isinstance(b, Node) else (a,)
+        else:
+            self.operands = (b,) if isinstance(b, Node) else ()
 
     def __add__(self, other: Scalar) -> Scalar:
         return _add(self, other)
