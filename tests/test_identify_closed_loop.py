@@ -122,6 +122,22 @@ def test_rows_of_a_reference():
     assert np.allclose(one.values, other.values, atol=1e-9)
 
 
+@pytest.mark.parametrize("torque", ["before", "after"])
+def test_rows_of_a_reference_for_a_controller_that_is_faster_than_the_log(torque):
+    """Four of its periods to a row of the log: a row of the reference each."""
+    true, given = pair(False)
+    law = law_of(given, period=DT / 4)
+    run = run_of(true, law, duration=2.0, step=DT / 4, every=4)
+    log = Log(given, run.t, run.q, run.tau)
+    each = np.asarray(law.reference(run.t[0] + DT / 4 * np.arange(4 * len(run.t))))[:, : sum(law.reference_sizes)]
+    bare = GravityPD(given, kp=60.0, kd=8.0, period=DT / 4)
+    options = {"columns": COLUMNS, "torque": torque, "outliers": False}
+    own = closed_loop.didim(log, law, **options)
+    for rows in (each, each[:-3]):  # the last row of the log is that of one period
+        found = closed_loop.didim(log, bare, reference=rows, **options)
+        assert np.allclose(own.values, found.values, atol=1e-9)
+
+
 def test_steps_are_as_short_as_needed():
     true, given = pair(False)
     law = law_of(given, period=8e-3)
@@ -341,6 +357,7 @@ def test_a_payload_alone():
     assert np.allclose(found.robot().inverse_dynamics(q, qd, qdd), true.inverse_dynamics(q, qd, qdd), atol=1e-7)
 
 
+@pytest.mark.slow
 def test_loops_and_plain_functions():
     """A four-bar linkage, softly led by a plain function: exact derivatives arrive, DIDIM says that it does not."""
     robot = neuler.robots.four_bar()
@@ -478,7 +495,7 @@ def test_bad_logs():
         closed_loop.didim(log, bare, reference=np.zeros((5, sum(bare.reference_sizes))))
     faster = GravityPD(pair(False)[1], kp=60.0, kd=8.0, period=DT / 4)
     rows = np.zeros((len(log.t), sum(faster.reference_sizes)))
-    with pytest.raises(InputError, match="shorter than that of the log"):
+    with pytest.raises(InputError, match="4 for each row of the log, as often as the controller"):
         closed_loop.didim(log, faster, reference=rows)
 
 

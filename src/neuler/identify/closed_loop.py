@@ -158,11 +158,11 @@ def estimate(
     ``start_values`` (p,), in the order of ``base.names``, are where the search begins, by default the robot's own.
     ``start`` is the state at the log's first row: "reference" (the default where the controller has one, refused where
     the log begins elsewhere), "measured", or (q0, qd0). ``reference`` are rows for a controller that has no reference
-    of its own, one for each row of the log. ``step`` (s) is the integrator's, by default so short that half of it
-    changes torques by less than 1e-5. ``torque`` says which torque a row of the log has where a new one is computed at
-    that time: that "before", as runs of ``neuler.simulate`` have it, or the one "after". With ``warm`` the search
-    begins where DIDIM on some of the rows ends. ``reference``, ``start`` and ``controller`` may be mappings by the name
-    of the log.
+    of its own, one for each row of the log, or k of a controller that computes k times as often. ``step`` (s) is the
+    integrator's, by default so short that half of it changes torques by less than 1e-5. ``torque`` says which torque a
+    row of the log has where a new one is computed at that time: that "before", as runs of ``neuler.simulate`` have it,
+    or the one "after". With ``warm`` the search begins where DIDIM on some of the rows ends. ``reference``, ``start``
+    and ``controller`` may be mappings by the name of the log.
 
     The controller's clock is that of the log: t = 0 is where its reference begins.
     """

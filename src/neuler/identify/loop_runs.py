@@ -80,7 +80,7 @@ class ClosedRun:
     """The robot whose base parameters are the only ones that are not zero."""
     controller: Any
     reference: Array | None
-    """Rows for the controller, one for each of the log, where it has none of its own."""
+    """Rows for the controller, one for each part of the grid, where it has none of its own."""
     start: tuple[Array, Array]
     grid: Grid
     torque: str
@@ -95,9 +95,7 @@ class ClosedRun:
             steps, every = grid.substeps * parts, grid.substeps
         found: dict[str, Any] = {"dt": grid.dt, "steps": steps, "every": every, "start": grid.first}
         if self.reference is not None:
-            rows = np.repeat(self.reference[: last + 1], grid.substeps * grid.parts, axis=0)
-            short = steps - len(rows)
-            found["reference"] = np.concatenate([rows, np.repeat(rows[-1:], max(short, 0), axis=0)])[:steps]
+            found["reference"] = np.repeat(self.reference[:parts], grid.substeps, axis=0)
         return found
 
     def _numbers(self, values: Array) -> dict[str, float]:

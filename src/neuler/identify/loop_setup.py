@@ -48,14 +48,9 @@ def closed_runs(
     for ready in logs:
         law = _one(method, "controller", controller, ready, logs)
         _check_controller(method, law, ready)
-        rows = _rows(method, law, _one(method, "reference", reference, ready, logs), ready)
         period = getattr(law, "period", None)
         grid = grid_of(ready, period, step)
-        if rows is not None and grid.parts > 1:
-            raise InputError(
-                f"{ready.name}: the controller's period is shorter than that of the log, and rows of its reference "
-                "come with the log alone; give the controller a reference that is a function of time"
-            )
+        rows = _rows(method, law, _one(method, "reference", reference, ready, logs), ready, grid.parts)
         begin, how = _start(_one(method, "start", start, ready, logs), law, rows, ready, notes)
         run = ClosedRun(ready, base, model, law, rows, begin, grid, torque)
         run, error = _tried(run, values, step is None, notes)
@@ -108,8 +103,8 @@ def _check_controller(method: str, law: Any, ready: Prepared) -> None:
         )
 
 
-def _rows(method: str, law: Any, given: Any, ready: Prepared) -> Array | None:
-    """Rows of a reference for a controller that has none."""
+def _rows(method: str, law: Any, given: Any, ready: Prepared, parts: int) -> Array | None:
+    """Rows of a reference for a controller that has none: one for each of ``parts`` to a row of the log."""
     if not isinstance(law, Controller) or not law.reference_sizes:
         if given is not None:
             raise InputError(f"{method}: reference= is for neuler.control controllers without a reference of their own")
@@ -118,19 +113,20 @@ def _rows(method: str, law: Any, given: Any, ready: Prepared) -> Array | None:
         if given is not None:
             raise InputError(f"{method}: the controller has a reference of its own; leave reference= away")
         return None
-    size = sum(law.reference_sizes)
+    size, count = sum(law.reference_sizes), parts * len(ready.log.t)
     if given is None:
         raise InputError(
             f"{method}: the controller has no reference: give it the one that was tracked, a function of time, or "
             f"reference=, {size} numbers for each row of the log"
         )
     found = array(method, "reference", given, (size,), " (positions, velocities, accelerations)")
-    if found.shape != (len(ready.log.t), size) or not np.isfinite(found).all():
+    if found.shape not in ((count, size), (count - parts + 1, size)) or not np.isfinite(found).all():
+        each = f"{parts} for each row of the log, as often as the controller computes" if parts > 1 else "one a row"
         raise InputError(
-            f"{method}: reference of log {ready.name!r} must be {len(ready.log.t)} rows of {size} finite numbers, one "
-            f"for each row of the log, got shape {found.shape}"
+            f"{method}: reference of log {ready.name!r} must be {count} rows of {size} finite numbers, {each}, got "
+            f"shape {found.shape}"
         )
-    return found
+    return np.concatenate([found, np.repeat(found[-1:], count - len(found), axis=0)])
 
 
 # ---- where a run begins ---------------------------------------------------------------------------------------------
