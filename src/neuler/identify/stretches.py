@@ -33,11 +33,14 @@ class Stretches:
         parts = [[slice(a, a + gap), slice(a + gap, b - gap), slice(b - gap, b)] for a, b in itertools.pairwise(edges)]
         self.parts = [[_part(data, at) for at in part] for part in parts]
         self.every = joined([one for part in self.parts for one in part])
+        self._fitted: dict[int, Triangles] = {}
 
     def fitted(self, fold: int) -> Triangles:
         """All rows but those of a stretch and the gaps beside it."""
-        others = [(k, part) for k, part in enumerate(self.parts) if k != fold]
-        return joined([one for k, part in others for one in _near(part, k, fold)])
+        if fold not in self._fitted:
+            others = [(k, part) for k, part in enumerate(self.parts) if k != fold]
+            self._fitted[fold] = joined([one for k, part in others for one in _near(part, k, fold)])
+        return self._fitted[fold]
 
     def errors(self, estimator: Estimator, sd: Array) -> Array:
         """Mean squared errors of each stretch, (folds,), forces divided by ``sd`` (nu,); infinite without an estimate.
