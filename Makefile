@@ -9,6 +9,8 @@ BIN = $(VENV)/bin
 endif
 JOBS ?= 2
 PYTEST ?=
+export PYTHONDONTWRITEBYTECODE =
+export OPENBLAS_NUM_THREADS = 1
 
 .PHONY: demo test lint types tests test-slow durations bench operations pictures clean
 
@@ -18,7 +20,8 @@ demo: $(VENV)/.installed-view
 	@echo "Open report.html in a browser. Others: $(BIN)/neuler report rx90 -o rx90.html; $(BIN)/neuler info stanford"
 
 ## test: install what tests need, then lint, types and tests (the slow ones: make test-slow; options: PYTEST=--cold)
-test: lint types tests
+test: lint
+	+$(MAKE) -j 2 types tests
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -27,18 +30,19 @@ lint: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	$(BIN)/mypy
 
+tests: export NEULER_OPTIMIZE = 0
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(PYTEST)
 
-test-slow: $(VENV)/.installed-test
+test-slow: $(VENV)/.installed-slow
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[ray]'  # no wheel on some systems
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow $(PYTEST)
 
 ## durations: run all tests with an empty kernel cache; refresh tests/DURATIONS.md
-durations: $(VENV)/.installed-test
+durations: $(VENV)/.installed-slow
 	mkdir -p build
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" --cold --record-durations build/daily.json
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow --cold --record-durations build/slow.json
+	NEULER_OPTIMIZE=0 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" --cold --record-durations=build/daily.json
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow --cold --record-durations=build/slow.json
 	$(BIN)/python tests/durations.py build/daily.json build/slow.json > tests/DURATIONS.md
 
 ## bench: measure speed, start-up and compile time against Pinocchio; refresh benchmarks/RESULTS.md
@@ -60,7 +64,8 @@ pictures: $(VENV)/.installed-test
 $(VENV)/.installed-%: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "neuler needs Python 3.11 or newer; set PYTHON=...")'
 	test -d $(BIN) || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[$*]'
 	touch $@
 
 clean:

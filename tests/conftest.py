@@ -17,6 +17,7 @@ import pytest
 from durations import Recorder
 from neuler import speed
 from neuler.compiler import build, cache, sources
+from neuler.compiler.target import host
 
 TESTS = Path(__file__).parent
 KEPT = TESTS.parent / "build" / "test-cache"
@@ -74,6 +75,16 @@ def _no_open_figures():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    """Code as users get it: the everyday run optimises kernels less, which takes half of the time to compile them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("NEULER_OPTIMIZE", raising=False)
+        host.cache_clear()
+        yield
+    host.cache_clear()
 
 
 @pytest.fixture

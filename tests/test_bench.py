@@ -214,6 +214,7 @@ def test_compile_time_is_measured_afresh_and_the_cache_setting_kept(monkeypatch,
     assert os.environ["NEULER_CACHE_DIR"] == str(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_plan_on_the_grid_of_the_peers():
     """The benchmark beside other planners: neuler on evenly spaced points, not refined."""
     script = Path(__file__).resolve().parent.parent / "benchmarks" / "planning_peers" / "ours.py"

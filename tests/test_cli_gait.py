@@ -42,6 +42,7 @@ def problem(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_one_object_of_json_and_all_files(capsys, problem, tmp_path, monkeypatch):
     """It was stopped at once, so that it is not valid: 1."""
     pytest.importorskip("matplotlib")
@@ -198,6 +199,7 @@ def test_several_starts(capsys, problem):
     assert found["objectives"][0] <= found["objectives"][1]
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_walks():
     """A row of it, of a solve that is cut short."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))

@@ -31,6 +31,11 @@ PAGES = [
 ]  # fmt: skip
 """Pages with code that runs from top to bottom; the page of quantities repeats the examples of declarations, and the
 blocks of the README run in tests/test_readme.py."""
+LATER = (
+    "docs/studies.md", "docs/contact.md", "docs/stride.md", "docs/identify-command.md", "docs/identify-excitation.md",
+    "docs/planning.md", "docs/rollouts.md", "docs/gait.md",
+)  # fmt: skip
+"""Pages whose subject has tests of its own, and that take long."""
 
 
 @pytest.mark.parametrize("name", later(MODULES, "neuler.gait.prediction"))
@@ -52,7 +57,7 @@ def test_examples_of_quantities(name):
     assert runner.failures == 0
 
 
-@pytest.mark.parametrize("page", later(PAGES, "docs/studies.md", "docs/contact.md", "docs/stride.md"))
+@pytest.mark.parametrize("page", later(PAGES, *LATER))
 def test_examples_on_pages(tmp_path, monkeypatch, page):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")

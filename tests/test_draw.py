@@ -149,7 +149,7 @@ def seen(ax, text):
     return text.get_window_extent().translated(*(there - here))
 
 
-@pytest.mark.parametrize("name", [*LOOPS, *PARALLEL, "kinds", "puma560"])
+@pytest.mark.parametrize("name", few(["puma560", "kinds", *LOOPS, *PARALLEL], 3))
 def test_labels_do_not_overlap_and_scales_are_equal(name):
     robot = all_kinds() if name == "kinds" else neuler.robots.get(name)
     path = sample_motion(robot).q

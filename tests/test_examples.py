@@ -123,17 +123,12 @@ def test_least_times_over_payloads(example, capsys):
     assert (np.isnan(table["duration"]) == (table["holding"] > 1.0)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "changes", "rows", "better"),
     [
         ("study_gains", ["controller.kp=[100.0,1600.0]", "robot.payload.mass=[1.0,2.0]"], 4, "rms_error.elbow_joint"),
-        pytest.param(
-            "study_payload",
-            ["payload.mass=[0.5,0.0]", "limit.bound=[10.0,20.0]"],
-            4,
-            "duration",
-            marks=pytest.mark.slow,
-        ),
+        ("study_payload", ["payload.mass=[0.5,0.0]", "limit.bound=[10.0,20.0]"], 4, "duration"),
     ],
 )  # fmt: skip
 def test_study_files(name, changes, rows, better, tmp_path, capsys):

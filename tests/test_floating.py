@@ -176,7 +176,7 @@ def test_free_bodies_beside_a_long_arm(seed):
 FLOATS = [name for name in offered(several(6)) if name != "inverse_dynamics_hessian"]
 
 
-@pytest.mark.parametrize("quantity", FLOATS)
+@pytest.mark.parametrize("quantity", few(FLOATS, 12))
 def test_compiled_equals_floats(quantity):
     """The same recursion on plain numbers, without the compiler."""
     robot = several(6)

@@ -71,7 +71,8 @@ def test_the_resultant_is_mass_times_acceleration_less_gravity():
     close(gait.ground_reaction(human())(q, qd, qdd).force, com_forces(human(), q, qd, qdd), 1e-8)
 
 
-@pytest.mark.parametrize("wrt", ["q", *(pytest.param(each, marks=pytest.mark.slow) for each in ("qd", "qdd"))])
+@pytest.mark.slow
+@pytest.mark.parametrize("wrt", ["q", "qd", "qdd"])
 def test_sensitivities_of_force_and_zero_moment_point(wrt):
     """Exact derivatives against complex steps through the listing of operations, with no rule of differentiation."""
     walker = human().with_fixed(dict.fromkeys(WALKING_FIXED, 0.0))

@@ -21,6 +21,8 @@ from neuler.compiler.gufunc import signature
 from neuler.passes.trees import fused_tree, whole_tree
 from neuler.trace.recipe import Operand, Recipe
 
+pytestmark = pytest.mark.usefixtures("shipped")
+
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_batches_of_any_shape(shape):

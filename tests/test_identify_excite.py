@@ -266,6 +266,7 @@ def test_obstacles_are_kept_clear_of():
     assert arm.compile("link_poses", frame="tool")(free.at(np.linspace(0.0, 4.0, 2000)).q)[:, 0, 3].max() > 0.6
 
 
+@pytest.mark.slow
 def test_friction_and_rotors_can_be_asked_for():
     rough = neuler.robots.two_link().with_parameters({"joint1.coulomb": 0.5, "joint2.viscous": 0.1})
     found = identify.excite(rough, 4.0, columns=("links", "friction", "rotors"), **ARM, harmonics=3)
@@ -319,6 +320,7 @@ def simulated(robot, q, qd, qdd, seed):
     return identify.Log(robot, np.arange(len(q)) / 100, q, tau, qd, qdd, name=f"log{seed}")
 
 
+@pytest.mark.slow
 def test_standard_deviations_are_smaller_than_with_random_motions(three, found):
     rigid = three.without_friction()
     design = identify.excite(rigid, 5.0, **ARM)

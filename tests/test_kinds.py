@@ -263,7 +263,7 @@ def test_small_trees_have_every_kind():
     assert {joint.kind for case in SMALL for joint in kind_robot(*case).joints} == set(KINDS)
 
 
-@pytest.mark.parametrize("case", few([*SMALL, *((seed, 6) for seed in SEEDS)], len(SMALL)), ids=str)
+@pytest.mark.parametrize("case", few([*SMALL, *((seed, 6) for seed in SEEDS)], 1), ids=str)
 def test_sensitivities_are_derivatives(case):
     """Along every velocity's direction; torques and reactions, with wrenches and loads."""
     robot, seed = kind_robot(*case), case[0]

@@ -72,16 +72,19 @@ PICTURES = ("run.plot()", "a figure that is not the cell's result", "the same fi
             "shown by pyplot", "one of several")  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", PICTURES)
 def test_a_figure_is_shown_once(outputs, cell):
     assert kinds(outputs[cell]) == [["image/png", "text/plain"]]
 
 
+@pytest.mark.slow
 def test_nothing_else_is_said(outputs):
     assert outputs["start"] == []
     assert not [output for each in outputs.values() for output in each if output.output_type in ("stream", "error")]
 
 
+@pytest.mark.slow
 def test_a_run_shows_a_picture_a_table_and_a_player(outputs):
     (shown,) = outputs["a run"]
     page = shown.data["text/html"]
@@ -95,6 +98,7 @@ def test_a_run_shows_a_picture_a_table_and_a_player(outputs):
     assert "script-src 'sha256-" in inside  # the page's own script, and nothing else
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cell", "begin"), [("a plan", "<plan of 'two_link'"), ("a timed path", "<TimedPath")])
 def test_plans_and_timed_paths_show_themselves_as_runs_do(outputs, cell, begin):
     (shown,) = outputs[cell]
@@ -106,12 +110,14 @@ def test_plans_and_timed_paths_show_themselves_as_runs_do(outputs, cell, begin):
     assert page.count('<iframe sandbox="allow-scripts"') == 1
 
 
+@pytest.mark.slow
 def test_the_player_alone(outputs):
     (shown,) = outputs["a player"]
     assert "height:333px" in shown.data["text/html"]
     assert shown.data["text/plain"].startswith("<player")
 
 
+@pytest.mark.slow
 def test_robots_still_show_themselves(outputs):
     (shown,) = outputs["a robot"]
     assert "joint1" in shown.data["text/html"]

@@ -19,6 +19,7 @@ from neuler.trace import scalars as f
 from neuler.trace.graph import cos, sign, sin, sqrt
 from neuler.trace.recipe import Operand, Recipe
 
+pytestmark = pytest.mark.usefixtures("shipped")
 LEVELS = available_levels() or (None,)
 
 

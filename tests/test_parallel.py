@@ -258,7 +258,7 @@ def test_forward_undoes_inverse(name):
     close(robot.forward_dynamics(q, qd, robot.inverse_dynamics(q, qd, qdd)), qdd, 1e-9)
 
 
-@pytest.mark.parametrize("name", few(NAMES, 2))
+@pytest.mark.parametrize("name", few(NAMES, 1))
 def test_platform_and_motors_as_coordinates(name):
     """Khalil (66), each leg by itself, against (55)-(58) by the motors, one solution of all loops together."""
     robot, motors = machine(name), by_motors(machine(name))

@@ -27,6 +27,7 @@ from random_robots import (
     tenth,
 )
 
+pytestmark = pytest.mark.usefixtures("shipped")
 pin = pytest.importorskip("pinocchio")
 from pinocchio_model import columns, from_robot, positions, velocities  # noqa: E402
 

@@ -35,6 +35,7 @@ def test_a_step_with_forces_at_grid_points():
     assert np.abs(found.torques(t)[:, :3]).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_forces_between_grid_points_are_those_of_the_motion():
     """The loads of the contacts and the motion give the torques of the plan, by the robot's own inverse dynamics."""
     found, robot = stepped(PROFILES), plan_step.robot()

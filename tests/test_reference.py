@@ -1,12 +1,13 @@
 """Compiled code against the same recursion on plain floats, for every quantity, CPU level and precision."""
 
+import dataclasses
 import functools
 from math import prod
 
 import numpy as np
 import pytest
 
-from neuler import Coupling, InputError, Polynomial, robots
+from neuler import CompileError, Coupling, InputError, Polynomial, robots
 from neuler.compiler.build import compile_recipe
 from neuler.compiler.target import available_levels, host, level
 from neuler.kernels import Kernel
@@ -19,6 +20,7 @@ from neuler.trace import scalars as f
 from neuler.trace.recipe import Operand, Recipe, evaluate, traced
 from random_robots import close, few, random_robot, random_states
 
+pytestmark = pytest.mark.usefixtures("shipped")
 VARIANTS = {
     "inverse_dynamics": [{}, {"external": ("tool",), "reactions": True}],
     "forward_dynamics": [
@@ -223,6 +225,37 @@ MADE = {
     ),
 }
 TOLERANCES = {"float64": 1e-12, "float32": 1e-4}
+
+
+@pytest.mark.parametrize("optimize", [0, 1, 3])
+def test_optimisation_changes_no_bit(optimize):
+    """The machine code is another, the results are the same: sums and products are as they were emitted."""
+    robot = random_robot(3)
+    states = random_states(robot, 37, 0)
+    kernel = robot.compile("inverse_dynamics_sensitivities")
+    target = dataclasses.replace(host(), optimize=optimize)
+    identity = robot.content_hash, "optimisation"
+    other = compile_recipe(kernel.recipe, "inverse_dynamics_sensitivities", "", "float64", identity, target)
+    for found, expected in zip(other.ufunc(*states), kernel(*states), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_optimisation_is_a_number(monkeypatch):
+    try:
+        for text, optimize in (("0", 0), (" 3 ", 3), ("", 2)):
+            monkeypatch.setenv("NEULER_OPTIMIZE", text)
+            host.cache_clear()
+            assert host().optimize == optimize
+        for text in ("4", "-1", "fast"):
+            monkeypatch.setenv("NEULER_OPTIMIZE", text)
+            host.cache_clear()
+            with pytest.raises(CompileError, match=f"NEULER_OPTIMIZE: expected a number from 0 to 3, got '{text}'"):
+                host()
+    finally:
+        monkeypatch.undo()
+        host.cache_clear()
+
+
 LEVELS = available_levels() or (None,)
 """Of x86-64; elsewhere the machine as it is."""
 

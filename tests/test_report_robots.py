@@ -40,6 +40,7 @@ def test_report_on_a_loop():
     assert f'<td class="r">{operations.mul}</td>' in page
 
 
+@pytest.mark.slow
 def test_report_on_a_parallel_robot_from_the_command_line(capsys, tmp_path):
     target = tmp_path / "delta.html"
     assert main(["report", "delta", "-o", str(target), "--verbs", "jacobian", "--batch", "16"]) == 0

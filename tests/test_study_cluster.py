@@ -85,6 +85,7 @@ def on(cluster, *names):
     return cluster.client.get_executor(pure=False, workers=list(names))
 
 
+@pytest.mark.slow
 def test_a_scheduler_gives_the_same_table_bit_by_bit(cluster, tmp_path):
     here = neuler.study(torque, grid(), tmp_path / "a", workers=0, **QUIET).table()
     equal(here, neuler.study(torque, grid(), tmp_path / "c", executor=on(cluster, "one", "two"), **QUIET).table())
@@ -131,6 +132,7 @@ def test_a_plan_starts_on_a_cluster(cluster):
     assert here.notes[-1] == there.notes[-1]
 
 
+@pytest.mark.slow
 def test_errors_of_a_cluster_come_before_work_begins(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(engines, "PATIENCE", 1.0)
     with pytest.raises(InputError, match=r"does not answer .*dask worker --nthreads 1 tcp://127.0.0.1"):

@@ -162,7 +162,7 @@ OUTCOMES = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(OUTCOMES, max_size=6), st.sampled_from(KINDS), st.integers(0, 2**40))
 def test_files_hold_any_mix(outcomes, kind, first):
     n = len(outcomes)

@@ -14,6 +14,7 @@ from neuler.trace.graph import cos, sin
 from neuler.trace.recipe import Operand, Recipe
 from random_robots import few
 
+pytestmark = pytest.mark.usefixtures("shipped")
 LEVELS = few([None, *available_levels()], 2)
 
 

@@ -14,7 +14,6 @@ from every_robot import MADE, made
 from neuler.kernels import stored_code
 from neuler.quantities import reference, stubs
 from neuler.quantities.catalogue import QUANTITIES
-from random_robots import few
 
 SCRIPT = """
 import neuler
@@ -107,7 +106,8 @@ def scripts(folder):
     return list(found)
 
 
-@pytest.mark.parametrize("checker", few(["pyright", "mypy"], 1))
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", ["pyright", "mypy"])
 def test_what_type_checkers_see(checker, tmp_path):
     """In a user's script types of results, in a wrong one every mistake, in the examples nothing."""
     names = scripts(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from typing import Any
 
 from neuler.errors import CompileError
 
+OPTIMIZE = range(4)
+"""What NEULER_OPTIMIZE may be: how much work the code generator does. 0 is for kernels that are called a few times."""
 LEVELS = {
     "sse2": ("x86-64", "", 16, False),
     "avx2": ("x86-64-v3", "", 32, True),
@@ -34,6 +37,8 @@ class Target:
     features: str
     vector_bytes: int
     fma: bool
+    optimize: int = 2
+    """Of ``OPTIMIZE``."""
 
     def lanes(self, dtype: str) -> int:
         """How many numbers fit in one vector."""
@@ -50,7 +55,7 @@ class Target:
     def machine(self) -> Any:
         """A code generator for this target."""
         return llvm_binding().Target.from_triple(self.triple).create_target_machine(
-            cpu=self.cpu, features=self.features, opt=2, reloc="pic",
+            cpu=self.cpu, features=self.features, opt=self.optimize, reloc="pic",
             codemodel="small", jit=True,
         )  # fmt: skip
 
@@ -86,9 +91,13 @@ def _hold_across_forks(library: Any) -> None:
 
 @functools.cache
 def host() -> Target:
-    """The target of this process: the host's, or the level that NEULER_CPU forces."""
+    """The target of this process: the host's, or what NEULER_CPU and NEULER_OPTIMIZE force."""
     forced = os.environ.get("NEULER_CPU", "").strip().lower()
-    return level(forced) if forced else _detect()
+    target = level(forced) if forced else _detect()
+    wanted = os.environ.get("NEULER_OPTIMIZE", "").strip()
+    if wanted and wanted not in map(str, OPTIMIZE):
+        raise CompileError(f"NEULER_OPTIMIZE: expected a number from 0 to {OPTIMIZE[-1]}, got {wanted!r}")
+    return dataclasses.replace(target, optimize=int(wanted)) if wanted else target
 
 
 def _detect() -> Target:
