@@ -163,7 +163,8 @@ def test_limits_hold_on_a_fine_grid(three, found):
     state = found.at(t)
     limits = [joint.limits for joint in three.joints if joint.moves]
     lower, upper = (np.array([getattr(each, side) for each in limits]) for side in ("lower", "upper"))
-    middle = np.where(np.isfinite(lower + upper), 0.5 * (lower + upper), 0.0)
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    middle = np.where(bounded, 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0)), 0.0)
     assert (np.abs(state.q - middle) <= 1.2 + 1e-6).all()
     assert (np.abs(state.qd) <= 3.0 + 4e-6).all()
     effort = 0.8 * np.array([each.effort for each in limits])

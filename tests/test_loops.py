@@ -25,7 +25,7 @@ TRUNKS = ("none", "hinge", "floating", "free")
 EVERY_LOOP = list(itertools.product(KINDS, TRUNKS))
 ONE_OF_EACH = list(zip(KINDS, itertools.cycle(TRUNKS), strict=False))
 """Every kind of cut joint and every trunk, not each with each."""
-REPEATED = [each for each in EVERY_LOOP if each not in ONE_OF_EACH]
+ONCE_AND_REPEATED = [pytest.param(*each, marks=() if each in ONE_OF_EACH else pytest.mark.slow) for each in EVERY_LOOP]
 
 
 # ---- the geometry of cut joints: Khalil (3), (4) ---------------------------------------------------------
@@ -77,7 +77,7 @@ def test_rows_are_the_derivative_of_the_gap(kind, trunk):
             close(rows[:, k], column, 1e-9, scale=1.0, what=f"velocity {k}")
 
 
-@pytest.mark.parametrize(("kind", "trunk"), later(EVERY_LOOP, *REPEATED))
+@pytest.mark.parametrize(("kind", "trunk"), ONCE_AND_REPEATED)
 def test_rows_are_the_relative_velocity_and_bias_its_rate(kind, trunk):
     """Anywhere, closed or not: d(W qd)/dt = W qdd + bias along a motion."""
     machine = random_loop(kind, 1, trunk)

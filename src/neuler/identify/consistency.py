@@ -29,6 +29,8 @@ _UNEXPLAINED, _MOST = 0.05, 16
 """What a model may leave unexplained before other signs and orders of positions are tried; joints of such robots."""
 _GAIN = 0.8
 """A delay is believed where it makes the unexplained part at least so much smaller."""
+LATE = 1.0
+"""Samples from which on a delay is said."""
 _KNOWN = {
     180.0 / math.pi: "it is in degrees: units={'qd': 'deg/s'}",
     math.pi / 180.0: "positions are in degrees: units={'q': 'deg'}",
@@ -87,7 +89,7 @@ def check_velocities(robot: Robot, rate: float, slope: Array, qd: Array, least: 
             )
         if abs(lag) >= 0.5:
             late[k] = lag
-    _say_delays(late, names, rate, "the derivatives of the positions", found)
+    found.notes.extend(delays_said(late, names, rate, "the derivatives of the positions"))
     return found
 
 
@@ -144,14 +146,11 @@ def check_torques(robot: Robot, rate: float, friction: Array, model: Array, tau:
     for k in np.flatnonzero(moves).tolist():
         if k in done:
             continue
-        lag, _ = _delay(np.column_stack([model[:, k], columns[k]]), tau[:, k], rate)
-        shift = round(lag)
-        (nuisance, target), own = _shifted(columns[k], tau[:, k], shift), _shifted(model[:, k], tau[:, k], shift)[0]
-        rest, driven = _without(target[:, None], nuisance)[:, 0], _without(own[:, None], nuisance)[:, 0]
+        lag, driven, rest = _aligned(model[:, k], columns[k], tau[:, k], rate)
         r = float(_correlations(driven[:, None], rest[:, None])[0, 0])
         if abs(r) < _LIKELY:
             continue  # friction or noise hides the model: nothing can be said
-        if abs(lag) >= 1.0:
+        if abs(lag) >= LATE:
             late[k] = lag
         factor = float(driven @ rest / (driven @ driven))
         if factor < 0.0:
@@ -165,8 +164,16 @@ def check_torques(robot: Robot, rate: float, friction: Array, model: Array, tau:
                 f"column {names[k]!r} is {abs(factor):.3g} times the model's torque (correlation {r:.2f}): "
                 + (gear or "is it in another unit (units=), or at the motor instead of the joint (ratios=)?")
             )
-    _say_delays(late, names, rate, "the model's torques", found)
-    return found
+    doubt = ", unless the given robot is far off"
+    return found._replace(delays=delays_said(late, names, rate, "the model's torques", doubt))
+
+
+def _aligned(model: Array, friction: Array, tau: Array, rate: float) -> tuple[float, Array, Array]:
+    """By how many samples tau (n,) is later than the model (n,); both shifted by that, less what friction explains."""
+    lag, _ = _delay(np.column_stack([model, friction]), tau, rate)
+    shift = round(lag)
+    (nuisance, target), own = _shifted(friction, tau, shift), _shifted(model, tau, shift)[0]
+    return lag, _without(own[:, None], nuisance)[:, 0], _without(target[:, None], nuisance)[:, 0]
 
 
 def friction_columns(qd: Array, still: Array) -> Array:
@@ -304,21 +311,22 @@ def _delay(columns: Array, target: Array, rate: float) -> tuple[float, float]:
         before, here, after = coarse[best - 1], coarse[best], coarse[best + 1]
         bend = before - 2.0 * here + after
         fraction += 0.5 * (before - after) / bend if bend > 0.0 else 0.0
-    if best != 0 and coarse[best] > _GAIN * coarse[0]:
+    if best != 0 and (coarse[best] > _GAIN * coarse[0] or abs(best) == most):  # at the range's end it is none
         return 0.0, 1.0 - coarse[0]
     return fraction, 1.0 - coarse[best]
 
 
-def _say_delays(late: dict[int, float], names: Sequence[str], rate: float, than: str, found: Findings) -> None:
+def delays_said(late: dict[int, float], names: Sequence[str], rate: float, than: str, doubt: str = "") -> list[str]:
     """One note for all columns that are later, and one for all that are earlier."""
-    doubt = ", unless the given robot is far off" if "model" in than else ""
+    said = []
     for way in (1.0, -1.0):
         some = {names[k]: abs(lag) for k, lag in late.items() if lag * way > 0.0}
         if some:
             low, high = (f"{each:.1f}" for each in (min(some.values()), max(some.values())))
             middle = 1e3 * float(np.median(list(some.values()))) / rate
-            found.notes.append(
+            said.append(
                 f"column{'s' * (len(some) > 1)} {', '.join(map(repr, some))}: "
                 f"{low if low == high else f'{low} to {high}'} samples ({middle:.3g} ms) "
                 f"{'later' if way > 0.0 else 'earlier'} than {than}; shift them before they are read{doubt}"
             )
+    return said

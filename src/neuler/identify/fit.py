@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.identify.diagnosis import Excitation, PredictionError, excitation, prediction_error
+from neuler.identify.arrangement import misplaced
+from neuler.identify.diagnosis import Excitation, PredictionError, excitation_of, prediction_error
 from neuler.identify.estimate import listed
 from neuler.identify.estimation import Regressed, regressed
 from neuler.identify.friction_laws import with_loads
@@ -22,6 +23,8 @@ from neuler.identify.log import Log
 from neuler.identify.methods import ALL, BASE, CLOSED
 from neuler.identify.prepared import Prepared
 from neuler.identify.rows import COLUMNS, Rows, prepared_logs
+from neuler.identify.stacked import Stacked
+from neuler.identify.stretches import joined
 from neuler.inputs import choice, number
 from neuler.robot import Robot
 
@@ -96,7 +99,8 @@ def fit(
     answer = work.answer(done.found, values)
     judged = {run.name: _judged(run, estimate.values) for run in done.rows}
     left = {each.name: _judged(work.at(done.regression, answer).rows(each), answer) for each in done.others}
-    notes = [f"{each.name}: {note}" for each in (*ready, *others) for note in each.notes]
+    notes = [f"{each.name}: {note}" for each in (*ready, *others) for note in each.notes if note not in each.delays]
+    notes += misplaced(done.regression, done.logs)
     notes += [*work.notes, *_poor(robot, judged), *done.found.notes, *estimate.notes]
     notes += _worse({run.name: _judged(run, answer) for run in done.rows}, judged)
     settings = {**chosen, **done.settings, "logs": {each.name: each.settings for each in ready}}
@@ -110,10 +114,16 @@ def _excitation(done: Regressed) -> Excitation:
     """Of base parameters and the user's own columns, of moving rows, forces divided by their standard deviations."""
     every = done.regression.names
     names = [name for name in every if name in done.work.base.names or name not in done.work.base.columns]
-    at = [every.index(name) for name in names]
-    W = np.concatenate([run.W[:, :, at] * run.moving[..., None] for run in done.rows])
-    sd = None if done.found.estimate.method == "output_error" else done.found.estimate.force_sd  # that is of positions
-    return excitation(W, names, force_sd=sd)
+    at = slice(None) if len(names) == len(every) else [every.index(name) for name in names]
+    reduced = joined(
+        [
+            Stacked("fit", tuple(names), run.W[:, :, at], run.y, run.moving.astype(float)).triangles()
+            for run in done.rows
+        ]
+    )
+    estimate = done.found.estimate  # of output errors, deviations are those of positions
+    sd = np.ones(len(reduced.factors)) if estimate.method == "output_error" else estimate.force_sd
+    return excitation_of(reduced, tuple(names), sd)
 
 
 def _some(logs: Any) -> bool:

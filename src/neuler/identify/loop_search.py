@@ -20,6 +20,7 @@ from neuler.errors import InputError
 from neuler.identify.estimate import Estimate, listed
 from neuler.identify.least_squares import Options, force_deviations
 from neuler.identify.loop_runs import ClosedRun, Failure, SimulatedMotion
+from neuler.identify.rows import filtered
 from neuler.identify.stacked import Solution, Stacked, Triangles, solved
 
 Array = NDArray[np.float64]
@@ -35,8 +36,6 @@ _SETTLED, _NOTHING = 1e-2, 1e-11
 """Steps have converged below this share of every standard deviation, or where they change outputs by less than that."""
 _SLOW = 1e-3
 """Share of a simulated joint's highest velocity below which the regressor of its friction means nothing."""
-_COLUMNS = 8
-"""Columns that are filtered at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +111,7 @@ class LoopProblem:
                 found = run.sensitivities(point.values, self.output)
                 if self.output == "q":
                     found = found[:, run.ready.robot.coordinates.own.places]
-                found = filtered(run, found)
+                found = filtered(run.ready, found)
             W.append(found)
             weights.append(run.ready.weight * moving)
         return Stacked.checked(self.method, np.concatenate(W), point.residuals, self.names, np.concatenate(weights))
@@ -123,7 +122,7 @@ class LoopProblem:
         if ready.settings["torque_cutoff"] is None:  # what nobody reads is not computed
             motion = SimulatedMotion(*(ready.decimated(x) for x in motion))
             return np.asarray(kernel(motion.q, motion.qd, run.accelerations(values, motion)))
-        return filtered(run, np.asarray(kernel(motion.q, motion.qd, run.accelerations(values, motion))))
+        return filtered(run.ready, np.asarray(kernel(motion.q, motion.qd, run.accelerations(values, motion))))
 
     def estimate(self, point: Point, data: Stacked, options: Options, passes: int, converged: bool) -> Estimate:
         """The estimate with its uncertainty: least squares of r + W x on W."""
@@ -141,19 +140,6 @@ def _moving(run: ClosedRun, motion: SimulatedMotion) -> Array:
     if moving.shape != shape:
         moving = np.broadcast_to(moving.all(axis=1, keepdims=True), shape)
     return np.asarray(run.ready.decimated(moving), dtype=float)
-
-
-def filtered(run: ClosedRun, columns: Array) -> Array:
-    """Columns (n, k, p) after the log's filter, a few at a time; those that are zero throughout stay so."""
-    ready = run.ready
-    if ready.settings["torque_cutoff"] is None:
-        return np.ascontiguousarray(ready.decimated(columns))
-    found = np.zeros((len(ready.decimated(ready.t)), *columns.shape[1:]))
-    for first in range(0, columns.shape[2], _COLUMNS):
-        block = columns[:, :, first : first + _COLUMNS]
-        used = block.any(axis=0)
-        found[:, :, first : first + _COLUMNS][:, used] = ready.filter(block[:, used])
-    return found
 
 
 @dataclass

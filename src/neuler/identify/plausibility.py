@@ -27,10 +27,11 @@ _SPINS = 20.0
 
 
 class Findings(NamedTuple):
-    """What was found: ``errors`` cannot be right, ``notes`` look wrong or are worth knowing."""
+    """What was found: ``errors`` cannot be right, ``notes`` and ``delays`` look wrong or are worth knowing."""
 
     errors: list[str]
     notes: list[str]
+    delays: Sequence[str] = ()
 
 
 def names_of(robot: Robot, kind: str) -> list[str]:

@@ -75,6 +75,8 @@ class Prepared:
     """Everything that was chosen or given, ready for JSON."""
     notes: tuple[str, ...] = ()
     """What was changed or left out, with counts, and what looks wrong."""
+    delays: tuple[str, ...] = ()
+    """Of the notes those on torques that are late or early beside the given robot's; ``fit`` looks again."""
     rate: float = field(default=0.0)
     """Samples a second (Hz), before decimation."""
 
@@ -196,9 +198,11 @@ def prepared(log: Log, given: dict[str, Any]) -> Prepared:
         zone = np.maximum(_QUIET * noise, _SLOW * np.abs(qd).max(axis=0))
     trim, rows = _rows(log, t, cutoff, options, notes)
     kept = slice(rows[0], rows[-1] + 1)
+    delays: list[str] = []
     for found in _compared(log, t, arrays, cutoff, order, zone, (q[kept], qd[kept], qdd[kept]), kept):
         _raise(log, found.errors, options.check, notes)
-        notes += found.notes
+        notes += [*found.notes, *found.delays]
+        delays += found.delays
     reach = 0.0 if math.isinf(min(cutoff, parallel)) or robot.nu != robot.nv else 1.0 / min(cutoff, parallel)
     moving = one_way(qd[kept], zone, math.ceil(reach * log.rate))
     for name, share in zip(names_of(robot, "qd"), (np.abs(qd[kept]) > zone).mean(axis=0), strict=True):
@@ -218,8 +222,9 @@ def prepared(log: Log, given: dict[str, Any]) -> Prepared:
         "weight": log.weight, "rows": len(rows), "rows_of_log": len(log.t),
     }  # fmt: skip
     return Prepared(
-        log, t[kept], q[kept], qd[kept], qdd[kept], arrays["tau"][kept], moving, rows, settings, tuple(notes), log.rate
-    )
+        log, t[kept], q[kept], qd[kept], qdd[kept], arrays["tau"][kept], moving, rows, settings, tuple(notes),
+        tuple(delays), log.rate,
+    )  # fmt: skip
 
 
 def _finite(value: float) -> float | None:

@@ -25,6 +25,8 @@ from neuler.robot import Robot
 Array = NDArray[np.float64]
 COLUMNS = ("links", "friction", "rotors")
 """What is looked for by default; springs and bodies of motors are named where they are wanted."""
+_SERIES = 48
+"""Series that are filtered at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +87,24 @@ class Regression:
 
 def filtered_rows(ready: Prepared, columns: Array, forces: Array) -> Rows:
     """Columns and forces of a run behind its filter."""
-    W, y = ready.filter(columns), ready.filter(forces)
-    return Rows(ready.name, refuse_singular(ready, W), y, moving_rows(ready, y.shape), ready.weight)
+    W, y = filtered(ready, refuse_singular(ready, columns)), ready.filter(forces)
+    return Rows(ready.name, W, y, moving_rows(ready, y.shape), ready.weight)
+
+
+def filtered(ready: Prepared, columns: Array) -> Array:
+    """Columns (n, nu, p) behind a run's filter, which may overwrite them; those that are zero throughout stay so."""
+    if ready.settings["torque_cutoff"] is None:
+        return np.ascontiguousarray(ready.decimated(columns))
+    flat = columns.reshape(len(columns), -1)
+    used = np.flatnonzero(flat.any(axis=0))
+    series = flat[:, used]
+    rows = len(ready.decimated(ready.t))
+    for first in range(0, len(used), _SERIES):
+        at = slice(first, first + _SERIES)
+        series[:rows, at] = ready.filter(series[:, at])
+    found = flat if rows == len(flat) else np.zeros((rows, flat.shape[1]))  # fresh memory takes its time
+    found[:, used] = series[:rows]
+    return found.reshape(-1, *columns.shape[1:])
 
 
 def moving_rows(ready: Prepared, shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -99,7 +117,7 @@ def moving_rows(ready: Prepared, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 def refuse_singular(ready: Prepared, W: Array) -> Array:
     """Rows, all of them finite."""
-    bad = ~np.isfinite(W).all(axis=(1, 2))
+    bad = ~np.isfinite(W.reshape(len(W), -1).sum(axis=1))
     if bad.any():
         raise InputError(
             f"{ready.name}: the regressor is not finite in {int(bad.sum())} of {len(W)} rows; loops are open or "
