@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -21,17 +22,16 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from identification_runs import COLUMNS, LEVELS, SECONDS, STEP, Arm, Noise, arm_of, measured, references
+from identification_runs import COLUMNS, EVERY, LEVELS, OFF, SECONDS, STEP, Arm, Noise, arm_of, measured, references
 from neuler import InputError, Kernel, Robot
-from neuler.identify import Prepared, least_squares
+from neuler.identify import Log, Prepared, closed_loop, least_squares
 from neuler.identify.bootstrap import bootstrap
-from neuler.identify.consistent import constrained
 from neuler.identify.instrumental import instrumental
-from neuler.identify.priors import not_negative, prior_of
+from neuler.identify.methods import ALL, CLOSED, RegressionData
+from neuler.identify.priors import not_negative, prior_of, without_friction
 from neuler.identify.rows import Regression, Rows
 from neuler.identify.smoothing import smoothed
 from neuler.identify.user_columns import UserColumns
-from neuler.identify.weight import choose_weight
 from neuler.solve.base_parameters import BaseParameters
 from rollouts import without_fingers
 
@@ -57,6 +57,14 @@ class Context:
     ready: Prepared
     rows: Rows
     reference: np.ndarray
+    held: Log
+    """The same log with the torques that were held before its samples, as a controller has them."""
+    cutoff: float | None
+
+    @functools.cached_property
+    def loop(self) -> Prepared:
+        """The log for methods that simulate the loop."""
+        return self.held.prepare(cutoff=self.cutoff, decimate=DECIMATE)
 
     @property
     def weights(self) -> np.ndarray:
@@ -71,8 +79,8 @@ class Context:
         """
         phi = np.zeros(len(self.base.columns))
         phi[[self.base.columns.index(name) for name in self.base.names]] = values
-        q, tau = self.arm.simulated(self.reference[None], phi)
-        return q[0], tau[0]
+        q, before, after = self.arm.simulated(self.reference[None], phi)
+        return q[0], 0.5 * (before[0] + after[0])
 
     def instruments(self, values: np.ndarray) -> np.ndarray:
         """The regressor along simulated motion, filtered as the measured one."""
@@ -121,19 +129,33 @@ def resampled(ready: Sequence[Prepared], base: BaseParameters, context: Context)
     return Found(found.values, found.interval())
 
 
-def consistent(ready: Sequence[Prepared], base: BaseParameters, context: Context) -> Found:
-    """Linear matrix inequalities over all parameters, drawn to those given; from there to base parameters."""
-    kept, prior, _ = prior_of(base)
-    names = tuple(base.columns[k] for k in kept)
-    rows = Regression(context.arm.given, names, base.standard[kept], UserColumns()).rows(context.ready)
-    lower, weights = not_negative(names), context.weights
-    weight = choose_weight(rows.W, rows.y, names, prior, lower=lower, weights=weights).weight
-    found = constrained(rows.W, rows.y, names, prior=prior, weight=weight, lower=lower, weights=weights)
-    G = base.grouping[:, kept]
-    sd = np.sqrt(np.einsum("ij,jk,ik->i", G, found.covariance, G))
-    half = stdtrit(np.median(found.freedom), 0.975) * sd
-    values = G @ found.values
-    return Found(values, np.stack([values - half, values + half], axis=1))
+def whole(method: str) -> Callable[..., Found]:
+    """All parameters, of real bodies, near those given; from there to base parameters."""
+
+    def call(ready: Sequence[Prepared], base: BaseParameters, context: Context) -> Found:
+        kept, prior, _ = prior_of(base)
+        names = tuple(base.columns[k] for k in kept)
+        rows = Regression(context.arm.given, names, base.standard[kept], UserColumns()).rows(context.ready)
+        data = RegressionData(names, [rows], without_friction(names, prior), not_negative(names), prior_sd=OFF)
+        found = ALL[method](data).estimate
+        G = base.grouping[:, kept]
+        sd = np.sqrt(np.einsum("ij,jk,ik->i", G, found.covariance, G))
+        half = stdtrit(np.median(found.freedom), 0.975) * sd
+        values = G @ found.values
+        return Found(values, np.stack([values - half, values + half], axis=1))
+
+    return call
+
+
+def simulating(method: str) -> Callable[..., Found]:
+    """The closed loop is simulated with the controller and along the reference that the run had."""
+
+    def call(ready: Sequence[Prepared], base: BaseParameters, context: Context) -> Found:
+        reference = context.reference[EVERY : EVERY + EVERY * len(context.held.t)]
+        found, _, _ = closed_loop.estimate(method, [context.loop], base, context.arm.controller, reference=reference)
+        return Found(found.values, found.interval())
+
+    return call
 
 
 METHODS: dict[str, Callable[[Sequence[Prepared], BaseParameters, Context], Any]] = {
@@ -142,7 +164,8 @@ METHODS: dict[str, Callable[[Sequence[Prepared], BaseParameters, Context], Any]]
     "reweighted": linear("reweighted"),
     "bootstrap": resampled,
     "instrumental": with_instruments,
-    "consistent": consistent,
+    **{name: whole(name) for name in ALL},
+    **{name: simulating(name) for name in CLOSED},
 }
 """By name; what is returned has ``values`` (p,) and ``bounds`` (p, 2)."""
 
@@ -185,12 +208,15 @@ class Trial:
         for first in range(0, runs, BATCH):
             seeds = range(first, min(first + BATCH, runs))
             reference = references(self.arm.true, seeds)
-            q, tau = self.arm.simulated(reference, self.arm.phi)
+            q, before, after = self.arm.simulated(reference, self.arm.phi)
             for row, seed in enumerate(seeds):
-                log = measured(self.arm, q[row], tau[row], noise, seed)
+                held = measured(self.arm, q[row], before[row], noise, seed)
+                log = measured(self.arm, q[row], 0.5 * (before[row] + after[row]), noise, seed)
                 ready = log.prepare(cutoff=noise.cutoff, decimate=DECIMATE)
                 rows = Regression(self.arm.given, self.base.names, self.base.values, UserColumns()).rows(ready)
-                yield Context(self.arm, self.base, self.kernel, ready, rows, reference[row])
+                yield Context(
+                    self.arm, self.base, self.kernel, ready, rows, reference[row], held, noise.cutoff
+                )  # fmt: skip
 
     def results(self, noise: Noise, methods: dict[str, Callable[..., Any]], runs: int) -> dict[str, Results]:
         """Of all methods, on the same runs."""

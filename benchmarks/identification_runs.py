@@ -71,10 +71,10 @@ class Arm:
         """Their true values."""
         return np.asarray(self.true.compile("regressor", columns=COLUMNS).column_values)
 
-    def simulated(self, reference: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def simulated(self, reference: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Positions and torques (runs, samples, n) of closed loops with parameters ``phi`` (p,) along references.
 
-        A torque is the mean of those held before and after its sample.
+        Torques are those held before every sample, and after it.
         """
         n = self.true.nv
         steps = reference.shape[1] - 1
@@ -85,12 +85,12 @@ class Arm:
         if found.status.any():
             raise ArithmeticError(f"{self.name}: a simulated run ended early, status {found.status.max()}")
         at = np.arange(EVERY, steps - 1, EVERY)  # states are those after a step, forces those in it
-        return found.q[:, at - 1], 0.5 * (found.tau[:, at - 1] + found.tau[:, at])
+        return found.q[:, at - 1], found.tau[:, at - 1], found.tau[:, at]
 
     @functools.cached_property
     def controller(self) -> ComputedTorque:
         """With the parameters of the robot that is given."""
-        return ComputedTorque(self.given, kp=GAIN)
+        return ComputedTorque(self.given, kp=GAIN, period=STEP)
 
     @property
     def links(self) -> int:

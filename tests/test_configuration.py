@@ -112,7 +112,7 @@ def placed(robot, drawn):
 TWO = robots.two_link().with_free_base()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(places, places, st.booleans())
 def test_integrate_undoes_difference(start, end, other_side):
     q0, q1 = placed(TWO, start), placed(TWO, end)
@@ -124,7 +124,7 @@ def test_integrate_undoes_difference(start, end, other_side):
     close(TWO.difference(q0, q0), np.zeros(8), 1e-15, scale=1.0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(places, st.tuples(*[numbers] * 8), st.floats(-2.0, 2.0), st.floats(-2.0, 2.0))
 def test_time_adds_up(start, velocity, first, second):
     """exp(v a) exp(v b) = exp(v (a + b)): a constant velocity leads the same way in one step or two."""

@@ -261,6 +261,7 @@ def test_the_adaptive_law_learns_along_the_regressor(seed):
     close(left, right, 1e-8)
 
 
+@pytest.mark.slow
 def test_an_unknown_payload_is_learnt():
     """Tracking gets better than without learning, and the mass comes out."""
     robot = neuler.robots.puma560().without_friction()

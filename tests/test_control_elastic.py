@@ -120,6 +120,7 @@ def test_lyapunovs_identities(robot):
     assert (values.V1 > 0).all()
 
 
+@pytest.mark.slow
 def test_the_papers_run():
     """Ten seconds of Hua's motion: tracking errors, and (42), (52) at every tenth sample to 1e-8."""
     robot = neuler.robots.hua_3r()

@@ -33,7 +33,8 @@ PAGES = [
 blocks of the README run in tests/test_readme.py."""
 LATER = (
     "docs/studies.md", "docs/contact.md", "docs/stride.md", "docs/identify-command.md", "docs/identify-excitation.md",
-    "docs/planning.md", "docs/rollouts.md", "docs/gait.md",
+    "docs/planning.md", "docs/rollouts.md", "docs/gait.md", "docs/motions.md", "docs/simulation.md",
+    "docs/measured-motion.md",
 )  # fmt: skip
 """Pages whose subject has tests of its own, and that take long."""
 

@@ -66,6 +66,7 @@ def test_balancing(example, capsys):
     assert stands.all()
 
 
+@pytest.mark.slow
 def test_tuning(example, capsys):
     """The best gains lie inside the range, and hold against payloads and friction that were not among the first."""
     module = example("tune_gains", "--scenarios", "2")

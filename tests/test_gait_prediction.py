@@ -151,6 +151,7 @@ def test_one_table(tmp_path):
         rough().save(tmp_path / "out", tables=["xls"])
 
 
+@pytest.mark.slow
 def test_figures_and_the_page(tmp_path):
     pytest.importorskip("matplotlib")
     assert list(rough().figures()) == ["curves", "strip"]

@@ -46,6 +46,7 @@ def test_as_many_variables_as_in_the_thesis():
     assert not still[:, frozen].any()
 
 
+@pytest.mark.slow
 def test_about_as_many_rows_as_in_the_thesis():
     """1726 there; rows of symmetry are not among them here."""
     path, block = walk().statement.transcription.phases[0].path, programme().programme.blocks[0]

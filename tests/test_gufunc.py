@@ -302,6 +302,7 @@ def test_small_robots_are_not_noise():
         np.testing.assert_allclose(M, reference, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_thousand_fixed_links_in_a_row():
     links = [neuler.Link(f"l{k}", 1.0) for k in range(1200)]
     joints = [neuler.Joint(f"j{k}", "fixed", f"l{k}", f"l{k + 1}") for k in range(1198)]

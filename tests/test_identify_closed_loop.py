@@ -151,6 +151,7 @@ def test_steps_are_as_short_as_needed():
     assert errors(finer, true) < 1e-9
 
 
+@pytest.mark.slow
 def test_the_state_at_the_beginning():
     """Measured, given, or that of the reference: the loop forgets it, and the ends of the log are cut off."""
     log, law = log_of(False)
@@ -297,6 +298,7 @@ def test_friction_is_not_below_zero(method):
     assert below
 
 
+@pytest.mark.slow
 def test_columns_held_at_zero_are_not_stepped():
     """A column that was taken out has no step at all, not one of the size of rounding, and the others are solved."""
     law, run = ran(False)

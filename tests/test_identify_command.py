@@ -374,6 +374,7 @@ def test_progress_is_told(made):
 # ---- studies ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_study_of_methods_cutoffs_and_columns(capsys, here, tmp_path):
     text = (
         PROBLEM

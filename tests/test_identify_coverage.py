@@ -55,6 +55,7 @@ def test_motions_stay_within_limits():
     assert not np.allclose(motion[0], motion[1])
 
 
+@pytest.mark.slow
 def test_base_parameters_simulate_the_robot():
     """Closed loops with base parameters alone, and with all parameters, are the same."""
     (context,) = trial().contexts(LEVEL["quantised"], 1)

@@ -211,6 +211,7 @@ def test_from_rest_to_rest(options):
     assert found.scaled_condition <= 4.2
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_motion():
     arm, t = neuler.robots.two_link(), np.linspace(0.0, 4.0, 50)
     one, two, other = (identify.excite(arm, 4.0, **ARM, harmonics=2, seed=seed) for seed in (3, 3, 4))
@@ -235,6 +236,7 @@ def test_criteria_are_what_they_say():
     assert tight.scaled_condition <= 1.5
 
 
+@pytest.mark.slow
 def test_units_of_columns_do_not_matter_but_forces_do():
     arm = neuler.robots.two_link()
     even = identify.excite(arm, 4.0, **ARM, harmonics=3)

@@ -107,6 +107,7 @@ def noisy(robot, t, q, tau, seed, name="log"):
     return identify.Log(robot, t, np.round(q / 1e-5) * 1e-5, tau, name=name)
 
 
+@pytest.mark.slow
 def test_parameters_of_a_four_bar():
     """A loop: the base parameters of three moving links, from the crank's torque alone."""
     true = neuler.robots.four_bar()

@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pytest
 import sympy as sp
 
 from loop_machines import frames_of
@@ -123,6 +124,7 @@ def test_a_loop_that_has_opened_closes_again():
     close(np.abs(machine.closure(stays)[0]).max() / gap, 1.0, 1e-6)
 
 
+@pytest.mark.slow
 def test_a_free_four_bar_swings_on_by_its_own_coordinate():
     """The crank alone, by Runge and Kutta's method on (q, qd): the same place as with all joints free."""
     machine = robots.four_bar()

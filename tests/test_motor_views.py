@@ -163,6 +163,7 @@ def test_motors_are_within_the_picture_and_do_not_turn_a_flat_robot():
 # ---- the page -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_report_on_motors():
     page = page_of(arm())
     for expected in (

@@ -222,6 +222,7 @@ def toolbox():
     return nbformat.read(ROOT / "examples" / "from_robotics_toolbox.ipynb", as_version=4)
 
 
+@pytest.mark.slow
 def test_the_notebook_for_users_of_the_robotics_toolbox(tmp_path):
     found = executed(toolbox(), tmp_path)
     assert ["image/png", "text/plain"] in kinds(found[4])

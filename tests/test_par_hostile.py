@@ -232,7 +232,7 @@ def test_mutated_files_are_read_or_refused(edits):
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @edited
 def test_many_mutated_files_are_read_or_refused(edits):
     mutated(edits)

@@ -74,6 +74,7 @@ def test_random_machines(case):
         close(found, there, 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", few(SPARE, 1), ids=label)
 def test_spare_motors_share_the_load(case):
     """Of all torques that do it the least: pinv of the motors' velocities by the freedoms."""

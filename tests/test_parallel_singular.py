@@ -75,6 +75,7 @@ def test_a_stretched_delta():
         np.testing.assert_array_equal(found[0], getattr(robot, quantity)(q[0], *given))
 
 
+@pytest.mark.slow
 def test_a_stretched_delta_by_its_motors():
     """What the platform's velocities do not decide there the motors' do: the arms can still be turned and held."""
     robot = by_motors(machine("delta"))
@@ -188,6 +189,7 @@ def corners(radius, half):
     return radius * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
 
 
+@pytest.mark.slow
 def test_a_hexapod_turned_by_a_quarter():
     """Three pairs of joints on circles: singular when the platform is turned by 90 degrees, at any height (Fichter)."""
     base, plate = corners(1.0, 0.2), corners(0.6, 0.85)

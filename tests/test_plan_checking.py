@@ -211,6 +211,7 @@ def never_falsely(seeds, rough=False):
     return valid
 
 
+@pytest.mark.slow
 def test_no_plan_is_falsely_valid():
     assert 6 <= never_falsely(range(16)) < 16
 

@@ -74,6 +74,7 @@ def test_feet_stand_where_they_were_put_down(split):
     assert swing[:, :, 2].min() > 0.02 - 1e-5
 
 
+@pytest.mark.slow
 def test_a_foot_lands_at_rest():
     found = stepped()
     speed = found.measure(plan.frame_velocity("left_foot"), 0.45 + 1e-9)
@@ -234,6 +235,7 @@ def test_meshes_and_earlier_plans_to_begin_with():
     assert abs(again.objective / stepped(FREE).objective - 1.0) < 1e-4
 
 
+@pytest.mark.slow
 def test_a_plan_with_contacts_pickles():
     found = stepped(FREE)
     again = pickle.loads(pickle.dumps(found))
@@ -286,6 +288,7 @@ def hit():
     return hop(hopper(), plan.effort() + 2e-5 * plan.jerk_effort(), impact=True).solve()
 
 
+@pytest.mark.slow
 def test_a_landing_with_an_impact_obeys_the_balance_of_momentum():
     """M (v+ - v-) has no part that impulses at the foot could not give, and the foot is at rest after it."""
     found, robot = hit(), hopper()
@@ -378,6 +381,7 @@ def test_a_first_solve_finds_a_motion_near_the_guess():
     refused(lambda: task.solve(proximal=-1.0), "proximal")
 
 
+@pytest.mark.slow
 def test_violations_are_summed_by_family():
     robot = biped()
     task = plan.Plan(
@@ -409,6 +413,7 @@ def test_squat_on_one_foot_between_positions_that_are_given():
     assert abs(impulse / (robot.mass * 9.81 * 0.6) - 1.0) < 1e-6  # it begins and ends at rest
 
 
+@pytest.mark.slow
 def test_shares_of_your_own():
     """From one foot to the other by a function of the moment; what the base feels is zero all the same."""
     robot = biped()

@@ -220,6 +220,7 @@ def test_phases_and_conditions_that_are_not_linear():
     check(programme, y)
 
 
+@pytest.mark.slow
 def test_a_base_that_is_thrown():
     """A free base with a turning velocity that is given: rows, for it is not linear in rotation vectors."""
     floating = robot_of("floating")

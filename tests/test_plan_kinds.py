@@ -82,6 +82,7 @@ def test_a_tree_with_a_slide_keeps_its_joints_limits():
     assert (used > 0.9).mean() > 0.8  # least time: something is always near its bound
 
 
+@pytest.mark.slow
 def test_a_coupled_joint_follows():
     """What follows has no profile: its motion is that of its leader, its inertia is felt."""
     robot = branched(couplings=[Coupling("right", "left", 0.2, 0.1)])

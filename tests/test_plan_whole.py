@@ -21,6 +21,7 @@ def task(objective=None, **more):
 # ---- over all times ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_limit_of_the_whole_motion():
     free = task().solve()
     spent = effort(free)

@@ -413,6 +413,7 @@ def test_a_planner_that_raises_is_a_failure_not_the_end(monkeypatch):
     assert (row.valid, row.note) == ("no", "raised InputError: no such luck")
 
 
+@pytest.mark.slow
 def test_the_command_of_random_tasks(tmp_path):
     path = tmp_path / "outcomes.json"
     run = subprocess.run(

@@ -361,6 +361,7 @@ def test_what_is_refused():
         player(robot, t, q, shift=(1.0, 0.0))
 
 
+@pytest.mark.slow
 def test_a_page_stays_small(tmp_path):
     pytest.importorskip("matplotlib")
     loads().motion().page(tmp_path / "walk.html")

@@ -59,6 +59,7 @@ def test_report_on_a_platform_that_turns():
     assert re.search("slide to the position of platform [vw][xyz]", page)
 
 
+@pytest.mark.slow
 def test_report_on_a_free_base():
     page = page_of(neuler.robots.two_link().with_free_base().with_gravity((0, 0, -9.81)))
     for expected in ("9, 8", "root_joint fx", "root_joint mz", "No motor moves root_joint", "free / revolute"):

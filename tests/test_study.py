@@ -54,6 +54,7 @@ def grid(n=5):
 # ---- the same table -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_table_does_not_depend_on_how_rows_are_spread(tmp_path):
     here = neuler.study(torque, grid(), tmp_path / "here", workers=0, **QUIET)
     table = here.table()
@@ -69,6 +70,7 @@ def test_the_table_does_not_depend_on_how_rows_are_spread(tmp_path):
     equal(table, studies.load(tmp_path / "two").table())
 
 
+@pytest.mark.slow
 def test_random_numbers_follow_from_the_seed_and_the_row(tmp_path):
     rows = [{"x": 0.0}] * 40  # equal rows are repetitions where a task draws
     one = neuler.study(drawn, rows, tmp_path / "a", workers=0, seed=3, **QUIET).table()
