@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import sys
+import warnings
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,11 @@ from neuler.trace.recipe import Operand, Operations, Recipe
 if TYPE_CHECKING:
     from neuler.compiler.build import Built
     from neuler.compiler.gufunc import Code
+    from neuler.export.c99.code import CCode
+    from neuler.export.interface import Interface
 
+SAMPLES = 6
+"""States whose results stand beside exported code."""
 _DTYPES = ("float64", "float32")
 
 
@@ -192,6 +197,62 @@ class Compiled(DirectCall):
     def bind(self) -> BoundKernel:
         """The kernel with arrays of its own for one state, for controllers: see :class:`BoundKernel`."""
         return BoundKernel(self)
+
+    # ---- elsewhere ----------------------------------------------------------------------------
+
+    def c(self, name: str | None = None, *, dtype: str | None = None, far: str = "libm", batch: bool = False) -> CCode:
+        """The same function as C99: a header, a source, a test with reference values, and how CMake builds them.
+
+        Readable, without dependencies but the C library's mathematics; no allocation, no state. Where a machine
+        multiplies and adds in one operation, results have the bits of the kernel's (compiled with
+        ``-ffp-contract=off``; exp, log, tanh, atan2 and powers are the C library's). ``dtype``: "float64" or "float32".
+        ``far="nan"`` needs no sine of the C library: angles beyond 1e6 (or 1e15, with fused operations) give NaN.
+        ``batch=True`` adds ``NAME_batch`` over columns of states, a loop that compilers vectorise.
+
+        >>> import neuler
+        >>> code = neuler.robots.two_link().inverse_dynamics.c()
+        >>> print(code.header.split("extern")[1].splitlines()[3])
+        void two_link_inverse_dynamics(const double *NEULER_RESTRICT q, const double *NEULER_RESTRICT qd,
+        >>> sorted(code.files)[:2]
+        ['CMakeLists.txt', 'two_link_inverse_dynamics.c']
+        """
+        from neuler.export.c99.code import c_code
+
+        states = self._sample_states(SAMPLES)
+        found = None if states is None else self._sample_results(states)
+        interface = self._interface(name)
+        return c_code(interface, dtype=dtype or self.dtype.name, far=far, batch=batch, samples=states, results=found or ())
+
+    def _interface(self, name: str | None = None) -> Interface:
+        """Names of all that goes in and comes out, for other languages."""
+        from neuler.export.interface import Interface
+        from neuler.export.names import identifier
+
+        own = identifier(self._export_name(), otherwise="function") if name is None else name
+        labels = {operand.name: self._labels(operand) for operand in (*self.inputs, *self.outputs)}
+        return Interface(own, self.recipe, self._about(), labels)
+
+    def _export_name(self) -> str:
+        return self._called
+
+    def _about(self) -> tuple[str, ...]:
+        """Lines that say what it computes."""
+        return ()
+
+    def _labels(self, operand: Operand) -> Sequence[tuple[str, str]]:
+        """The name and the unit of each number of an operand; none where they have none."""
+        return ()
+
+    def _sample_states(self, count: int) -> dict[str, np.ndarray] | None:
+        """So many states for tests, by input."""
+        rng = np.random.default_rng(0)
+        return {operand.name: rng.uniform(-1.0, 1.0, (count, *operand.shape)) for operand in self.inputs}
+
+    def _sample_results(self, states: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = self(*(states[operand.name] for operand in self.inputs))
+        return [np.asarray(x) for x in (found if isinstance(found, tuple) else (found,))]
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
