@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from neuler.compiler.gufunc import Code
     from neuler.export.c99.code import CCode
     from neuler.export.interface import Interface
+    from neuler.export.symbols import Symbolic
 
 SAMPLES = 6
 """States whose results stand beside exported code."""
@@ -222,6 +223,74 @@ class Compiled(DirectCall):
         found = None if states is None else self._sample_results(states)
         interface = self._interface(name)
         return c_code(interface, dtype=dtype or self.dtype.name, far=far, batch=batch, samples=states, results=found or ())
+
+    def object_file(self, target: str = "x86_64", name: str | None = None, *, optimize: str = "size") -> bytes:
+        """The same function as an object file for another machine, straight from LLVM: no compiler is needed.
+
+        ``target``: "thumbv7em" (or "cortex-m4", "cortex-m7", "cortex-m33"), "aarch64", "riscv64", "x86_64",
+        "x86_64-v3", "windows", "macos", "macos-x86_64", "wasm32", or a triple of LLVM. The function is
+        ``void NAME(const double *q, ..., double *tau)``, floats where ``dtype`` is float32, declared as in the header
+        of :meth:`c`; it calls the C library of the target. ``optimize``: for "size" or "speed".
+
+        >>> import neuler
+        >>> neuler.robots.two_link().compile("inverse_dynamics", dtype="float32").object_file("cortex-m4")[:4]
+        b'\\x7fELF'
+        """
+        from neuler.export.objects import object_file
+
+        return object_file(self._interface(name), target, self.dtype.name, optimize)
+
+    def python(self, name: str | None = None, *, numpy: bool = False) -> str:
+        """The same function as a file of Python: on lists with ``math`` alone, or on arrays with NumPy.
+
+        For teaching, for review, and where nothing can be compiled; kernels are faster by far. Values that are used again
+        have names, sines SYMORO+'s: ``s_2``, ``c_23``.
+
+        >>> import neuler
+        >>> print(neuler.robots.two_link().gravity_force.python().split("def ")[1])
+        two_link_gravity_force(q):
+            (q_1, q_2) = q
+        ...
+        """
+        from neuler.export.python import python_code
+
+        return python_code(self._interface(name), numpy=numpy)
+
+    def sympy(self, name: str | None = None, *, names: Mapping[str, str] | None = None) -> Symbolic:
+        """SymPy expressions: symbols of the inputs, common values by name, outputs; ``expanded()`` are closed forms.
+
+        Parameters that are inputs (``robot.compile(..., parameters=...)``) are symbols, all others numbers.
+        ``names`` gives symbols of parameters and joints other names: {"link2.mass": "m2"}. ``formulas()`` and ``latex()``
+        write it down. Of loops that are open, and of singular poses, nothing is said.
+
+        >>> import neuler
+        >>> found = neuler.robots.two_link().compile("gravity_force", parameters="gravity").sympy()
+        >>> found.formulas()[0]
+        's_{12} = \\sin{\\left(q_{1} + q_{2} \\right)}'
+        """
+        from neuler.export.symbols import symbolic
+
+        return symbolic(self._interface(name), names)
+
+    def latex(self, name: str | None = None, *, names: Mapping[str, str] | None = None) -> str:
+        """The formulas of :meth:`sympy`, below each other, as LaTeX for a document that uses ``amsmath``."""
+        return self.sympy(name, names=names).latex()
+
+    def casadi(self, name: str | None = None, *, external: bool = False) -> Any:
+        """The same function as one of CasADi, over SX: with sparsity and derivatives of any order.
+
+        Arrays with more than two axes come as matrices whose rows run over all axes but the last. ``external=True``
+        compiles our C instead, with the Jacobian: a call is 5 to 30 times as fast, second derivatives are missing, and
+        a C compiler is needed (the system's, or pip install ziglang).
+
+        >>> import neuler
+        >>> f = neuler.robots.two_link().inverse_dynamics.casadi("torque")
+        >>> f
+        Function(torque:(q[2],qd[2],qdd[2])->(tau[2]) SXFunction)
+        """
+        from neuler.export.casadi import casadi_function
+
+        return casadi_function(self._interface(name), external=external)
 
     def _interface(self, name: str | None = None) -> Interface:
         """Names of all that goes in and comes out, for other languages."""

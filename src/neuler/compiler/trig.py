@@ -84,6 +84,14 @@ def emit(lanes: int, fma: bool) -> str:
     return "\n".join([*functions, *_huge()])
 
 
+def quick(lanes: int, fma: bool) -> str:
+    """``@sincos_all`` alone, for modules that have a ``@sincos_far`` of their own."""
+    numbers: dict[float, int] = {}
+    text = _Writer(lanes, fma, numbers).all_pairs()
+    assert not numbers
+    return text
+
+
 def table(name: str, offsets: Sequence[tuple[int, int, int]]) -> str:
     """The table that ``@sincos_all`` reads: byte offsets of argument, sine and cosine in the scratch."""
     numbers = ", ".join(f"i32 {x}" for row in offsets for x in row)
