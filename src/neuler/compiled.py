@@ -19,6 +19,7 @@ from neuler.compiler.one_state import DirectCall
 from neuler.dask_arrays import any_lazy, is_dask
 from neuler.dask_calls import DaskArgument, call
 from neuler.errors import InputError
+from neuler.foreign_arrays import taken
 from neuler.naming import hint
 from neuler.tables import is_table, take_columns
 from neuler.trace.inlining import inlined, scalars
@@ -240,11 +241,11 @@ class Compiled(DirectCall):
 
         return object_file(self._interface(name), target, self.dtype.name, optimize)
 
-    def python(self, name: str | None = None, *, numpy: bool = False) -> str:
+    def python(self, name: str | None = None, *, numpy: bool = False, names: Mapping[str, str] | None = None) -> str:
         """The same function as a file of Python: on lists with ``math`` alone, or on arrays with NumPy.
 
         For teaching, for review, and where nothing can be compiled; kernels are faster by far. Values that are used again
-        have names, sines SYMORO+'s: ``s_2``, ``c_23``.
+        have names, sines SYMORO+'s: ``s_2``, ``c_23``. ``names`` gives parameters other names: {"link2.mass": "m2"}.
 
         >>> import neuler
         >>> print(neuler.robots.two_link().gravity_force.python().split("def ")[1])
@@ -254,13 +255,13 @@ class Compiled(DirectCall):
         """
         from neuler.export.python import python_code
 
-        return python_code(self._interface(name), numpy=numpy)
+        return python_code(self._interface(name), numpy=numpy, names=names)
 
     def sympy(self, name: str | None = None, *, names: Mapping[str, str] | None = None) -> Symbolic:
         """SymPy expressions: symbols of the inputs, common values by name, outputs; ``expanded()`` are closed forms.
 
         Parameters that are inputs (``robot.compile(..., parameters=...)``) are symbols, all others numbers.
-        ``names`` gives symbols of parameters and joints other names: {"link2.mass": "m2"}. ``formulas()`` and ``latex()``
+        ``names`` gives parameters other names: {"link2.mass": "m2"}. ``formulas()`` and ``latex()``
         write it down. Of loops that are open, and of singular poses, nothing is said.
 
         >>> import neuler
@@ -295,13 +296,20 @@ class Compiled(DirectCall):
     def _interface(self, name: str | None = None) -> Interface:
         """Names of all that goes in and comes out, for other languages."""
         from neuler.export.interface import Interface
-        from neuler.export.names import identifier
 
-        own = identifier(self._export_name(), otherwise="function") if name is None else name
+        own = self.export_name if name is None else name
         labels = {operand.name: self._labels(operand) for operand in (*self.inputs, *self.outputs)}
         return Interface(own, self.recipe, self._about(), labels)
 
-    def _export_name(self) -> str:
+    @property
+    def export_name(self) -> str:
+        """What it is called in other languages, unless another name is given."""
+        from neuler.export.names import identifier
+
+        return identifier(self._full_name, otherwise="function")
+
+    @property
+    def _full_name(self) -> str:
         return self._called
 
     def _about(self) -> tuple[str, ...]:
@@ -427,7 +435,7 @@ class Compiled(DirectCall):
         """Whether an argument holds traced values."""
         try:
             value = np.asarray(x)
-        except ValueError:
+        except (ValueError, TypeError, RuntimeError):  # RuntimeError: of tensors that require gradients
             return False
         return value.dtype == object and scalars(value)[1]
 
@@ -522,7 +530,7 @@ class Compiled(DirectCall):
         if isinstance(x, np.ma.MaskedArray):
             raise InputError(f"{self._called}: {operand.name} is a masked array; fill or drop what is masked first")
         try:
-            value = np.asarray(x)
+            value = np.asarray(taken(self._called, operand.name, x))
         except ValueError:
             raise InputError(f"{self._called}: {operand.name} is not a regular array of numbers") from None
         if value.dtype.kind == "O":

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from neuler.dask_arrays import lazy, refuse_dask
 from neuler.errors import InputError, NeulerError
+from neuler.foreign_arrays import taken
 from neuler.naming import closest
 from neuler.tables import is_table, take_columns
 
@@ -126,7 +127,7 @@ def real(value: Any) -> Array | None:
     if is_table(value):
         value = take_columns("numbers", "argument", value, "", ())
     try:
-        found = np.asarray(value)
+        found = np.asarray(taken("numbers", "the argument", value))
     except (TypeError, ValueError):
         return None
     if found.dtype.kind == "O":

@@ -280,7 +280,8 @@ class Kernel(Compiled):
             return ["fx", "fy", "fz", "mx", "my", "mz"]
         return entry_names(self.robot, operand) or []
 
-    def _export_name(self) -> str:
+    @property
+    def _full_name(self) -> str:
         return f"{self.robot.name}_{self.quantity}"
 
     def _about(self) -> tuple[str, ...]:

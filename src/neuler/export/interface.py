@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 
 from neuler.errors import InputError
 from neuler.export.names import identifier
+from neuler.naming import hint
 from neuler.trace.recipe import Operand, Recipe
 
+_INSIDE = ("count", "first", "end", "far", "i", "k", "m", "n", "state")
+"""What functions in C call values of their own."""
 Label = tuple[str, str]
 """What a number is called, and its unit; either may be empty."""
 
@@ -38,10 +41,28 @@ class Interface:
         Capitals alone tell no two apart, and none is that of the function.
         """
         found: dict[str, str] = {}
-        taken = {self.name}
+        taken = {self.name, *_INSIDE}
         for operand in (*self.recipe.inputs, *self.recipe.outputs):
             found[operand.name] = identifier(operand.name, taken)
             taken.add(found[operand.name])
+        return found
+
+    def renamed(self, names: Mapping[str, str] | None, called: str) -> dict[tuple[str, int], str]:
+        """By operand and place, the names that numbers are given, by their labels; and those that parameters have."""
+        known: dict[str, list[tuple[str, int]]] = {}
+        found: dict[tuple[str, int], str] = {}
+        for operand in self.recipe.inputs:
+            for k, (label, _) in enumerate(self.labels.get(operand.name, ())):
+                known.setdefault(label, []).append((operand.name, k))
+                if operand.name == "parameters" and label:
+                    found[operand.name, k] = label
+        for label, name in (names or {}).items():
+            if label not in known:
+                raise InputError(f"{called}: names= knows no number {label!r}; {hint(label, known)}")
+            if len(known[label]) > 1:
+                places = ", ".join(operand for operand, _ in known[label])
+                raise InputError(f"{called}: names= {label!r} is a number of {places}; name parameters alone")
+            found[known[label][0]] = name
         return found
 
     def described(self, operand: Operand) -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from neuler.export.formulas import formulas
 from neuler.export.interface import Interface, shape
-from neuler.export.names import comment
+from neuler.export.names import comment, identifier
 from neuler.trace import graph as g
 from neuler.trace.recipe import Operand
 from neuler.version import __version__
@@ -88,15 +88,25 @@ def number(x: float) -> Text:
     return Text(repr(x), 3 if x >= 0 else 2)
 
 
-def python_code(interface: Interface, *, numpy: bool = False) -> str:
-    """The text of a module with one function."""
+def python_code(interface: Interface, *, numpy: bool = False, names: Mapping[str, str] | None = None) -> str:
+    """The text of a module with one function; ``names`` are other names of its numbers, by their labels."""
+    own = interface.renamed(names, "python")
     names = interface.arguments()
+    used = {interface.name, *names.values(), "np", "_batch"}
 
     def inputs(operand: Operand) -> Sequence[Text]:
         name = names[operand.name]
         if not operand.shape:
             return [Text(name)]
-        return [Text(f"{name}_{k}") for k in range(1, operand.size + 1)]
+        found = []
+        for k in range(operand.size):
+            each = identifier(own.get((operand.name, k), f"{name}_{k + 1}"), used)
+            used.add(each)
+            found.append(Text(each))
+        symbols_of[operand.name] = found
+        return found
+
+    symbols_of: dict[str, list[Text]] = {}
 
     found = formulas(interface, inputs, Text, number, _ARRAYS if numpy else _PLAIN, "Python")
     recipe = interface.recipe
@@ -107,10 +117,10 @@ def python_code(interface: Interface, *, numpy: bool = False) -> str:
             body.append(f"{name} = np.asarray({name}, dtype=float)")
             if operand.shape:
                 flat = f"{name}.reshape(*{name}.shape[:-{len(operand.shape)}], {operand.size})" if len(operand.shape) > 1 else name
-                symbols = ", ".join(map(str, inputs(operand)))
+                symbols = ", ".join(map(str, symbols_of[operand.name]))
                 body += _wrapped(f"({symbols},) = np.moveaxis({flat}, -1, 0)")
         elif operand.shape:
-            symbols = ", ".join(map(str, inputs(operand)))
+            symbols = ", ".join(map(str, symbols_of[operand.name]))
             body += _wrapped(f"({symbols},) = {name}")
     if numpy:
         fronts = [_front(names[x.name], len(x.shape)) for x in recipe.inputs]

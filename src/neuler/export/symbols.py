@@ -11,7 +11,6 @@ from math import prod
 from typing import Any
 
 from neuler import extras
-from neuler.errors import InputError
 from neuler.export.formulas import Formula, formulas
 from neuler.export.interface import Interface
 from neuler.export.names import identifier, latex
@@ -68,6 +67,19 @@ class Symbolic:
         lines = [formula.replace(" = ", " &= ", 1) for formula in self.formulas()]
         return "\\begin{align}\n" + " \\\\\n".join(lines) + "\n\\end{align}\n"
 
+    def code(self) -> str:
+        """A file of Python that makes the same expressions: symbols, common values, outputs, each by its name."""
+        names = [symbol.name for symbol in self.letters if symbol not in dict(self.common)]
+        lines = [f'"""{self.name}: expressions of SymPy. Common values are symbols; COMMON says what they are."""', ""]
+        lines += ["from sympy import *", "", ""]
+        every = [*names, *(symbol.name for symbol, _ in self.common)]
+        lines += [f'{each} = Symbol("{each}", real=True)' for each in every]
+        lines += ["", "COMMON = ["]
+        lines += [f"    ({symbol.name}, {value})," for symbol, value in self.common]
+        lines += ["]", "OUTPUTS = {"]
+        lines += [f'    "{name}": {value},' for name, value in self.outputs.items()]
+        return "\n".join([*lines, "}", ""])
+
     def _repr_latex_(self) -> str:
         """For notebooks."""
         lines = [formula.replace(" = ", " &= ", 1) for formula in self.formulas()]
@@ -83,14 +95,10 @@ def symbolic(interface: Interface, names: Mapping[str, str] | None = None) -> Sy
     extras.require("sympy", "symbolic expressions need SymPy", "symbols")
     import sympy
 
-    other = dict(names or {})
+    own, given = interface.renamed(names, "sympy"), set((names or {}).values())
     letters: dict[Any, str] = {}
     taken: set[str] = set()
     flat: dict[str, list[Any]] = {}
-    known_labels = {name for operand in interface.recipe.inputs for name, _ in interface.labels.get(operand.name, ())}
-    for name in other:
-        if name not in known_labels:
-            raise InputError(f"sympy: names= knows no number {name!r}; there are {', '.join(sorted(known_labels)) or 'none'}")
 
     def symbol(name: str, letter: str) -> Any:
         own = identifier(name, taken)
@@ -100,14 +108,11 @@ def symbolic(interface: Interface, names: Mapping[str, str] | None = None) -> Sy
         return made
 
     def inputs(operand: Operand) -> Sequence[Any]:
-        labels = interface.labels.get(operand.name, ())
         made = []
         for k in range(operand.size):
-            label = labels[k][0] if k < len(labels) else ""
-            if label in other:
-                made.append(symbol(other[label], _given(other[label])))
-            elif operand.name == "parameters" and label:
-                made.append(symbol(label, _parameter(label)))
+            name = own.get((operand.name, k))
+            if name is not None:
+                made.append(symbol(name, _given(name) if name in given else _parameter(name)))
             else:
                 index = "" if not operand.shape else f"_{k + 1}"
                 made.append(symbol(f"{operand.name}{index}", _indexed(operand.name, (k,) if operand.shape else ())))

@@ -20,6 +20,7 @@ from neuler.export.c99.pieces import Pieces
 from neuler.export.c99.sincos import FAR, functions
 from neuler.export.interface import Interface, shape
 from neuler.export.names import comment
+from neuler.export.objects import machine_bytes, object_file
 from neuler.inputs import choice
 from neuler.trace.recipe import Operand, Operations
 from neuler.version import __version__
@@ -127,12 +128,19 @@ def c_code(
         *undefined(c, sines=waves),
         "",
     ]
-    header = _header(interface, c, schedule.operations, stack, far if waves else None, batch=batch)
+    size = _machine_code(interface, dtype) if total <= WHOLE else ""
+    header = _header(interface, c, schedule.operations, f"about {stack} bytes of the stack{size}", far if waves else None, batch=batch)
     test = "" if samples is None else test_program(interface, c, samples, results)
     build = cmake(interface.name, tested=bool(test))
     return CCode(
         interface.name, header, "\n".join(source), test, build, schedule.operations, stack, batch
     )
+
+
+def _machine_code(interface: Interface, dtype: str) -> str:
+    """What it comes to on a small machine that has numbers of this precision."""
+    machine = "Cortex-M7" if dtype == "float64" else "Cortex-M4"
+    return f", {machine_bytes(object_file(interface, machine.lower(), dtype))} of code on a {machine}"
 
 
 def preamble(name: str, *, sines: bool, single: bool) -> list[str]:
@@ -227,7 +235,7 @@ def _each(operand: Operand, statement: str) -> list[str]:
 
 
 def _header(
-    interface: Interface, c: Arithmetic, operations: Operations, stack: int, far: str | None, *, batch: bool
+    interface: Interface, c: Arithmetic, operations: Operations, memory: str, far: str | None, *, batch: bool
 ) -> str:
     name, recipe, names = interface.name, interface.recipe, interface.arguments()
     guard = f"{name.upper()}_H"
@@ -237,7 +245,7 @@ def _header(
             text.append("")
             text.append(comment(f"{side} {names[operand.name]}{shape(operand)}"))
             text += [f"    {line}" for each in interface.described(operand) for line in _folded(comment(each))]
-    text += ["", f"{operations} for one state; about {stack} bytes of the stack."]
+    text += ["", f"{operations} for one state; {memory}."]
     if far is not None:
         beyond = "the C library's functions serve" if far == "libm" else "results are NaN"
         text += [f"Angles: any; beyond FAR_ANGLE in the source {beyond}."]

@@ -79,14 +79,18 @@ class Straight:
     def __init__(self, interface: Interface, schedule: Schedule, c: Arithmetic, *, batch: bool = False) -> None:
         self.interface, self.schedule, self.c, self.batch = interface, schedule, c, batch
         self.arguments = interface.arguments()
-        self.names = Names({*self.arguments.values(), "i", "count", "far"})
+        self.names = Names({*self.arguments.values(), "i", "count", "far", "first", "end"})
         self.known: dict[Node, str] = {}
         self.lines: list[str] = []
+        self.read: set[Node] = set()
         self.looks = False
 
     def value(self, x: Scalar) -> str:
         """The name of a value, or a number."""
-        return self.known[x] if isinstance(x, Node) else self.c.factor(x)
+        if not isinstance(x, Node):
+            return self.c.factor(x)
+        self.read.add(x)
+        return self.known[x]
 
     def body(self) -> Body:
         """Declarations in order, then all outputs."""
@@ -113,7 +117,16 @@ class Straight:
         for k, cell in enumerate(_outputs(self.interface, self.arguments, batch=self.batch)):
             self.lines.append(f"{cell} = {homes[first + k]};")
         size = 4 if self.c.single else 8
+        self.lines[:0] = [f"(void){name};" for name in self._unread(nodes)]
         return Body(self.lines, size * _alive(schedule), self.looks)
+
+    def _unread(self, nodes: Sequence[Node]) -> Iterator[str]:
+        """Arguments on which nothing depends: compilers warn of these."""
+        at = 0
+        for operand in self.interface.recipe.inputs:
+            if self.read.isdisjoint(nodes[at : at + operand.size]):
+                yield self.arguments[operand.name]
+            at += operand.size
 
     def _declare(self, node: Node) -> None:
         text = self.c.expression(node, self.value, self.schedule.sums)
