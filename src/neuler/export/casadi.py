@@ -67,18 +67,18 @@ def _shaped(values: Sequence[Any], operand: Operand) -> Any:
 def _table() -> dict[str, Any]:
     import casadi as ca
 
-    def nan_of(a: Any, b: Any, x: Any) -> Any:
-        """CasADi's fmin and fmax leave NaN out; ours do not."""
-        return ca.if_else(a == a, ca.if_else(b == b, x, b), a)
+    def least(a: Any, b: Any) -> Any:
+        """CasADi's fmin leaves NaN out; a sum does not."""
+        return ca.if_else(a < b, a, ca.if_else(a >= b, b, a + b))
 
     return {
         g.ADD: lambda a, b: a + b, g.SUB: lambda a, b: a - b, g.MUL: lambda a, b: a * b, g.DIV: lambda a, b: a / b,
         g.NEG: lambda a, _: -a, g.SIN: lambda a, _: ca.sin(a), g.COS: lambda a, _: ca.cos(a),
-        g.SQRT: lambda a, _: ca.sqrt(a), g.SIGN: lambda a, _: ca.if_else(a == a, ca.sign(a), a),
+        g.SQRT: lambda a, _: ca.sqrt(a), g.SIGN: lambda a, _: ca.if_else(a > 0, 1.0, ca.if_else(a < 0, -1.0, a)),
         g.ABS: lambda a, _: ca.fabs(a), g.EXP: lambda a, _: ca.exp(a), g.LOG: lambda a, _: ca.log(a),
         g.TANH: lambda a, _: ca.tanh(a), g.ATAN2: lambda a, b: ca.atan2(a, b),
         g.POW: lambda a, b: ca.if_else(a >= 0, ca.power(a, b), math.nan),
-        g.MIN: lambda a, b: nan_of(a, b, ca.fmin(a, b)), g.MAX: lambda a, b: nan_of(a, b, ca.fmax(a, b)),
+        g.MIN: least, g.MAX: lambda a, b: -least(-a, -b),
         g.LESS: lambda a, b: ca.if_else(a < b, 1.0, 0.0), g.LEQ: lambda a, b: ca.if_else(a <= b, 1.0, 0.0),
         g.MASK: lambda c, x: ca.if_else(c != 0, x, 0.0),
         g.ABOVE: lambda a, b: ca.if_else(a > b, 1.0, math.nan),

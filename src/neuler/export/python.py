@@ -194,4 +194,7 @@ def _wrapped(text: str) -> list[str]:
     if len(text) <= WIDTH - 4:
         return [text]
     head, _, rest = text.partition(" = ")
+    if head.startswith("("):  # names that are unpacked: what closes them stays on one line
+        lines = textwrap.wrap(f"{head}\0=\0{rest}", WIDTH - 4, subsequent_indent="    ", break_long_words=False)
+        return [line.replace("\0", " ") for line in lines]
     return textwrap.wrap(f"{head} = ({rest})", WIDTH - 4, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)

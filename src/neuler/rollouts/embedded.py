@@ -10,6 +10,7 @@ from neuler.errors import InputError
 from neuler.export.c99.harness import Run
 from neuler.export.c99.step import Stepping, c_step
 from neuler.export.names import identifier
+from neuler.inputs import array
 from neuler.robot import Robot
 from neuler.robot.columns import labels
 from neuler.rollouts.events import REASONS
@@ -37,6 +38,8 @@ def step_c(
     q0, qd0 = robot.neutral(), np.zeros(robot.nv)
     if np.ndim(dt):
         raise InputError(f"{CALLED}: dt must be one number of seconds")
+    if options.get("reference") is not None:
+        options["reference"] = _one_row(options["reference"])
     call = checked(robot, q0, qd0, tau, dt, STEPS, method, **options)
     program = call.kernel.program
     fixed = {key: call.arrays[key] for key in _FIXED if key in call.arrays}
@@ -51,6 +54,12 @@ def step_c(
     own = {operand.name: labels(robot, operand) for operand in (*program.given, *program.streams, *program.kept)}
     stepping = Stepping(name, program, fixed, call.period, about, own, REASONS)
     return c_step(stepping, far=far, run=_run(call, stepping))
+
+
+def _one_row(reference: Any) -> np.ndarray:
+    """The first row of a reference: how many numbers it has is all that counts, and what the test is fed."""
+    found = array(CALLED, "reference", reference, ())
+    return found.reshape(-1, found.shape[-1])[0] if found.ndim else found
 
 
 def _run(call: Any, stepping: Stepping) -> Run | None:
