@@ -234,6 +234,10 @@ def test_every_quantity_compiled_is_that_on_plain_floats(name):
     for quantity in offered(robot):
         if quantity == "inverse_dynamics_hessian":
             continue
+        if quantity in ("regressor", "power_regressor") and name.startswith("load"):
+            with pytest.raises(neuler.InputError, match="load-dependent friction off"):
+                robot.compile(quantity)(q, qd, qdd)
+            continue
         kernel = robot.compile(quantity)
         arrays = [values.get(operand.name, qdd) for operand in kernel.inputs]
         found = kernel(*arrays)

@@ -108,6 +108,12 @@ def power_regressor(robot: Robot, *, columns: Names = ()) -> RobotRecipe:
             total = rate * x + total
         return [total]
 
+    loaded = next((joint.name for joint in robot.joints if joint.friction is not None and joint.friction.loaded), None)
+    if loaded is not None:  # which generalized forces leave out
+        raise InputError(
+            f"power_regressor: joint {loaded!r} has load-dependent friction, in which power is not linear; leave "
+            "load-dependent friction off: robot.without_friction()"
+        )
     return _linear(robot, "power_regressor", generalized_force.make(robot), columns, (), power)
 
 
