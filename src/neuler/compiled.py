@@ -529,8 +529,9 @@ class Compiled(DirectCall):
             x = take_columns(self._called, operand.name, x, operand.name, self._entries(operand))
         if isinstance(x, np.ma.MaskedArray):
             raise InputError(f"{self._called}: {operand.name} is a masked array; fill or drop what is masked first")
+        x = taken(self._called, operand.name, x)
         try:
-            value = np.asarray(taken(self._called, operand.name, x))
+            value = np.asarray(x)
         except ValueError:
             raise InputError(f"{self._called}: {operand.name} is not a regular array of numbers") from None
         if value.dtype.kind == "O":

@@ -33,10 +33,10 @@ class Machine:
 
 
 MACHINES = {
-    "thumbv7em": Machine("thumbv7em-none-eabihf", "cortex-m4"),
-    "cortex-m4": Machine("thumbv7em-none-eabihf", "cortex-m4"),
-    "cortex-m7": Machine("thumbv7em-none-eabihf", "cortex-m7", "", True),
-    "cortex-m33": Machine("thumbv8m.main-none-eabihf", "cortex-m33"),
+    "thumbv7em": Machine("thumbv7em-unknown-none-eabihf", "cortex-m4"),
+    "cortex-m4": Machine("thumbv7em-unknown-none-eabihf", "cortex-m4"),
+    "cortex-m7": Machine("thumbv7em-unknown-none-eabihf", "cortex-m7", "", True),
+    "cortex-m33": Machine("thumbv8m.main-unknown-none-eabihf", "cortex-m33"),
     "aarch64": Machine("aarch64-unknown-linux-gnu", "", "", True),
     "riscv64": Machine("riscv64-unknown-linux-gnu", "", "+m,+a,+f,+d,+c", True, "lp64d"),
     "x86_64": Machine("x86_64-unknown-linux-gnu", "x86-64"),
