@@ -12,7 +12,7 @@ from neuler.cli import main
 @pytest.mark.parametrize(
     ("flags", "files"),
     [
-        ([], ["CMakeLists.txt", "two_link_inverse_dynamics.c", "two_link_inverse_dynamics.h", "two_link_inverse_dynamics_test.c"]),
+        ([], ["CMakeLists.txt", *(f"two_link_inverse_dynamics{end}" for end in (".c", ".h", "_test.c"))]),
         (["--lang", "object", "--target", "cortex-m7"], ["two_link_inverse_dynamics.h", "two_link_inverse_dynamics.o"]),
         (["--lang", "python"], ["two_link_inverse_dynamics.py"]),
         (["--lang", "numpy", "--name", "torque"], ["torque.py"]),
@@ -35,7 +35,10 @@ def test_a_step_compiles_and_agrees(tmp_path):
 
 
 def test_on_standard_output(capsys):
-    assert main(["export", "gravity_force", "two_link", "--option", "parameters=gravity", "--lang", "latex", "-o", "-"]) == 0
+    assert (
+        main(["export", "gravity_force", "two_link", "--option", "parameters=gravity", "--lang", "latex", "-o", "-"])
+        == 0
+    )
     assert capsys.readouterr().out.startswith("\\begin{align}")
 
 

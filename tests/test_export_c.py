@@ -207,7 +207,9 @@ def test_every_operation(tmp_path):
 
 
 def test_lone_numbers_and_matrices(tmp_path):
-    f = neuler.function(lambda t, A: {"energy": t * A[0, 1], "B": A.T * 2.0, "c": 3.0}, {"t": (), "A": (2, 3)}, name="mix")
+    f = neuler.function(
+        lambda t, A: {"energy": t * A[0, 1], "B": A.T * 2.0, "c": 3.0}, {"t": (), "A": (2, 3)}, name="mix"
+    )
     code = f.c()
     head = " ".join(code.header.split("void mix(")[1].split(");")[0].split())
     assert head == (
@@ -230,7 +232,15 @@ def test_derivatives(tmp_path):
 
 # ---- names --------------------------------------------------------------------------------------------------------
 
-HOSTILE = ["a */ int main(void) { return 7; } /*", 'x"; system("true"); //', "été\\", "a\n#error no", "??/", "double", "2"]
+HOSTILE = [
+    "a */ int main(void) { return 7; } /*",
+    'x"; system("true"); //',
+    "été\\",
+    "a\n#error no",
+    "??/",
+    "double",
+    "2",
+]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -255,7 +265,9 @@ def test_names_that_are_refused():
 
 
 def test_inputs_named_like_the_function_or_the_library(tmp_path):
-    f = neuler.function(lambda sin, f, m, count: sin * f[0] + m + count, {"sin": (), "f": 1, "m": (), "count": ()}, name="f")
+    f = neuler.function(
+        lambda sin, f, m, count: sin * f[0] + m + count, {"sin": (), "f": 1, "m": (), "count": ()}, name="f"
+    )
     code = f.c(batch=True)
     states = f._sample_states(5)
     library = compiled(code, tmp_path)

@@ -28,7 +28,9 @@ def test_every_target(target, dtype):
         assert 100 < machine_bytes(code) < 20_000
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64" or platform.system() != "Linux", reason="linked on x86-64 Linux alone")
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or platform.system() != "Linux", reason="linked on x86-64 Linux alone"
+)
 @pytest.mark.parametrize("target", ["x86_64", "x86_64-v3"])
 @pytest.mark.parametrize(("robot", "quantity"), [("puma560", "forward_dynamics"), ("four_bar", "inverse_dynamics")])
 def test_called(target, robot, quantity, tmp_path):
@@ -45,19 +47,23 @@ def test_called(target, robot, quantity, tmp_path):
     found = np.empty_like(wanted)
     for k in range(10):
         arguments = [np.ascontiguousarray(x[k]) for x in states.values()]
-        function(*(x.ctypes.data_as(ctypes.c_void_p) for x in arguments), found[k : k + 1].ctypes.data_as(ctypes.c_void_p))
+        function(
+            *(x.ctypes.data_as(ctypes.c_void_p) for x in arguments), found[k : k + 1].ctypes.data_as(ctypes.c_void_p)
+        )
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-11 * np.abs(wanted).max())
     if target == "x86_64-v3":
         np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64" or platform.system() != "Linux", reason="linked on x86-64 Linux alone")
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or platform.system() != "Linux", reason="linked on x86-64 Linux alone"
+)
 def test_every_operation(tmp_path):
     m = neuler.math
     f = neuler.function(
         lambda x, y: np.array([
-            m.exp(x), m.log(y), m.tanh(x), m.arctan2(x, y), m.power(y, 1.5), m.minimum(x, y), m.where(m.less(x, y), x, y),
-            m.sign(x), m.sqrt(y), np.sin(x) * 1e3, m.absolute(x),
+            m.exp(x), m.log(y), m.tanh(x), m.arctan2(x, y), m.power(y, 1.5), m.minimum(x, y),
+            m.where(m.less(x, y), x, y), m.sign(x), m.sqrt(y), np.sin(x) * 1e3, m.absolute(x),
         ]),
         {"x": (), "y": ()},
     )  # fmt: skip
@@ -73,7 +79,9 @@ def test_every_operation(tmp_path):
         np.testing.assert_allclose(found, f(x, y), rtol=1e-13, atol=1e-15)
 
 
-@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="the cross compiler arm-none-eabi-gcc is not here")
+@pytest.mark.skipif(
+    shutil.which("arm-none-eabi-gcc") is None, reason="the cross compiler arm-none-eabi-gcc is not here"
+)
 @pytest.mark.parametrize(("dtype", "core"), [("float32", "cortex-m4"), ("float64", "cortex-m7")])
 def test_on_a_small_machine(dtype, core, tmp_path):
     """Exported C and our object file, linked for a microcontroller: nothing is missing."""
@@ -84,10 +92,13 @@ def test_on_a_small_machine(dtype, core, tmp_path):
     flags = [f"-mcpu={core}", "-mthumb", "-mfloat-abi=hard", "-Os"]
     flags.append("-mfpu=fpv4-sp-d16" if core == "cortex-m4" else "-mfpu=fpv5-d16")
     strict = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
-    subprocess.run(["arm-none-eabi-gcc", *flags, *strict, "-c", "-o", tmp_path / "c.o", tmp_path / "torque.c"], check=True)
+    subprocess.run(
+        ["arm-none-eabi-gcc", *flags, *strict, "-c", "-o", tmp_path / "c.o", tmp_path / "torque.c"], check=True
+    )
     real = "float" if dtype == "float32" else "double"
     (tmp_path / "main.c").write_text(
-        f'#include "torque.h"\nint main(void) {{ static {real} q[24]; torque(q, q + 6, q + 12, q + 18); return (int)q[18]; }}\n'
+        f'#include "torque.h"\nint main(void) {{ static {real} q[24]; '
+        "torque(q, q + 6, q + 12, q + 18); return (int)q[18]; }\n"
     )
     for part in ("c.o", "ours.o"):
         command = ["arm-none-eabi-gcc", *flags, "--specs=nosys.specs", "-o", tmp_path / "a", tmp_path / "main.c"]

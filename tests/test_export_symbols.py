@@ -139,7 +139,7 @@ def test_where_there_is_no_sympy(monkeypatch):
 
 def test_unknown_names_are_refused():
     kernel = two_link().compile("inverse_dynamics", parameters="links")
-    with pytest.raises(neuler.InputError, match="'link2.mas'.*did you mean 'link2.mass'"):
+    with pytest.raises(neuler.InputError, match=r"'link2\.mas'.*did you mean 'link2.mass'"):
         kernel.sympy(names={"link2.mas": "m2"})
     with pytest.raises(neuler.InputError, match="name parameters alone"):
         kernel.python(names={"joint1": "a"})
@@ -184,8 +184,14 @@ def test_python_runs_alone(tmp_path):
     """Without neuler and, in the plain variant, without NumPy."""
     path = tmp_path / "torque.py"
     path.write_text(neuler.robots.puma560().inverse_dynamics.python("torque"))
-    code = "import sys; sys.modules['numpy'] = None; from torque import torque; print(torque([0.1]*6, [0.2]*6, [0.3]*6))"
-    done = subprocess.run([sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}"], capture_output=True, text=True)
+    code = (
+        "import sys; sys.modules['numpy'] = None; from torque import torque; print(torque([0.1]*6, [0.2]*6, [0.3]*6))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}"],
+        capture_output=True,
+        text=True,
+    )
     assert not done.returncode, done.stderr
     wanted = neuler.robots.puma560().inverse_dynamics(*(np.full(6, x) for x in (0.1, 0.2, 0.3)))
     np.testing.assert_allclose(eval(done.stdout), wanted, atol=1e-12)
@@ -256,7 +262,9 @@ def test_casadi_treats_nan_as_we_do():
     pytest.importorskip("casadi")
     m = neuler.math
     f = neuler.function(
-        lambda x, y: np.array([m.minimum(x, y), m.maximum(x, y), m.sign(x), m.where(m.less(x, y), x, y), m.power(y, 2.0)]),
+        lambda x, y: np.array(
+            [m.minimum(x, y), m.maximum(x, y), m.sign(x), m.where(m.less(x, y), x, y), m.power(y, 2.0)]
+        ),
         {"x": (), "y": ()},
     )
     other = f.casadi("f")
@@ -284,7 +292,9 @@ def test_an_external_without_a_compiler(monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
     find = __import__("importlib.util").util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda name, *more: None if name == "ziglang" else find(name, *more))
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name, *more: None if name == "ziglang" else find(name, *more)
+    )
     with pytest.raises(neuler.CompileError, match="pip install ziglang"):
         two_link().mass_matrix.casadi(external=True)
     monkeypatch.setenv("CC", "no-such-compiler")

@@ -223,7 +223,9 @@ class Compiled(DirectCall):
         states = self._sample_states(SAMPLES)
         found = None if states is None else self._sample_results(states)
         interface = self._interface(name)
-        return c_code(interface, dtype=dtype or self.dtype.name, far=far, batch=batch, samples=states, results=found or ())
+        return c_code(
+            interface, dtype=dtype or self.dtype.name, far=far, batch=batch, samples=states, results=found or ()
+        )
 
     def object_file(self, target: str = "x86_64", name: str | None = None, *, optimize: str = "size") -> bytes:
         """The same function as an object file for another machine, straight from LLVM: no compiler is needed.
@@ -244,8 +246,9 @@ class Compiled(DirectCall):
     def python(self, name: str | None = None, *, numpy: bool = False, names: Mapping[str, str] | None = None) -> str:
         """The same function as a file of Python: on lists with ``math`` alone, or on arrays with NumPy.
 
-        For teaching, for review, and where nothing can be compiled; kernels are faster by far. Values that are used again
-        have names, sines SYMORO+'s: ``s_2``, ``c_23``. ``names`` gives parameters other names: {"link2.mass": "m2"}.
+        For teaching, for review, and where nothing can be compiled; kernels are faster by far. Values that are used
+        again have names, sines SYMORO+'s: ``s_2``, ``c_23``. ``names`` gives parameters other names:
+        {"link2.mass": "m2"}.
 
         >>> import neuler
         >>> print(neuler.robots.two_link().gravity_force.python().split("def ")[1])

@@ -15,7 +15,14 @@ from neuler.errors import InputError, NeulerError
 _PLAIN = (float, int, list, tuple, np.ndarray)
 _CPU = (1, 3)
 """DLPack's numbers of memory that the CPU reads: its own, and what CUDA has pinned."""
-_DEVICES = {2: "a CUDA device", 4: "an OpenCL device", 7: "a Vulkan device", 8: "Metal", 10: "a ROCm device", 14: "oneAPI"}
+_DEVICES = {
+    2: "a CUDA device",
+    4: "an OpenCL device",
+    7: "a Vulkan device",
+    8: "Metal",
+    10: "a ROCm device",
+    14: "oneAPI",
+}
 _SYMBOLS = {"sympy": "kernel.sympy()", "casadi": "kernel.casadi()"}
 """Libraries whose scalars are symbols, and what computes with them."""
 
@@ -35,8 +42,8 @@ def taken(called: str, name: str, value: Any, *, error: type[NeulerError] = Inpu
         raise error(f"{what}, and numbers are needed; {_SYMBOLS[library]} computes with such symbols")
     if "Tracer" in kind.__name__ and library in ("jax", "jaxlib"):
         raise error(
-            f"{what}: inside a function that JAX transforms there are no numbers yet; jax.pure_callback calls a kernel with "
-            "them, function.jacobian() and function.vjp() are its derivatives"
+            f"{what}: inside a function that JAX transforms there are no numbers yet; jax.pure_callback calls a kernel "
+            "with them, function.jacobian() and function.vjp() are its derivatives"
         )
     if hasattr(value, "toarray") or getattr(value, "is_sparse", False) is True:
         raise error(f"{what}, which is sparse; .toarray() or .to_dense() gives all its numbers")

@@ -149,7 +149,14 @@ class Methods:
         return assemble(robot, q_active, guess, independent, continuous, tolerance, iterations)
 
     def step_c(
-        self, dt: float, tau: Any = None, name: str | None = None, *, method: str = "rk4", far: str = "libm", **options: Any
+        self,
+        dt: float,
+        tau: Any = None,
+        name: str | None = None,
+        *,
+        method: str = "rk4",
+        far: str = "libm",
+        **options: Any,
     ) -> CCode:
         """One step of :meth:`rollout` as C99, for simulations without Python: ``NAME_begin``, ``NAME``, ``NAME_read``.
 

@@ -42,7 +42,11 @@ def add(commands: Any) -> None:
     export.add_argument("--name", help="of the function; default: of the robot and the quantity")
     export.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="default: float64")
     export.add_argument(
-        "--option", action="append", default=[], metavar="K=V", help="of the quantity: external=tool, parameters=links, ..."
+        "--option",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="of the quantity: external=tool, parameters=links, ...",
     )
     export.add_argument("--far", choices=("libm", "nan"), help="C: what serves large angles; default: libm")
     export.add_argument("--batch", action="store_true", help="C: also a loop over columns of states")

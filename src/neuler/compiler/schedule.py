@@ -260,5 +260,6 @@ def _trig_stage(
             slot[wave] = take(wave, k)
             numbers.append(slot[wave])
             copies.extend((wave, number) for number in goals.get(wave, [])[1:])
-        stage.append(Trig(slot[argument], *numbers, argument, (pair.get(SIN), pair.get(COS))))
+        sine, cosine = numbers
+        stage.append(Trig(slot[argument], sine, cosine, argument, (pair.get(SIN), pair.get(COS))))
     return stage, copies

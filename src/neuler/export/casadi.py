@@ -99,11 +99,7 @@ def _jacobian(recipe: Recipe) -> Recipe:
         found = jacobian(results, nodes)
         rows, columns = _starts(recipe.outputs), _starts(recipe.inputs)
         return [
-            [
-                found.get((rows[y.name] + i, columns[x.name] + j), 0.0)
-                for i in range(y.size)
-                for j in range(x.size)
-            ]
+            [found.get((rows[y.name] + i, columns[x.name] + j), 0.0) for i in range(y.size) for j in range(x.size)]
             for y, x in pairs
         ]
 
@@ -154,7 +150,9 @@ def _glue(name: str, interface: Interface, slopes: Interface) -> str:
     takes = [_size(x) for x in recipe.inputs]
     gives = [_size(x) for x in recipe.outputs]
     blocks = [(y.size, x.size) for y, x in pairs]
-    lines += _function(name, interface.name, recipe, takes, gives, [x.name for x in recipe.inputs], [x.name for x in recipe.outputs])
+    lines += _function(
+        name, interface.name, recipe, takes, gives, [x.name for x in recipe.inputs], [x.name for x in recipe.outputs]
+    )
     inner = [*takes, *gives]
     names = [*(x.name for x in recipe.inputs), *(f"out_{y.name}" for y in recipe.outputs)]
     out = [f"jac_{y.name}_{x.name}" for y, x in pairs]

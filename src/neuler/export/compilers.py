@@ -30,12 +30,24 @@ def find_compiler() -> list[str]:
             return [found]
     if importlib.util.find_spec("ziglang") is not None:
         return [sys.executable, "-m", "ziglang", "cc"]
-    raise CompileError("there is no C compiler: install one, or pip install ziglang, which brings one; CC names another")
+    raise CompileError(
+        "there is no C compiler: install one, or pip install ziglang, which brings one; CC names another"
+    )
 
 
 def shared_library(sources: Sequence[Path], target: Path) -> Path:
     """Compile C files of this machine to a shared library."""
-    command = [*find_compiler(), *FLAGS, "-march=native", "-shared", "-fPIC", "-o", str(target), *map(str, sources), "-lm"]
+    command = [
+        *find_compiler(),
+        *FLAGS,
+        "-march=native",
+        "-shared",
+        "-fPIC",
+        "-o",
+        str(target),
+        *map(str, sources),
+        "-lm",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines()

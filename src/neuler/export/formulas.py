@@ -80,7 +80,9 @@ def formulas(
         if node in known:
             continue
         if node.op not in table:
-            raise InputError(f"{interface.name}: {world} has no word for {node.op!r}; {_REMEDY.get(node.op, 'use C99')}")
+            raise InputError(
+                f"{interface.name}: {world} has no word for {node.op!r}; {_REMEDY.get(node.op, 'use C99')}"
+            )
         found = table[node.op](value(node.a), value(node.b) if _BINARY(node) else None)
         wave = node.op in (g.SIN, g.COS)
         if (uses.get(node, 0) > 1 and node.op is not g.NEG) or wave:

@@ -104,8 +104,14 @@ def _module(interface: Interface, schedule: Schedule, machine: Machine, dtype: s
     body, calls = emitter.stages(schedule)
     scalar = emitter.scalar
     operands = [*interface.recipe.inputs, *interface.recipe.outputs]
-    own = [f"{scalar} %a{k}" if k < len(interface.recipe.inputs) and not x.shape else f"ptr noalias %a{k}" for k, x in enumerate(operands)]
-    lines = [f"define void @{interface.name}({', '.join(own)}) #0 {{", f"  %m = alloca [{schedule.slots} x {scalar}], align 16"]
+    own = [
+        f"{scalar} %a{k}" if k < len(interface.recipe.inputs) and not x.shape else f"ptr noalias %a{k}"
+        for k, x in enumerate(operands)
+    ]
+    lines = [
+        f"define void @{interface.name}({', '.join(own)}) #0 {{",
+        f"  %m = alloca [{schedule.slots} x {scalar}], align 16",
+    ]
     slot = 0
     for k, operand in enumerate(operands):
         if k == len(interface.recipe.inputs):

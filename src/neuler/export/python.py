@@ -49,7 +49,8 @@ _ARITHMETIC = {
 _PLAIN = {
     **_ARITHMETIC,
     g.SIN: _call("sin"), g.COS: _call("cos"), g.SQRT: _call("_sqrt"), g.SIGN: _call("_sign"), g.ABS: _call("abs"),
-    g.EXP: _call("exp"), g.LOG: _call("log"), g.TANH: _call("tanh"), g.ATAN2: _call("atan2", 2), g.POW: _call("_pow", 2),
+    g.EXP: _call("exp"), g.LOG: _call("log"), g.TANH: _call("tanh"), g.ATAN2: _call("atan2", 2),
+    g.POW: _call("_pow", 2),
     g.ABOVE: _call("_above", 2), g.FELT: lambda a, b: Text(f"_above({a}, {g.FELT_FROM['float64']!r} * {b})"),
     g.LESS: _call("_less", 2), g.LEQ: _call("_leq", 2), g.MASK: _call("_mask", 2), g.MIN: _call("_min", 2),
     g.MAX: _call("_max", 2),
@@ -116,7 +117,11 @@ def python_code(interface: Interface, *, numpy: bool = False, names: Mapping[str
         if numpy:
             body.append(f"{name} = np.asarray({name}, dtype=float)")
             if operand.shape:
-                flat = f"{name}.reshape(*{name}.shape[:-{len(operand.shape)}], {operand.size})" if len(operand.shape) > 1 else name
+                flat = (
+                    f"{name}.reshape(*{name}.shape[:-{len(operand.shape)}], {operand.size})"
+                    if len(operand.shape) > 1
+                    else name
+                )
                 symbols = ", ".join(map(str, symbols_of[operand.name]))
                 body += _wrapped(f"({symbols},) = np.moveaxis({flat}, -1, 0)")
         elif operand.shape:
@@ -159,7 +164,9 @@ def _module(interface: Interface, body: Sequence[str], *, numpy: bool) -> str:
     for side, operands in (("in ", recipe.inputs), ("out", recipe.outputs)):
         for operand in operands:
             doc.append(f"{side} {names[operand.name]}{shape(operand) if operand.shape else ''}")
-            doc += [f"    {comment(line)}" .replace('"""', "'''").replace("\\", "/") for line in interface.described(operand)]
+            doc += [
+                f"    {comment(line)}".replace('"""', "'''").replace("\\", "/") for line in interface.described(operand)
+            ]
     doc += [
         "Arrays with batch axes in front." if numpy else "Matrices are lists of all numbers, row by row.",
         f"Written by neuler {__version__}.",
@@ -197,4 +204,6 @@ def _wrapped(text: str) -> list[str]:
     if head.startswith("("):  # names that are unpacked: what closes them stays on one line
         lines = textwrap.wrap(f"{head}\0=\0{rest}", WIDTH - 4, subsequent_indent="    ", break_long_words=False)
         return [line.replace("\0", " ") for line in lines]
-    return textwrap.wrap(f"{head} = ({rest})", WIDTH - 4, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(
+        f"{head} = ({rest})", WIDTH - 4, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )

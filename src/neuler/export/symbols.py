@@ -17,7 +17,15 @@ from neuler.export.names import identifier, latex
 from neuler.trace import graph as g
 from neuler.trace.recipe import Operand
 
-_DOTS = {"q": "", "qd": r"\dot", "qdd": r"\ddot", "qddd": r"\dddot", "theta": "", "thetad": r"\dot", "thetadd": r"\ddot"}
+_DOTS = {
+    "q": "",
+    "qd": r"\dot",
+    "qdd": r"\ddot",
+    "qddd": r"\dddot",
+    "theta": "",
+    "thetad": r"\dot",
+    "thetadd": r"\ddot",
+}
 _LETTERS = {"tau": r"\tau", "theta": r"\theta", "thetad": r"\theta", "thetadd": r"\theta"}
 _PARTS = {"mass": "m", "viscous": "F_v", "coulomb": "F_c", "rotor_inertia": "I_a", "stiffness": "k"}
 
@@ -211,7 +219,7 @@ def _indexed(name: str, place: tuple[int, ...]) -> str:
 def _parameter(label: str) -> str:
     """``link2.mx`` is mx of link 2; gravity is g."""
     owner, _, part = label.rpartition(".")
-    owner, _, placement = owner.partition(".placement") if ".placement" in owner else (owner, "", "")
+    owner = owner.removesuffix(".placement")
     if owner == "gravity":
         return f"g_{{{part}}}"
     letter = _PARTS.get(part, latex(part))
@@ -230,7 +238,25 @@ def _given(name: str) -> str:
     return f"\\{name}" if name in _GREEK else name if len(name) == 1 and name.isalpha() else latex(name)
 
 
-_GREEK = frozenset("alpha beta gamma delta epsilon theta lambda mu nu rho sigma tau phi psi omega".split())
+_GREEK = frozenset(
+    [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "theta",
+        "lambda",
+        "mu",
+        "nu",
+        "rho",
+        "sigma",
+        "tau",
+        "phi",
+        "psi",
+        "omega",
+    ]
+)
 
 
 def _wave(name: str) -> str:

@@ -210,7 +210,8 @@ def _group(robot: Robot, name: str, option: str = "parameters") -> list[Paramete
     raise InputError(
         f"{option}: robot {robot.name!r} has none called {name!r}{meant} are 'gravity', 'links', 'friction', 'rotors', "
         f"'springs', a link's "
-        f"name (its ten), 'LINK.mass', 'LINK.first_moment', 'LINK.inertia', 'payload:FRAME', 'JOINT.placement' (its six numbers, or 'JOINT.placement.x' alone) and "
+        f"name (its ten), 'LINK.mass', 'LINK.first_moment', 'LINK.inertia', 'payload:FRAME', 'JOINT.placement' (its "
+        f"six numbers, or 'JOINT.placement.x' alone) and "
         f"{', '.join(repr('JOINT.' + drive) for drive in DRIVES)}, 'JOINT.friction' of one with a law, and "
         f"{', '.join(repr('MOTOR.' + part) for part in motors.PARTS)}"
     )

@@ -79,7 +79,11 @@ def _joint(joint: Joint, numbers: Numbers) -> Joint:
         changed = {part.removeprefix("placement."): x for part, x in numbers.items() if part.startswith("placement.")}
         six = list((own | changed).values())
         turned = not set(changed) <= set(PLACE)
-        place = Transform.from_rpy(six[:3], six[3:]) if turned else Transform(joint.placement.rotation, six[:3])
+        place = (
+            Transform.from_rpy(six[:3], six[3:])
+            if turned
+            else Transform(joint.placement.rotation, (six[0], six[1], six[2]))
+        )
         fields["placement"] = place
     return dataclasses.replace(joint, **fields)
 

@@ -26,7 +26,14 @@ _FIXED = ("dt", "lower", "upper", "parameters")
 
 
 def step_c(
-    robot: Robot, dt: Any, tau: Any = None, name: str | None = None, *, method: Any = "rk4", far: str = "libm", **options: Any
+    robot: Robot,
+    dt: Any,
+    tau: Any = None,
+    name: str | None = None,
+    *,
+    method: Any = "rk4",
+    far: str = "libm",
+    **options: Any,
 ) -> CCode:
     """See ``Robot.step_c``."""
     name = identifier(f"{robot.name}_step", otherwise="robot") if name is None else name

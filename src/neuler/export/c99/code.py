@@ -95,14 +95,16 @@ def c_code(
     results: Sequence[np.ndarray] = (),
 ) -> CCode:
     """C99 of an interface. ``samples`` and ``results`` (states first) are the values that the test compares."""
-    c = Arithmetic("double" if choice("c: dtype", dtype, ("float64", "float32")) == "float64" else "float", interface.name)
+    c = Arithmetic(
+        "double" if choice("c: dtype", dtype, ("float64", "float32")) == "float64" else "float", interface.name
+    )
     choice("c: far", far, FAR)
     schedule = lower(interface.recipe, fma=True)
     total = sum(len(stage.nodes) if isinstance(stage, Chunk) else 2 * len(stage) for stage in schedule.stages)
     if batch and total > WHOLE:
         raise InputError(
-            f"c: batch=True is for functions of at most {WHOLE} operations, this one has {total}: leave it away and call "
-            "the function for each state"
+            f"c: batch=True is for functions of at most {WHOLE} operations, this one has {total}: leave it away and "
+            "call the function for each state"
         )
     parts: list[str] = []
     if total <= WHOLE:
@@ -129,12 +131,17 @@ def c_code(
         "",
     ]
     size = _machine_code(interface, dtype) if total <= WHOLE else ""
-    header = _header(interface, c, schedule.operations, f"about {stack} bytes of the stack{size}", far if waves else None, batch=batch)
+    header = _header(
+        interface,
+        c,
+        schedule.operations,
+        f"about {stack} bytes of the stack{size}",
+        far if waves else None,
+        batch=batch,
+    )
     test = "" if samples is None else test_program(interface, c, samples, results)
     build = cmake(interface.name, tested=bool(test))
-    return CCode(
-        interface.name, header, "\n".join(source), test, build, schedule.operations, stack, batch
-    )
+    return CCode(interface.name, header, "\n".join(source), test, build, schedule.operations, stack, batch)
 
 
 def _machine_code(interface: Interface, dtype: str) -> str:
@@ -176,7 +183,9 @@ def _copies(interface: Interface, c: Arithmetic, calls: Sequence[str]) -> list[s
     names, lines, at = interface.arguments(), [], 0
     for operand in interface.recipe.inputs:
         name = names[operand.name]
-        lines += [f"m[{at + k}] = {name}[{k}];" for k in range(operand.size)] if operand.shape else [f"m[{at}] = {name};"]
+        lines += (
+            [f"m[{at + k}] = {name}[{k}];" for k in range(operand.size)] if operand.shape else [f"m[{at}] = {name};"]
+        )
         at += operand.size
     lines += calls
     for operand in interface.recipe.outputs:

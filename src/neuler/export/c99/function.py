@@ -109,9 +109,9 @@ class Straight:
                 continue
             for each in stage:
                 self._waves(each.angle, each.waves)
-                for node, number in zip(each.waves, (each.sine, each.cosine), strict=True):
-                    if node is not None:
-                        homes[number] = self.value(node)
+                for sine, number in zip(each.waves, (each.sine, each.cosine), strict=True):
+                    if sine is not None:
+                        homes[number] = self.value(sine)
         first = sum(x.size for x in recipe.inputs)
         homes.update({number: self.c.number(x) for number, x in schedule.constants})
         for k, cell in enumerate(_outputs(self.interface, self.arguments, batch=self.batch)):

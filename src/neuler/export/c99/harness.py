@@ -43,13 +43,19 @@ def test_program(
     for x in recipe.outputs:
         own = names[x.name]
         lines += [f"        {line}" for line in _compared(own, f"{own}_of[i]", x.size, tolerance, "i")]
-    lines += ["    }", f'    printf(wrong ? "{name}: wrong\\n" : "{name}: all {count} states agree\\n");', "    return wrong;", "}", ""]
+    lines += [
+        "    }",
+        f'    printf(wrong ? "{name}: wrong\\n" : "{name}: all {count} states agree\\n");',
+        "    return wrong;",
+        "}",
+        "",
+    ]
     return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run that a test repeats: operands at its beginning, fed at every step (or once and for all), read at its end."""
+    """A run that a test repeats: operands at its beginning, fed at every step (or held), read at its end."""
 
     steps: int
     given: Mapping[str, np.ndarray]
@@ -58,7 +64,12 @@ class Run:
 
 
 def step_program(
-    name: str, given: Mapping[str, int], fed: Mapping[str, int], read: Mapping[str, int], run: Run, arguments: Mapping[str, str]
+    name: str,
+    given: Mapping[str, int],
+    fed: Mapping[str, int],
+    read: Mapping[str, int],
+    run: Run,
+    arguments: Mapping[str, str],
 ) -> str:
     """The program for a step that is run many times; sizes by operand, and what they are called in C."""
     c = Arithmetic("double", name)
@@ -73,10 +84,20 @@ def step_program(
     for sizes, values in ((given, run.given), (fed, run.fed), (read, run.read)):
         for operand, size in sizes.items():
             suffix = "_end" if values is run.read else "_of"
-            lines += _table(c, f"{arguments[operand]}{suffix}", np.asarray(values[operand], dtype=float).reshape(-1, size))
+            lines += _table(
+                c, f"{arguments[operand]}{suffix}", np.asarray(values[operand], dtype=float).reshape(-1, size)
+            )
     begin = [f"{arguments[x]}_of[0]" for x in given]
-    step = [f"{arguments[x]}_of[{'i' if np.asarray(run.fed[x]).reshape(-1, n).shape[0] > 1 else 0}]" for x, n in fed.items()]
-    lines += ["int main(void)", "{", f"    {name}_state state;", "    int wrong = 0, i = 0, k;", "    double scale, error;"]
+    step = [
+        f"{arguments[x]}_of[{'i' if np.asarray(run.fed[x]).reshape(-1, n).shape[0] > 1 else 0}]" for x, n in fed.items()
+    ]
+    lines += [
+        "int main(void)",
+        "{",
+        f"    {name}_state state;",
+        "    int wrong = 0, i = 0, k;",
+        "    double scale, error;",
+    ]
     lines += [f"    double {arguments[x]}[{n}];" for x, n in read.items()]
     lines += [
         f"    {name}_begin({', '.join(['&state', *begin])});",

@@ -88,9 +88,9 @@ def c_step(stepping: Stepping, *, far: str = "libm", run: Run | None = None) -> 
         *undefined(c, sines=bool(sines)),
         "",
     ]
-    sides = [{x.name: x.size for x in side} for side in (stepping.given, stepping.fed, program.kept)]
+    given, fed, read = ({x.name: x.size for x in side} for side in (stepping.given, stepping.fed, program.kept))
     arguments = stepping.interface((*stepping.given, *stepping.fed), program.kept).arguments()
-    test = "" if run is None else step_program(name, *sides, run, arguments)
+    test = "" if run is None else step_program(name, given, fed, read, run, arguments)
     header = _header(stepping, slots, operations)
     return CCode(name, header, "\n".join(source), test, cmake(name, tested=bool(test)), operations, 8 * slots, False)
 
@@ -116,7 +116,13 @@ def read_head(stepping: Stepping, end: str = "") -> list[str]:
 def _begin(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
     c, program = Arithmetic("double", stepping.name), stepping.program
     names = stepping.interface(stepping.given, ()).arguments()
-    lines = ["double *m = state->m;", "int k;", f"for (k = 0; k < {stepping.name.upper()}_SLOTS; k++) {{", "    m[k] = 0.0;", "}"]
+    lines = [
+        "double *m = state->m;",
+        "int k;",
+        f"for (k = 0; k < {stepping.name.upper()}_SLOTS; k++) {{",
+        "    m[k] = 0.0;",
+        "}",
+    ]
     for operand in program.given:
         first, size = program.variables[operand.name]
         if operand.name in stepping.fixed:
@@ -206,11 +212,15 @@ def _header(stepping: Stepping, slots: int, operations: Operations) -> str:
         seen.add(operand.name)
     if stepping.statuses:
         meanings = ", ".join(f"{k} {what}" for k, what in enumerate(stepping.statuses))
-        text += ["", f"A step returns a status: {meanings}.", "With any but 0 the run is over, and joint is the number of the joint, or -1."]
+        text += [
+            "",
+            f"A step returns a status: {meanings}.",
+            "With any but 0 the run is over, and joint is the number of the joint, or -1.",
+        ]
     text += [
         "",
-        f"{operations} a step, what is repeated counted once. The state takes {8 * slots + 32} bytes; nothing is allocated,",
-        "and there is no other state: several runs and threads are fine.",
+        f"{operations} a step, what is repeated counted once. The state takes {8 * slots + 32} bytes; nothing is",
+        "allocated, and there is no other state: several runs and threads are fine.",
     ]
     lines = [f"/* {name}.h", " *", *(f" * {line}".rstrip() for line in text), f" * Written by neuler {__version__}. */"]
     lines += [f"#ifndef {guard}", f"#define {guard}", "", *RESTRICT, ""]
@@ -241,4 +251,3 @@ def _header(stepping: Stepping, slots: int, operations: Operations) -> str:
         "",
     ]
     return "\n".join(lines)
-
