@@ -7,7 +7,7 @@
 #include <pinocchio/algorithm/rnea.hpp>
 #include <pinocchio/serialization.hpp>
 
-#include <string>
+#include <filesystem>
 
 using Symbol = casadi::SX;
 using Vector = Eigen::Matrix<Symbol, Eigen::Dynamic, 1>;
@@ -37,13 +37,13 @@ int main(int count, char **arguments)
     }
     pinocchio::Model plain;
     plain.loadFromText(arguments[1]);
-    const std::string folder = std::string(arguments[2]) + "/";
+    std::filesystem::current_path(arguments[2]);
     const pinocchio::ModelTpl<Symbol> model = plain.cast<Symbol>();
     pinocchio::DataTpl<Symbol> data(model);
     const Symbol q = Symbol::sym("q", model.nq), v = Symbol::sym("v", model.nv), u = Symbol::sym("u", model.nv);
     const Symbol tau = column(pinocchio::rnea(model, data, entries(q), entries(v), entries(u)));
     const Symbol qdd = column(pinocchio::aba(model, data, entries(q), entries(v), entries(u)));
-    casadi::Function("pin_inverse", {q, v, u}, {cse(tau)}).generate(folder);
-    casadi::Function("pin_forward", {q, v, u}, {cse(qdd)}).generate(folder);
+    casadi::Function("pin_inverse", {q, v, u}, {cse(tau)}).generate("pin_inverse.c");
+    casadi::Function("pin_forward", {q, v, u}, {cse(qdd)}).generate("pin_forward.c");
     return 0;
 }

@@ -108,7 +108,7 @@ def test_in_pieces(robot, tmp_path, monkeypatch):
     monkeypatch.setattr(c99, "WHOLE", 50)
     kernel = neuler.robots.get(robot).inverse_dynamics
     code = kernel.c()
-    assert f"double m[{code.stack // 8}];" in code.source
+    assert f"double m[{code.memory // 8}];" in code.source
     states = states_of(kernel)
     same(called(compiled(code, tmp_path), code.name, kernel, states), expected(kernel, states))
 

@@ -16,7 +16,7 @@ DT, STEPS = 1e-3, 200
 def stepped(code, folder, begin, fed, kept, steps=STEPS):
     """States after every step, and the status of the last."""
     library = compiled(code, folder)
-    state = (ctypes.c_char * (code.stack + 64))()
+    state = (ctypes.c_char * (code.memory + 64))()
     pointer = ctypes.byref(state)
     arrays = [np.ascontiguousarray(x, float) for x in begin]
     getattr(library, f"{code.name}_begin")(pointer, *(x.ctypes.data_as(ctypes.c_void_p) for x in arrays))

@@ -100,7 +100,7 @@ def _files(robot: Robot, chosen: Any) -> Mapping[str, str | bytes]:
     if chosen.lang in ("c", "object"):
         code = kernel.c(chosen.name, far=chosen.far or "libm", batch=chosen.batch)
         if chosen.lang == "c":
-            note(f"{code.operations} for one state, about {code.stack} bytes of the stack")
+            note(f"{code.operations} for one state, about {code.memory} bytes of the stack")
             return code.files
         made = kernel.object_file(chosen.target or "x86_64", chosen.name)
         return {f"{code.name}.h": code.header, f"{code.name}.o": made}

@@ -12,7 +12,7 @@ import numpy as np
 
 from neuler.compiler.lower import lower
 from neuler.compiler.schedule import Chunk, Schedule
-from neuler.errors import InputError
+from neuler.errors import CompileError, InputError
 from neuler.export.c99.arithmetic import Arithmetic
 from neuler.export.c99.function import WHOLE, Straight, parameters, signature
 from neuler.export.c99.harness import cmake, test_program
@@ -51,8 +51,8 @@ class CCode:
     """A program that compares the function with values of the kernel; it returns 0 where they agree."""
     cmake: str
     operations: Operations
-    stack: int
-    """Bytes of the values that wait to be used: about what the function needs of the stack."""
+    memory: int
+    """Bytes: of a function about what it needs of the stack, of a step those of its state."""
     batch: bool
 
     @property
@@ -147,7 +147,11 @@ def c_code(
 def _machine_code(interface: Interface, dtype: str) -> str:
     """What it comes to on a small machine that has numbers of this precision."""
     machine = "Cortex-M7" if dtype == "float64" else "Cortex-M4"
-    return f", {machine_bytes(object_file(interface, machine.lower(), dtype))} of code on a {machine}"
+    try:
+        code = object_file(interface, machine.lower(), dtype)
+    except CompileError:  # an LLVM without code for it
+        return ""
+    return f", {machine_bytes(code)} of code on a {machine}"
 
 
 def preamble(name: str, *, sines: bool, single: bool) -> list[str]:
