@@ -251,10 +251,9 @@ class Compiled(DirectCall):
         {"link2.mass": "m2"}.
 
         >>> import neuler
-        >>> print(neuler.robots.two_link().gravity_force.python().split("def ")[1])
-        two_link_gravity_force(q):
-            (q_1, q_2) = q
-        ...
+        >>> kernel = neuler.robots.two_link().compile("gravity_force", parameters="gravity")
+        >>> print(kernel.python().split("def ")[1].splitlines()[3])
+            s_1 = sin(q_1)
         """
         from neuler.export.python import python_code
 
@@ -270,7 +269,7 @@ class Compiled(DirectCall):
         >>> import neuler
         >>> found = neuler.robots.two_link().compile("gravity_force", parameters="gravity").sympy()
         >>> found.formulas()[0]
-        's_{12} = \\sin{\\left(q_{1} + q_{2} \\right)}'
+        's_{1} = \\sin{\\left(q_{1} \\right)}'
         """
         from neuler.export.symbols import symbolic
 

@@ -122,11 +122,11 @@ def python_code(interface: Interface, *, numpy: bool = False, names: Mapping[str
                     if len(operand.shape) > 1
                     else name
                 )
-                symbols = ", ".join(map(str, symbols_of[operand.name]))
-                body += _wrapped(f"({symbols},) = np.moveaxis({flat}, -1, 0)")
+                symbols = _row(symbols_of[operand.name])
+                body += _wrapped(f"{symbols} = np.moveaxis({flat}, -1, 0)")
         elif operand.shape:
-            symbols = ", ".join(map(str, symbols_of[operand.name]))
-            body += _wrapped(f"({symbols},) = {name}")
+            symbols = _row(symbols_of[operand.name])
+            body += _wrapped(f"{symbols} = {name}")
     if numpy:
         fronts = [_front(names[x.name], len(x.shape)) for x in recipe.inputs]
         body += _wrapped(f"_batch = np.broadcast_shapes({', '.join(fronts)})")
@@ -149,6 +149,11 @@ def python_code(interface: Interface, *, numpy: bool = False, names: Mapping[str
         results.append(name)
     body.append(f"return {', '.join(results)}")
     return _module(interface, body, numpy=numpy)
+
+
+def _row(names: Sequence[Text]) -> str:
+    """Names that a row of numbers is unpacked into."""
+    return f"({', '.join(map(str, names))}{',' * (len(names) == 1)})"
 
 
 def _front(name: str, axes: int) -> str:
