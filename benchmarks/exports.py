@@ -167,7 +167,7 @@ def report(robots: dict[str, Robot]) -> list[str]:
         "## Exported C, one state, one core",
         "",
         "gcc, `-std=c99 -O3 -march=native -ffp-contract=off`; CasADi's C with `-O3 -march=native`, which fuses.",
-        "*Same*: CasADi's C of our operations; *Pinocchio*: CasADi's C of Pinocchio's recursions over its symbols, with",
+        "*Same*: CasADi's C of our operations; *Pinocchio*: CasADi's C of Pinocchio's recursions over symbols, with",
         "common subexpressions eliminated. Friction and rotors left out.",
         "",
         "| robot, joints | quantity | ours, ns | CasADi, same | ratio | CasADi, Pinocchio | ratio | agreement "

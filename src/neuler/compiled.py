@@ -268,8 +268,8 @@ class Compiled(DirectCall):
 
         >>> import neuler
         >>> found = neuler.robots.two_link().compile("gravity_force", parameters="gravity").sympy()
-        >>> found.formulas()[0]
-        's_{1} = \\sin{\\left(q_{1} \\right)}'
+        >>> print(found.formulas()[0])
+        s_{1} = \\sin{\\left(q_{1} \\right)}
         """
         from neuler.export.symbols import symbolic
 
