@@ -12,6 +12,7 @@ from c_code import STRICT, called, compiled, compilers, expected, fused, in_colu
 from neuler.export.c99 import code as c99
 from neuler.export.names import comment, identifier
 from neuler.robots import names as catalogue
+from random_robots import real_files
 
 COUNT = 40
 
@@ -59,21 +60,19 @@ def test_the_bits_of_every_robot(robot, compiler, tmp_path):
         same(called(library, code.name, kernel, states), expected(kernel, states))
 
 
-URDFS = ["ur5", "panda", "iiwa", "g1", "talos", "hyq", "solo12", "kinova", "tiago", "anymal"]
+STEMS = (
+    "ur5_robot", "panda", "human", "g1_29dof_rev_1_0", "talos_reduced", "kinova", "a1", "simple_humanoid", "solo12",
+    "anymal", "tiago_no_hand", "baxter",
+)  # fmt: skip
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", URDFS)
-def test_the_bits_of_urdfs(name, tmp_path):
-    example = pytest.importorskip("example_robot_data")
-    try:
-        path = example.robots_loader.ROBOTS[name]().df_path
-    except Exception as error:
-        pytest.skip(f"{name}: not among the example robots here ({error})")
-    robot = neuler.load(path, mimic="couple")
+@pytest.mark.parametrize("path", [path for path in real_files() if path.stem in STEMS], ids=lambda path: path.stem)
+def test_the_bits_of_urdfs(path, tmp_path):
+    robot = neuler.load(path, mimic="independent", floating="fixed")
     for quantity in ("inverse_dynamics", "forward_dynamics"):
         kernel = robot.compile(quantity)
-        code = kernel.c(identifier(f"{name}_{quantity}"))
+        code = kernel.c()
         states = states_of(kernel)
         same(called(compiled(code, tmp_path), code.name, kernel, states), expected(kernel, states))
 

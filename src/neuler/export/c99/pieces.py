@@ -25,6 +25,8 @@ class Pieces:
         self.calls += [f"m[{slot}] = {c.number(value)};" for slot, value in schedule.constants]
 
     def _piece(self, chunk: Chunk) -> None:
+        if not chunk.stores:  # all that it computes vanishes in sums of others
+            return
         name = f"{self.label}_{len(self.functions) + 1}"
         lines = self._lines(chunk)
         body = "\n".join(f"    {line}" for line in lines)
