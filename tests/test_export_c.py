@@ -1,6 +1,7 @@
 """C99: what compilers say of it, and the bits of its results beside the kernel's."""
 
 import math
+import platform
 import subprocess
 import sys
 
@@ -324,3 +325,15 @@ def test_sensitivities_of_a_large_robot(tmp_path):
     code = kernel.c()
     states = {name: values[:3] for name, values in states_of(kernel).items()}
     same(called(compiled(code, tmp_path), code.name, kernel, states), expected(kernel, states))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("gcc" not in compilers(), reason="gcc says which loops it has vectorised, and is not here")
+def test_the_loop_over_columns_is_vectorised(tmp_path):
+    code = neuler.robots.rx90().inverse_dynamics.c(batch=True)
+    code.save(tmp_path)
+    flags = ["-std=c99", "-O3", "-ffp-contract=off", "-mavx2", "-mfma", "-fopt-info-vec", "-c", "-o", tmp_path / "o.o"]
+    if platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("flags of x86-64")
+    done = subprocess.run(["gcc", *flags, tmp_path / f"{code.name}.c"], capture_output=True, text=True, check=True)
+    assert "loop vectorized using 32 byte vectors" in done.stderr

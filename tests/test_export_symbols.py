@@ -1,5 +1,6 @@
 """SymPy, LaTeX, Python and CasADi: closed forms of textbooks, agreement with kernels, names."""
 
+import shutil
 import subprocess
 import sys
 
@@ -300,3 +301,14 @@ def test_an_external_without_a_compiler(monkeypatch):
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(neuler.CompileError, match="CC names"):
         two_link().mass_matrix.casadi(external=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="TeX is not here")
+def test_latex_is_read_by_tex(tmp_path):
+    kernel = neuler.robots.rx90().compile("inverse_dynamics", parameters=["links", "gravity"])
+    text = "\\documentclass{article}\\usepackage{amsmath}\\allowdisplaybreaks\\begin{document}\n" + kernel.latex()
+    (tmp_path / "a.tex").write_text(text + "\\end{document}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert not done.returncode, done.stdout[-2000:]

@@ -209,7 +209,12 @@ def _batch(interface: Interface, schedule: Schedule, c: Arithmetic) -> list[str]
     lines += [f"    const size_t end = count - first < {_BLOCK} ? count : first + {_BLOCK};", "    size_t i;"]
     if waves:
         lines.append("    uint64_t far = 0;" if not c.single else "    uint32_t far = 0;")
-    lines += ["    for (i = first; i < end; i++) {", *(f"        {line}" for line in body.lines), "    }"]
+    lines += [
+        *_INDEPENDENT,
+        "    for (i = first; i < end; i++) {",
+        *(f"        {line}" for line in body.lines),
+        "    }",
+    ]
     if waves:
         lines += ["    if (far == 0) {", "        continue;", "    }", "    for (i = first; i < end; i++) {"]
         arguments = []
@@ -233,9 +238,18 @@ def _batch(interface: Interface, schedule: Schedule, c: Arithmetic) -> list[str]
             lines += _each(operand, f"{name}[k * count + i] = {name}_i[k];")
         lines.append("    }")
     lines.append("}")
-    return [*_signature(interface, c, batch=True), "{", *(f"    {line}" for line in lines), "}", ""]
+    inside = [line if line.startswith("#") else f"    {line}" for line in lines]
+    return [*_signature(interface, c, batch=True), "{", *inside, "}", ""]
 
 
+_INDEPENDENT = (
+    "#if defined(__clang__)",
+    "#pragma clang loop vectorize(assume_safety)",
+    "#elif defined(__GNUC__)",
+    "#pragma GCC ivdep",
+    "#endif",
+)
+"""Columns do not overlap, whatever their length: without that word compilers do not vectorise."""
 _BLOCK = 64
 """States that are computed again, one by one, where one of their angles is large."""
 
