@@ -18,6 +18,8 @@ from neuler.compiler.one_state import DirectCall
 from neuler.dask_arrays import any_lazy, is_dask
 from neuler.dask_calls import DaskArgument, call
 from neuler.errors import InputError
+from neuler.export.exported import Exported
+from neuler.foreign_arrays import taken
 from neuler.naming import hint
 from neuler.tables import is_table, take_columns
 from neuler.trace.inlining import inlined, scalars
@@ -74,7 +76,7 @@ def _results_again(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) 
 
 
 @one_state.vectorcalled
-class Compiled(DirectCall):
+class Compiled(DirectCall, Exported):
     """A recipe and its machine code. It knows nothing of what it computes: who derives says so.
 
     Call it on arrays whose last axes are ``inputs``' shapes; all leading axes broadcast.
@@ -297,7 +299,7 @@ class Compiled(DirectCall):
         """Whether an argument holds traced values."""
         try:
             value = np.asarray(x)
-        except ValueError:
+        except (ValueError, TypeError, RuntimeError):  # RuntimeError: of tensors that require gradients
             return False
         return value.dtype == object and scalars(value)[1]
 
@@ -391,6 +393,7 @@ class Compiled(DirectCall):
             x = take_columns(self._called, operand.name, x, operand.name, self._entries(operand))
         if isinstance(x, np.ma.MaskedArray):
             raise InputError(f"{self._called}: {operand.name} is a masked array; fill or drop what is masked first")
+        x = taken(self._called, operand.name, x)
         try:
             value = np.asarray(x)
         except ValueError:

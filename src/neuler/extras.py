@@ -10,6 +10,8 @@ PACKAGES = {
     "simulate": ("scipy",),
     "plan": ("scipy", "casadi", "tqdm"),
     "identify": ("scipy", "clarabel"),
+    "symbols": ("sympy",),
+    "casadi": ("casadi",),
     "uno": ("unopy",),
     "scale": ("pyarrow", "cloudpickle", "scipy", "tqdm"),
     "cluster": ("dask", "distributed"),

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from neuler.dask_arrays import lazy, refuse_dask
 from neuler.errors import InputError, NeulerError
+from neuler.foreign_arrays import taken
 from neuler.naming import closest
 from neuler.tables import is_table, take_columns
 
@@ -125,6 +126,7 @@ def real(value: Any) -> Array | None:
         return None
     if is_table(value):
         value = take_columns("numbers", "argument", value, "", ())
+    value = taken("numbers", "the argument", value)
     try:
         found = np.asarray(value)
     except (TypeError, ValueError):
@@ -186,12 +188,13 @@ def array(called: str, name: str, value: Any, core: tuple[int, ...], meaning: st
         raise InputError(f"{called}: {name} is a masked array; fill or drop what is masked first")
     if is_table(value):
         value = take_columns(called, name, value, "", ())
+    value = taken(called, name, value)
     try:
         found = np.asarray(value)
     except (TypeError, ValueError):
         raise InputError(f"{called}: {name} is not a regular array of numbers") from None
     if found.dtype.kind == "O":
-        found = taken if (taken := _of_objects(found)) is not None else found
+        found = numbers_ if (numbers_ := _of_objects(found)) is not None else found
     if found.dtype.kind not in "fiub":
         came = "complex numbers" if found.dtype.kind == "c" else f"values of type {found.dtype}"
         raise InputError(f"{called}: {name} must be real numbers, got {came}")

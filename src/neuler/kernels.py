@@ -20,7 +20,7 @@ from neuler.quantities.declare import DTYPE
 from neuler.quantities.identity import identity
 from neuler.quantities.setup import PARAMETERS, WRENCHES, RobotRecipe
 from neuler.robot import Robot
-from neuler.robot.columns import entry_names
+from neuler.robot.columns import entry_names, labels
 from neuler.robot.value import kept
 from neuler.trace.recipe import Operand
 
@@ -279,6 +279,31 @@ class Kernel(Compiled):
         if operand.name.startswith(tuple(f"{prefix}_" for prefix in WRENCHES.values())):
             return ["fx", "fy", "fz", "mx", "my", "mz"]
         return entry_names(self.robot, operand) or []
+
+    @property
+    def _full_name(self) -> str:
+        return f"{self.robot.name}_{self.quantity}"
+
+    def _about(self) -> tuple[str, ...]:
+        said = find(self.quantity).text.split("\n\n")[0].split("\n")
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return (f"{self.quantity} of the robot {self.robot.name!r}{f', {options}' if options else ''}", *said)
+
+    def _labels(self, operand: Operand) -> list[tuple[str, str]]:
+        if operand.name == PARAMETERS and self.parameter_names:
+            return [(name, "") for name in self.parameter_names]
+        found = labels(self.robot, operand)
+        return found or [(name, "") for name in self._entries(operand)]
+
+    def _sample_states(self, count: int) -> dict[str, np.ndarray] | None:
+        found = super()._sample_states(count)
+        assert found is not None
+        for name, values in found.items():
+            if name == PARAMETERS:
+                values[:] = self.parameter_values
+            elif name in ("q", "q_link"):
+                values[:] = self.robot.random_configuration(0, count)[:, : values.shape[1]]
+        return found
 
     def _hint(self, operand: Operand) -> str:
         robot = self.robot

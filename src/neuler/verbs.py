@@ -30,6 +30,7 @@ from neuler.solve.platforms import is_parallel, motors, platform_positions
 from neuler.solve.reference import near_reference
 
 if TYPE_CHECKING:
+    from neuler.export.c99.code import CCode
     from neuler.rollouts.adjoint import RolloutGradient
     from neuler.rollouts.rollout import ControlledRollout, Rollout
     from neuler.rollouts.tangent import RolloutSensitivities
@@ -146,6 +147,32 @@ class Methods:
         if not robot.loops:
             raise InputError(f"assemble: robot {robot.name!r} has no loops to close")
         return assemble(robot, q_active, guess, independent, continuous, tolerance, iterations)
+
+    def step_c(
+        self,
+        dt: float,
+        tau: Any = None,
+        name: str | None = None,
+        *,
+        method: str = "rk4",
+        far: str = "libm",
+        **options: Any,
+    ) -> CCode:
+        """One step of :meth:`rollout` as C99, for simulations without Python: ``NAME_begin``, ``NAME``, ``NAME_read``.
+
+        ``tau``: None, then each step takes the forces (nu); or a controller, which becomes part of it, with its period.
+        ``options`` are those of ``rollout``: ``limits``, ``effort``, ``external``, ``loads``, ``memory``,
+        ``reference``, ``period``, ``parameters``. Steps have the bits of a rollout's where machines multiply and add in
+        one operation; the struct holds everything, nothing is allocated.
+
+        >>> import neuler
+        >>> code = neuler.robots.two_link().step_c(1e-3)
+        >>> [line for line in code.header.splitlines() if line.startswith("int ")]
+        ['int two_link_step(two_link_step_state *state, const double *NEULER_RESTRICT tau);']
+        """
+        from neuler.rollouts.embedded import step_c
+
+        return step_c(cast("Robot", self), dt, tau, name, method=method, far=far, **options)
 
     def rollout(
         self,

@@ -9,12 +9,12 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from neuler.cli import bench, cache, evaluate, gait, identify, info, plan, report, simulate, study
+from neuler.cli import bench, cache, evaluate, export, gait, identify, info, plan, report, simulate, study
 from neuler.cli.words import in_flags
 from neuler.errors import NeulerError
 from neuler.version import __version__
 
-COMMANDS = (info, report, simulate, plan, gait, identify, study, bench, evaluate, cache)
+COMMANDS = (info, report, simulate, plan, gait, identify, study, bench, evaluate, export, cache)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from neuler.cli.common import load_robot, robot_command
@@ -39,7 +40,7 @@ Motors behind springs have columns after those of the joints: q_elbow.motor, tau
 def add(commands: Any) -> None:
     """The command and its flags."""
     evaluate = robot_command(
-        commands, "eval", run, "compute a quantity for all states of a file", HELP, quantity=_quantities()
+        commands, "eval", run, "compute a quantity for all states of a file", HELP, quantity=quantities()
     )
     for flag, kept, what in (("--in", "source", "states"), ("--out", "target", "results")):
         pipe = "standard input" if flag == "--in" else "standard output"
@@ -62,7 +63,8 @@ def add(commands: Any) -> None:
     evaluate.add_argument("--drop", action="store_true", help="keep no columns that are no inputs")
 
 
-def _quantities() -> str:
+def quantities() -> str:
+    """Names of all quantities, for the help of commands."""
     told = f"one of {', '.join(name for name, each in QUANTITIES.items() if not each.only)}"
     for whose in dict.fromkeys(each.whose for each in QUANTITIES.values() if each.only):
         told += f"; with {whose} also {', '.join(name for name, each in QUANTITIES.items() if each.whose == whose)}"
@@ -78,9 +80,22 @@ def _option(text: str) -> tuple[str, Any]:
         return key, value.lower() == "true"
     if value.isdecimal():
         return key, int(value)
-    if key in ("external", "loads", "motion", "independent"):
+    if key in ("external", "loads", "motion", "independent", "parameters", "columns"):
         return key, tuple(part for part in value.split(",") if part)
     return key, value
+
+
+def options_of(texts: Sequence[str]) -> dict[str, Any]:
+    """Options of a quantity from K=V, each once."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        key, value = _option(text)
+        if key in options:
+            raise InputError(f"--option {key} is given twice")
+        if key in ("robot", "quantity"):
+            raise InputError(f"--option {key}: the {key} is named on the command line itself")
+        options[key] = value
+    return options
 
 
 def run(chosen: Any) -> None:
@@ -89,14 +104,7 @@ def run(chosen: Any) -> None:
     from neuler.plain import shown
 
     robot = load_robot(chosen)
-    options: dict[str, Any] = {}
-    for text in chosen.option:
-        key, value = _option(text)
-        if key in options:
-            raise InputError(f"--option {key} is given twice")
-        if key in ("robot", "quantity"):
-            raise InputError(f"--option {key}: the {key} is named on the command line itself")
-        options[key] = value
+    options = options_of(chosen.option)
     kernel = robot.compile(chosen.quantity, **options)
     size = None if chosen.source == STANDARD else os.path.getsize(chosen.source)
     with progress_bar(size, f"{chosen.quantity} of {robot.name}", "B") as step:

@@ -42,6 +42,9 @@ class Trig:
     argument: int
     sine: int
     cosine: int
+    angle: Node
+    waves: tuple[Node | None, Node | None]
+    """The nodes of sine and cosine; None where nobody wants it."""
 
 
 @dataclass
@@ -257,5 +260,6 @@ def _trig_stage(
             slot[wave] = take(wave, k)
             numbers.append(slot[wave])
             copies.extend((wave, number) for number in goals.get(wave, [])[1:])
-        stage.append(Trig(slot[argument], *numbers))
+        sine, cosine = numbers
+        stage.append(Trig(slot[argument], sine, cosine, argument, (pair.get(SIN), pair.get(COS))))
     return stage, copies

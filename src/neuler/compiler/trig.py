@@ -53,17 +53,20 @@ def _pi(bits: int) -> int:
     return (16 * arctan_inverse(5) - 4 * arctan_inverse(239)) >> 32
 
 
-def _parts(bits: int, count: int) -> list[float]:
+def parts(bits: int, count: int) -> list[float]:
     """pi/2 as a sum of ``count`` doubles of at most ``bits`` bits each, the last one full."""
     scale = 300
-    rest, parts = _pi(scale) // 2, []
+    rest, found = _pi(scale) // 2, []
     for k in range(count):
         keep = bits if k + 1 < count else 53
         shift = max(rest.bit_length() - keep, 0)
         part = (rest >> shift) << shift
-        parts.append(float(part) / 2.0**scale)
+        found.append(float(part) / 2.0**scale)
         rest -= part
-    return parts
+    return found
+
+
+TWO_OVER_PI = 2.0**301 / float(_pi(300))
 
 
 def limit(fma: bool) -> float:
@@ -79,6 +82,14 @@ def emit(lanes: int, fma: bool) -> str:
         every = ", ".join(f"<{lanes} x double> splat (double {literal(x)})" for x in numbers)
         functions.append(f"@trig_numbers = internal constant [{len(numbers)} x <{lanes} x double>] [{every}], align 64")
     return "\n".join([*functions, *_huge()])
+
+
+def quick(lanes: int, fma: bool) -> str:
+    """``@sincos_all`` alone, for modules that have a ``@sincos_far`` of their own."""
+    numbers: dict[float, int] = {}
+    text = _Writer(lanes, fma, numbers).all_pairs()
+    assert not numbers
+    return text
 
 
 def table(name: str, offsets: Sequence[tuple[int, int, int]]) -> str:
@@ -212,15 +223,15 @@ class _Writer:
     def reduce(self) -> tuple[str, str, str]:
         """%v to the remainder, the quadrant in its low bits, and what rounding the remainder lost ("": nothing)."""
         v, splat = self.v, self.splat
-        big = self.multiply_add("%v", splat(2.0**301 / float(_pi(300))), splat(MAGIC))
+        big = self.multiply_add("%v", splat(TWO_OVER_PI), splat(MAGIC))
         self.lines += [f"  %k = fsub {v} {big}, {splat(MAGIC)}", f"  %n = bitcast {v} {big} to {self.i}"]
         if self.fma:
             self.lines.append(f"  %minus = fneg {v} %k")
             rest = "%v"
-            for part in _parts(53, 3):
+            for part in parts(53, 3):
                 rest = self.multiply_add("%minus", splat(part), rest)
             return rest, "%n", ""
-        self.lines += [f"  %k{number} = fmul {v} %k, {splat(part)}" for number, part in enumerate(_parts(33, 4))]
+        self.lines += [f"  %k{number} = fmul {v} %k, {splat(part)}" for number, part in enumerate(parts(33, 4))]
         self.lines += [
             f"  %r0 = fsub {v} %v, %k0",
             f"  %r1 = fsub {v} %r0, %k1",

@@ -195,24 +195,39 @@ def _group(robot: Robot, name: str, option: str = "parameters") -> list[Paramete
             raise InputError(f"{option}: a {joint.kind} joint such as {owner!r} has no {part.replace('_', ' ')}")
         value = getattr(joint, part)
         return [Parameter("joint", owner, part, joint.coulomb if value is None else value)]
-    if joint is not None and part == "placement":
-        six = (*joint.placement.translation, *joint.placement.rpy)
-        return [Parameter("joint", owner, f"placement.{k}", x) for k, x in zip(SIX, six, strict=True)]
+    place = _placement(robot, name)
+    if place:
+        return place
     if part in motors.PARTS and owner in motors.named(robot):
         return [Parameter("motor", owner, part, motors.value(robot, owner, part))]
     known = ["gravity", "links", *GROUPS, *links, *(f"{link}.mass" for link in links)]
     known += [f"{motor}.{what}" for motor in motors.named(robot) for what in motors.PARTS]
-    known += [f"{joint.name}.{what}" for joint in robot.joints for what in (*DRIVES, "placement")]
+    places = ("placement", *(f"placement.{k}" for k in SIX))
+    known += [f"{joint.name}.{what}" for joint in robot.joints for what in (*DRIVES, *places)]
     known += [f"{joint.name}.friction.{what}" for joint in robot.joints for what in _numbers(joint)]
     likely = closest(name, known)
     meant = f"; did you mean {likely!r}? There" if likely else ". There"
     raise InputError(
         f"{option}: robot {robot.name!r} has none called {name!r}{meant} are 'gravity', 'links', 'friction', 'rotors', "
         f"'springs', a link's "
-        f"name (its ten), 'LINK.mass', 'LINK.first_moment', 'LINK.inertia', 'payload:FRAME', 'JOINT.placement' and "
+        f"name (its ten), 'LINK.mass', 'LINK.first_moment', 'LINK.inertia', 'payload:FRAME', 'JOINT.placement' (its "
+        f"six numbers, or 'JOINT.placement.x' alone) and "
         f"{', '.join(repr('JOINT.' + drive) for drive in DRIVES)}, 'JOINT.friction' of one with a law, and "
         f"{', '.join(repr('MOTOR.' + part) for part in motors.PARTS)}"
     )
+
+
+def _placement(robot: Robot, name: str) -> list[Parameter]:
+    """``JOINT.placement``, six numbers, or one of them: ``JOINT.placement.x``."""
+    for joint in robot.joints:
+        whole = f"{joint.name}.placement"
+        if name == whole or name.startswith(f"{whole}."):
+            six = (*joint.placement.translation, *joint.placement.rpy)
+            every = [Parameter("joint", joint.name, f"placement.{k}", x) for k, x in zip(SIX, six, strict=True)]
+            found = [each for each in every if name in (whole, each.name)]
+            if found:
+                return found
+    return []
 
 
 def _numbers(joint: Joint) -> tuple[str, ...]:
@@ -287,14 +302,15 @@ def _filled(robot: Robot, tree: Tree, given: Mapping[tuple[str, str, str], Scala
         seat = body.seat
         if joint.name in seats:
             name = seats[joint.name]
-            six = [given["joint", name, f"placement.{part}"] for part in SIX]
-            below = next(each.parent for each in robot.joints if each.name == name)
-            parent, child = (tree.frames[link][1] for link in (below, joint.child))
-            seat = _seat(parent, six, child.inverse())
+            keys = {part: ("joint", name, f"placement.{part}") for part in SIX}
+            some = {part: given[key] for part, key in keys.items() if key in given}
+            seated = next(each for each in robot.joints if each.name == name)
+            parent, child = (tree.frames[link][1] for link in (seated.parent, joint.child))
+            seat = _seat(parent, seated.placement, some, child.inverse())
         drive = dataclasses.replace(body.drive, **drives)  # type: ignore[arg-type]
         if drive.law is not None:
-            keys = {part: ("joint", own, f"friction.{part}") for part in drive.law.parameters}
-            law = drive.law.filled({part: given[key] for part, key in keys.items() if key in given})
+            known = {part: ("joint", own, f"friction.{part}") for part in drive.law.parameters}
+            law = drive.law.filled({part: given[key] for part, key in known.items() if key in given})
             drive = dataclasses.replace(drive, law=law)
         bodies[number] = dataclasses.replace(body, drive=drive, seat=seat)
     gravity: Vector = tree.gravity
@@ -344,15 +360,18 @@ def _pose(placement: Transform) -> Pose:
     return Pose(placement.rotation, placement.translation)
 
 
-def _seat(parent: Transform, six: Sequence[Scalar], child: Transform) -> Pose:
-    """U_parent P U_child^-1 with P of six numbers."""
-    x, y, z, roll, pitch, yaw = six
-    (cr, sr), (cp, sp), (cy, sy) = ((cos(angle), sin(angle)) for angle in (roll, pitch, yaw))
-    turn = (
-        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
-        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
-        (-sp, cp * sr, cp * cr),
-    )
+def _seat(parent: Transform, placement: Transform, given: Mapping[str, Scalar], child: Transform) -> Pose:
+    """U_parent P U_child^-1 with some of P's six numbers given; the rotation stays as it is where no angle is."""
+    six: dict[str, Scalar] = dict(zip(SIX, (*placement.translation, *placement.rpy), strict=True))
+    x, y, z, roll, pitch, yaw = (six | dict(given)).values()
+    turn: Matrix = placement.rotation
+    if not set(given) <= set(PLACE):
+        (cr, sr), (cp, sp), (cy, sy) = ((cos(angle), sin(angle)) for angle in (roll, pitch, yaw))
+        turn = (
+            (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
+            (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
+            (-sp, cp * sr, cp * cr),
+        )
     rotation, position = Pose(turn, (x, y, z)).pose_up(child.rotation, child.translation)
     rotation, position = _pose(parent).pose_up(rotation, position)
     return Pose(rotation, position)

@@ -10,7 +10,7 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import real, told
-from neuler.passes.parameters import INERTIA, MOMENT, SIX, TEN, XYZ, Parameter, parse, stacked
+from neuler.passes.parameters import INERTIA, MOMENT, PLACE, SIX, TEN, XYZ, Parameter, parse, stacked
 from neuler.robot import Joint, Link, Motor, Robot, Transform
 
 Numbers = dict[str, float]
@@ -76,9 +76,15 @@ def _joint(joint: Joint, numbers: Numbers) -> Joint:
         fields["friction"] = dataclasses.replace(joint.friction, **law)
     if any(part.startswith("placement.") for part in numbers):
         own = dict(zip(SIX, (*joint.placement.translation, *joint.placement.rpy), strict=True))
-        own |= {part.removeprefix("placement."): x for part, x in numbers.items() if part.startswith("placement.")}
-        six = [own[part] for part in SIX]
-        fields["placement"] = Transform.from_rpy(six[:3], six[3:])
+        changed = {part.removeprefix("placement."): x for part, x in numbers.items() if part.startswith("placement.")}
+        six = list((own | changed).values())
+        turned = not set(changed) <= set(PLACE)
+        place = (
+            Transform.from_rpy(six[:3], six[3:])
+            if turned
+            else Transform(joint.placement.rotation, (six[0], six[1], six[2]))
+        )
+        fields["placement"] = place
     return dataclasses.replace(joint, **fields)
 
 

@@ -73,6 +73,26 @@ def entry_names(robot: Robot, operand: Operand) -> list[str] | None:
     return found if found is not None and len(found) == operand.size and len(set(found)) == len(found) else None
 
 
+def labels(robot: Robot, operand: Operand) -> list[tuple[str, str]]:
+    """The name and the unit of each number of a vector over joints; none where they have none.
+
+    >>> import neuler
+    >>> labels(neuler.robots.stanford(), Operand("qdd", (6,)))[1:3]
+    [('joint2', 'rad/s^2'), ('joint3', 'm/s^2')]
+    """
+    names = entry_names(robot, operand)
+    if names is None:
+        return []
+    what = "q" if operand.name in _POSITIONS else "qd" if operand.name in ("qd", "qdd") else "tau"
+    if what == "tau" and operand.name not in _FORCES - {"tau_rate", "tau_rate2"}:
+        return [(name, "") for name in names]
+    units = robot.coordinates.units(what)
+    if len(units) != len(names):
+        units = robot.coordinates.units(what, every=True)
+    units = units if len(units) == len(names) else [""] * len(names)
+    return [(name, f"{unit}^2" if operand.name == "qdd" else unit) for name, unit in zip(names, units, strict=True)]
+
+
 def _entries(robot: Robot, operand: Operand) -> list[str] | None:
     table = robot.coordinates
     if operand.name in _SHAFTS:

@@ -139,13 +139,24 @@ class BaseParameters:
         >>> neuler.robots.rx90().base_parameters().khalil()[0][:16]
         'ZZR1 = ZZ1 + YY2'
         """
-        letters = _letters(self.robot)
+        letters, own = _letters(self.robot), self.letters
         return [
-            f"{_grouped(letters.get(name, name))} = {_sum({letters.get(k, k): x for k, x in group.items()})}"
-            if len(group) > 1
-            else letters.get(name, name)
+            f"{own[name]} = {_sum({letters.get(k, k): x for k, x in group.items()})}" if len(group) > 1 else own[name]
             for name, group in self.groups.items()
         ]
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """Khalil's letters of the base parameters, by name: names for formulas, ``kernel.sympy(names=...)``.
+
+        >>> import neuler
+        >>> base = neuler.robots.rx90().base_parameters()
+        >>> base.letters["link1.zz"], base.letters["link2.my"]
+        ('ZZR1', 'MY2')
+        """
+        letters = _letters(self.robot)
+        known = {name: letters.get(name, name) for name in self.names}
+        return {name: _grouped(known[name]) if len(group) > 1 else known[name] for name, group in self.groups.items()}
 
 
 def base_parameters(

@@ -1,0 +1,117 @@
+"""``neuler export``: a quantity, or a step of a simulation, in another language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from neuler.cli.common import load_robot, note, robot_command
+from neuler.cli.evaluate import options_of, quantities
+from neuler.compiled import Compiled
+from neuler.errors import InputError
+from neuler.files.ends import STANDARD
+from neuler.plain import count
+from neuler.robot import Robot
+
+LANGUAGES = ("c", "python", "numpy", "latex", "sympy", "object")
+STEP = "step"
+HELP = """\
+c       C99: header, source, a test with reference values, CMakeLists.txt
+object  an object file for another machine, with the header; --target cortex-m4, aarch64, riscv64, windows, macos, ...
+python  a function of lists, with math alone; numpy: of arrays
+latex   formulas, common values by name; sympy: a file of Python that makes the expressions
+
+QUANTITY step is one step of a simulation of --dt seconds (C99 alone).
+
+  neuler export inverse_dynamics puma560 -o puma/
+  neuler export forward_dynamics arm.urdf --dtype float32 --target cortex-m4 --lang object -o arm/
+  neuler export step arm.urdf --dt 0.001 --method euler -o simulation/
+  neuler export inverse_dynamics two_link --option parameters=links --lang latex -o -
+"""
+
+
+def add(commands: Any) -> None:
+    """The command and its flags."""
+    export = robot_command(
+        commands, "export", run, "write a quantity as C99, Python, LaTeX or an object file", HELP,
+        quantity=f"{STEP}, or {quantities()}",
+    )  # fmt: skip
+    export.add_argument("--lang", choices=LANGUAGES, default="c", help="default: c")
+    export.add_argument("-o", "--out", required=True, metavar="FOLDER", help="where files go; - for standard output")
+    export.add_argument("--name", help="of the function; default: of the robot and the quantity")
+    export.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="default: float64")
+    export.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="of the quantity: external=tool, parameters=links, ...",
+    )
+    export.add_argument("--far", choices=("libm", "nan"), help="C: what serves large angles; default: libm")
+    export.add_argument("--batch", action="store_true", help="C: also a loop over columns of states")
+    export.add_argument("--target", metavar="MACHINE", help="of an object file; default: x86_64")
+    export.add_argument("--dt", type=float, metavar="SECONDS", help="of a step")
+    export.add_argument("--method", choices=("euler", "rk4", "implicit"), help="of a step; default: rk4")
+
+
+_ONLY = {"far": ("c",), "batch": ("c",), "target": ("object",)}
+
+
+def run(chosen: Any) -> None:
+    """Write it."""
+    for flag, languages in _ONLY.items():
+        if getattr(chosen, flag) and chosen.lang not in languages:
+            raise InputError(f"--{flag} is for --lang {' or '.join(languages)}, not for {chosen.lang}")
+    robot = load_robot(chosen)
+    step = chosen.quantity == STEP
+    for flag in ("dt", "method"):
+        if getattr(chosen, flag) is not None and not step:
+            raise InputError(f"--{flag} is for the quantity {STEP}")
+    files = _step(robot, chosen) if step else _files(robot, chosen)
+    if chosen.out == STANDARD:
+        for text in files.values():
+            if isinstance(text, bytes):
+                raise InputError("an object file does not go to standard output: give a folder with -o")
+            print(text)
+        return
+    folder = Path(chosen.out)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"-o {chosen.out}: is a file; give a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    print(f"wrote {count(len(files), 'file')} to {folder}: {', '.join(files)}")
+
+
+def _step(robot: Robot, chosen: Any) -> Mapping[str, str]:
+    if chosen.lang != "c" or chosen.dtype != "float64" or chosen.batch:
+        raise InputError(f"{STEP} is written as C99 in double precision, one run at a time")
+    if chosen.dt is None:
+        raise InputError(f"{STEP} needs --dt, the time step in seconds")
+    options = options_of(chosen.option)
+    return robot.step_c(
+        chosen.dt, name=chosen.name, method=chosen.method or "rk4", far=chosen.far or "libm", **options
+    ).files
+
+
+def _files(robot: Robot, chosen: Any) -> Mapping[str, str | bytes]:
+    kernel = robot.compile(chosen.quantity, **{**options_of(chosen.option), "dtype": chosen.dtype})
+    if chosen.lang in ("c", "object"):
+        code = kernel.c(chosen.name, far=chosen.far or "libm", batch=chosen.batch)
+        if chosen.lang == "c":
+            note(f"{code.operations} for one state, about {code.memory} bytes of the stack")
+            return code.files
+        made = kernel.object_file(chosen.target or "x86_64", chosen.name)
+        return {f"{code.name}.h": code.header, f"{code.name}.o": made}
+    if chosen.dtype != "float64":
+        raise InputError(f"--dtype {chosen.dtype} is for --lang c and object")
+    return _text(kernel, chosen)
+
+
+def _text(kernel: Compiled, chosen: Any) -> Mapping[str, str]:
+    name = chosen.name or kernel.export_name
+    if chosen.lang in ("python", "numpy"):
+        return {f"{name}.py": kernel.python(name, numpy=chosen.lang == "numpy")}
+    found = kernel.sympy(name)
+    return {f"{name}.tex": found.latex()} if chosen.lang == "latex" else {f"{name}_sympy.py": found.code()}

@@ -1,0 +1,175 @@
+"""What stands beside exported C: a program that compares it with the kernel's values, and how CMake builds both."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuler.export.c99.arithmetic import Arithmetic
+from neuler.export.interface import Interface
+
+TOLERANCES = {"double": 1e-10, "float": 1e-3}
+"""Of each result, relative to its largest entry."""
+
+
+def test_program(
+    interface: Interface, c: Arithmetic, samples: Mapping[str, np.ndarray], results: Sequence[np.ndarray]
+) -> str:
+    """The program; ``samples`` by input and ``results`` in the order of the outputs, states first."""
+    recipe, names, name = interface.recipe, interface.arguments(), interface.name
+    count = len(results[0])
+    lines = [
+        f"/* Compares {name} with values of neuler's kernel at {count} states; 0 where they agree. */",
+        f'#include "{name}.h"',
+        "",
+        "#include <math.h>",
+        "#include <stdio.h>",
+        "",
+    ]
+    for operand, values in [*((x, samples[x.name]) for x in recipe.inputs), *zip(recipe.outputs, results, strict=True)]:
+        lines += _table(c, f"{names[operand.name]}_of", np.asarray(values, dtype=float).reshape(count, operand.size))
+    tolerance = TOLERANCES[c.real]
+    arguments = [f"{names[x.name]}_of[i]" if x.shape else f"{names[x.name]}_of[i][0]" for x in recipe.inputs]
+    arguments += [names[x.name] for x in recipe.outputs]
+    lines += ["int main(void)", "{", "    int wrong = 0;", "    int i, k;"]
+    lines += [f"    for (i = 0; i < {count}; i++) {{"]
+    for x in recipe.outputs:
+        lines.append(f"        {c.real} {names[x.name]}[{x.size}];")
+    lines.append("        double scale, error;")
+    lines.append(f"        {name}({', '.join(arguments)});")
+    for x in recipe.outputs:
+        own = names[x.name]
+        lines += [f"        {line}" for line in _compared(own, f"{own}_of[i]", x.size, tolerance, "i")]
+    lines += [
+        "    }",
+        f'    printf(wrong ? "{name}: wrong\\n" : "{name}: all {count} states agree\\n");',
+        "    return wrong;",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run that a test repeats: operands at its beginning, fed at every step (or held), read at its end."""
+
+    steps: int
+    given: Mapping[str, np.ndarray]
+    fed: Mapping[str, np.ndarray]
+    read: Mapping[str, np.ndarray]
+
+
+def step_program(
+    name: str,
+    given: Mapping[str, int],
+    fed: Mapping[str, int],
+    read: Mapping[str, int],
+    run: Run,
+    arguments: Mapping[str, str],
+) -> str:
+    """The program for a step that is run many times; sizes by operand, and what they are called in C."""
+    c = Arithmetic("double", name)
+    lines = [
+        f"/* Compares {run.steps} steps of {name} with a rollout of neuler's; 0 where they agree. */",
+        f'#include "{name}.h"',
+        "",
+        "#include <math.h>",
+        "#include <stdio.h>",
+        "",
+    ]
+    for sizes, values in ((given, run.given), (fed, run.fed), (read, run.read)):
+        for operand, size in sizes.items():
+            suffix = "_end" if values is run.read else "_of"
+            lines += _table(
+                c, f"{arguments[operand]}{suffix}", np.asarray(values[operand], dtype=float).reshape(-1, size)
+            )
+    begin = [f"{arguments[x]}_of[0]" for x in given]
+    step = [
+        f"{arguments[x]}_of[{'i' if np.asarray(run.fed[x]).reshape(-1, n).shape[0] > 1 else 0}]" for x, n in fed.items()
+    ]
+    lines += [
+        "int main(void)",
+        "{",
+        f"    {name}_state state;",
+        "    int wrong = 0, i = 0, k;",
+        "    double scale, error;",
+    ]
+    lines += [f"    double {arguments[x]}[{n}];" for x, n in read.items()]
+    lines += [
+        f"    {name}_begin({', '.join(['&state', *begin])});",
+        f"    for (i = 0; i < {run.steps}; i++) {{",
+        f"        if ({name}({', '.join(['&state', *step])}) != 0) {{",
+        '            printf("step %d: status %d, joint %d\\n", i, state.status, state.joint);',
+        "            return 1;",
+        "        }",
+        "    }",
+        f"    {name}_read({', '.join(['&state', *(arguments[x] for x in read)])});",
+    ]
+    for x, n in read.items():
+        own = arguments[x]
+        lines += [f"    {line}" for line in _compared(own, f"{own}_end[0]", n, _OF_RUNS, "i")]
+    agree = f'"{name}: {run.steps} steps agree\\n"'
+    lines += [f'    printf(wrong ? "{name}: wrong\\n" : {agree});', "    return wrong;", "}", ""]
+    return "\n".join(lines)
+
+
+_OF_RUNS = 1e-6
+"""Of what a run ends with: rounding grows along it where machines do not fuse."""
+
+
+def _table(c: Arithmetic, name: str, rows: np.ndarray) -> list[str]:
+    """Numbers as a constant array of two axes."""
+    lines = [f"static const {c.real} {name}[{len(rows)}][{rows.shape[1]}] = {{"]
+    for row in rows:
+        numbers = textwrap.wrap(", ".join(c.number(float(x)) for x in row), 100)
+        lines += ["    {", *(f"        {line}" for line in numbers), "    },"]
+    return [*lines, "};", ""]
+
+
+def _compared(own: str, wanted: str, size: int, tolerance: float, state: str) -> list[str]:
+    """Lines that compare an array with another, relative to its largest entry."""
+    return [
+        "scale = 1e-300;",
+        f"for (k = 0; k < {size}; k++) {{",
+        f"    scale = fmax(scale, fabs((double){wanted}[k]));",
+        "}",
+        f"for (k = 0; k < {size}; k++) {{",
+        f"    error = fabs((double){own}[k] - (double){wanted}[k]) / scale;",
+        f"    if (!(error < {tolerance!r}) && !(isnan({own}[k]) && isnan({wanted}[k]))) {{",
+        f'        printf("%d: {own}[%d] is %.17g, expected %.17g\\n", {state}, k, (double){own}[k],',
+        f"               (double){wanted}[k]);",
+        "        wrong = 1;",
+        "    }",
+        "}",
+    ]
+
+
+def cmake(name: str, *, tested: bool) -> str:
+    """A library, and the program as a test of it."""
+    lines = [
+        "cmake_minimum_required(VERSION 3.10)",
+        f"project({name} C)",
+        "",
+        f"add_library({name} STATIC {name}.c)",
+        f"target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})",
+        f"set_target_properties({name} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)",
+        'if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")',
+        f"  target_compile_options({name} PRIVATE -ffp-contract=off)",
+        "endif()",
+        "if(UNIX)",
+        f"  target_link_libraries({name} PUBLIC m)",
+        "endif()",
+    ]
+    if tested:
+        lines += [
+            "",
+            "enable_testing()",
+            f"add_executable({name}_test {name}_test.c)",
+            f"target_link_libraries({name}_test PRIVATE {name})",
+            f"add_test(NAME {name} COMMAND {name}_test)",
+        ]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,253 @@
+"""A step that is run many times as C99: the simulation of a rollout, one call a step, its state in a struct.
+
+The parts of the step, and when they are skipped or repeated, are those of ``compiler/program.py``; every part is a
+function over the struct's array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from neuler.compiler.program import ALARM, TIME, Program
+from neuler.errors import InputError
+from neuler.export.c99.arithmetic import Arithmetic
+from neuler.export.c99.code import RESTRICT, CCode, preamble, undefined
+from neuler.export.c99.function import parameters, signature
+from neuler.export.c99.harness import Run, cmake, step_program
+from neuler.export.c99.pieces import Pieces
+from neuler.export.c99.sincos import FAR, functions
+from neuler.export.interface import Interface, Label
+from neuler.export.names import comment
+from neuler.inputs import choice
+from neuler.trace.recipe import Operand, Operations, Recipe
+from neuler.version import __version__
+
+
+@dataclass(frozen=True, eq=False)
+class Stepping:
+    """A time loop whose clock runs at one pace, and what is said of it."""
+
+    name: str
+    program: Program
+    fixed: Mapping[str, np.ndarray]
+    """Values of operands that are read once and are the same for every run: the time step, limits, parameters."""
+    period: int = 1
+    """Steps from one sample of the controller to the next."""
+    about: tuple[str, ...] = ()
+    labels: Mapping[str, Sequence[Label]] = field(default_factory=dict)
+    statuses: Sequence[str] = ()
+    """What the numbers say that a step returns."""
+
+    @property
+    def given(self) -> tuple[Operand, ...]:
+        """Read once, and different for every run."""
+        return tuple(x for x in self.program.given if x.name not in self.fixed)
+
+    @property
+    def fed(self) -> tuple[Operand, ...]:
+        """Read at every step, or at every sample."""
+        return (*self.program.streams, *self.program.samples)
+
+    def interface(self, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> Interface:
+        """Names and labels of some operands."""
+        recipe = Recipe(tuple(inputs), tuple(outputs), lambda values: [])
+        return Interface(self.name, recipe, self.about, self.labels)
+
+
+def c_step(stepping: Stepping, *, far: str = "libm", run: Run | None = None) -> CCode:
+    """C99 of a step: ``NAME_begin``, ``NAME`` and ``NAME_read`` over a struct ``NAME_state``.
+
+    ``run`` is what the test repeats.
+    """
+    choice("c: far", far, FAR)
+    name, program = stepping.name, stepping.program
+    if program.lookups:
+        raise InputError(f"{name}: a loop that looks tables up has no C")
+    stepping.interface((), ())  # refuses a bad name
+    c = Arithmetic("double", name)
+    schedules, operations = program.schedules(fma=True)
+    slots = max(schedule.slots for schedule in schedules)
+    body: list[str] = []
+    for number, schedule in enumerate(schedules, 1):
+        pieces = Pieces(schedule, c, f"{name}_part{number}")
+        lines = "\n".join(f"    {line}" for line in pieces.calls)
+        body += [*pieces.functions, f"static void {name}_part{number}(double *m)\n{{\n{lines}\n}}\n"]
+    sines = functions(c, far) if any(f"{name}_sincos(" in text for text in body) else []
+    numbers = {id(recipe): number for number, recipe in enumerate(program.recipes, 1)}
+    source = [
+        *preamble(name, sines=bool(sines), single=False),
+        *c.helpers(),
+        *sines,
+        *body,
+        *_begin(stepping, numbers),
+        *_step(stepping, numbers),
+        *_read(stepping),
+        *undefined(c, sines=bool(sines)),
+        "",
+    ]
+    given, fed, read = ({x.name: x.size for x in side} for side in (stepping.given, stepping.fed, program.kept))
+    arguments = stepping.interface((*stepping.given, *stepping.fed), program.kept).arguments()
+    test = "" if run is None else step_program(name, given, fed, read, run, arguments)
+    header = _header(stepping, slots, operations)
+    return CCode(name, header, "\n".join(source), test, cmake(name, tested=bool(test)), operations, 8 * slots, False)
+
+
+def begin_head(stepping: Stepping, end: str = "") -> list[str]:
+    """``NAME_begin``: the state of a run at its start."""
+    takes = parameters(stepping.interface(stepping.given, ()), "double")
+    return signature(f"void {stepping.name}_begin", [f"{stepping.name}_state *state", *takes], end)
+
+
+def step_head(stepping: Stepping, end: str = "") -> list[str]:
+    """``NAME``: one step."""
+    takes = parameters(stepping.interface(stepping.fed, ()), "double")
+    return signature(f"int {stepping.name}", [f"{stepping.name}_state *state", *takes], end)
+
+
+def read_head(stepping: Stepping, end: str = "") -> list[str]:
+    """``NAME_read``: what the state holds."""
+    gives = parameters(stepping.interface((), stepping.program.kept), "double")
+    return signature(f"void {stepping.name}_read", [f"const {stepping.name}_state *state", *gives], end)
+
+
+def _begin(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
+    c, program = Arithmetic("double", stepping.name), stepping.program
+    names = stepping.interface(stepping.given, ()).arguments()
+    lines = [
+        "double *m = state->m;",
+        "int k;",
+        f"for (k = 0; k < {stepping.name.upper()}_SLOTS; k++) {{",
+        "    m[k] = 0.0;",
+        "}",
+    ]
+    for operand in program.given:
+        first, size = program.variables[operand.name]
+        if operand.name in stepping.fixed:
+            values = np.asarray(stepping.fixed[operand.name], dtype=float).reshape(-1)
+            lines += [f"m[{first + k}] = {c.number(float(x))};" for k, x in enumerate(values)]
+        else:
+            lines += _taken(names[operand.name], operand, first, size)
+    lines += [f"{stepping.name}_part{numbers[id(recipe)]}(m);" for recipe in program.work.once]
+    lines += ["state->steps = 0;", "state->wait = 0;", "state->status = 0;", "state->joint = -1;"]
+    return [*begin_head(stepping), "{", *(f"    {line}" for line in lines), "}", ""]
+
+
+def _taken(name: str, operand: Operand, first: int, size: int) -> list[str]:
+    if not operand.shape:
+        return [f"m[{first}] = {name};"]
+    return [f"for (k = 0; k < {size}; k++) {{", f"    m[{first} + k] = {name}[k];", "}"]
+
+
+def _step(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
+    name, program = stepping.name, stepping.program
+    names, variables = stepping.interface(stepping.fed, ()).arguments(), program.variables
+
+    def part(recipe: Recipe) -> str:
+        return f"{name}_part{numbers[id(recipe)]}(m);"
+
+    work = program.work
+    lines = ["double *m = state->m;"]
+    copies = any(operand.shape for operand in stepping.fed)
+    counts = any(each.unless and not each.back for each in work.parts)
+    lines += ["int k;"] * copies + ["int n;"] * counts
+    lines += ["if (state->status != 0) {", "    return state->status;", "}"]
+    for operand in program.streams:
+        lines += _taken(names[operand.name], operand, *variables[operand.name])
+    if TIME in variables:
+        lines.append(f"m[{variables[TIME][0]}] = (double)state->steps * m[{variables['dt'][0]}];")
+    if work.control:
+        inside = [line for x in program.samples for line in _taken(names[x.name], x, *variables[x.name])]
+        inside += [part(recipe) for recipe in work.control]
+        lines += ["if (state->wait == 0) {", *(f"    {line}" for line in inside)]
+        lines += [f"    state->wait = {stepping.period};", "}", "state->wait--;"]
+    targets = {k - each.back for k, each in enumerate(work.parts) if each.back}
+    for k, each in enumerate(work.parts):
+        if k in targets:
+            lines.append(f"again{k}:")
+        if not each.unless:
+            lines.append(part(each.recipe))
+            continue
+        wanted = f"!(m[{variables[each.unless][0]}] < 1.0)"
+        if each.back:
+            lines += [f"if ({wanted}) {{", f"    {part(each.recipe)}", f"    goto again{k - each.back};", "}"]
+        else:
+            lines += [f"for (n = 0; n < {each.times} && {wanted}; n++) {{", f"    {part(each.recipe)}", "}"]
+    status, joint = (variables[x.name][0] for x in work.diagnose.outputs)
+    lines += [
+        "state->steps++;",
+        f"if (!(m[{variables[ALARM.name][0]}] < 1.0)) {{",
+        f"    {part(work.diagnose)}",
+        f"    state->status = (int)m[{status}];",
+        f"    state->joint = (int)m[{joint}];",
+        "}",
+        "return state->status;",
+    ]
+    body = [line if line.endswith(":") else f"    {line}" for line in lines]
+    return [*step_head(stepping), "{", *body, "}", ""]
+
+
+def _read(stepping: Stepping) -> list[str]:
+    program = stepping.program
+    names = stepping.interface((), program.kept).arguments()
+    lines = ["const double *m = state->m;", "int k;"]
+    for operand in program.kept:
+        first, size = program.variables[operand.name]
+        lines += [f"for (k = 0; k < {size}; k++) {{", f"    {names[operand.name]}[k] = m[{first} + k];", "}"]
+    return [*read_head(stepping), "{", *(f"    {line}" for line in lines), "}", ""]
+
+
+def _header(stepping: Stepping, slots: int, operations: Operations) -> str:
+    name, guard = stepping.name, f"{stepping.name.upper()}_H"
+    text = [comment(line) for line in stepping.about]
+    interface = stepping.interface((*stepping.given, *stepping.fed), stepping.program.kept)
+    names = interface.arguments()
+    seen: set[str] = set()
+    for operand in (*stepping.given, *stepping.fed, *stepping.program.kept):
+        lines = interface.described(operand)
+        if lines and operand.name not in seen:
+            text += ["", comment(f"{names[operand.name]}[{operand.size}]"), *(f"    {comment(line)}" for line in lines)]
+        seen.add(operand.name)
+    if stepping.statuses:
+        meanings = ", ".join(f"{k} {what}" for k, what in enumerate(stepping.statuses))
+        text += [
+            "",
+            f"A step returns a status: {meanings}.",
+            "With any but 0 the run is over, and joint is the number of the joint, or -1.",
+        ]
+    text += [
+        "",
+        f"{operations} a step, what is repeated counted once. The state takes {8 * slots + 32} bytes; nothing is",
+        "allocated, and there is no other state: several runs and threads are fine.",
+    ]
+    lines = [f"/* {name}.h", " *", *(f" * {line}".rstrip() for line in text), f" * Written by neuler {__version__}. */"]
+    lines += [f"#ifndef {guard}", f"#define {guard}", "", *RESTRICT, ""]
+    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", "", f"#define {name.upper()}_SLOTS {slots}", ""]
+    lines += [
+        "typedef struct {",
+        f"    double m[{slots}];",
+        "    long steps;",
+        "    int wait;",
+        "    int status;",
+        "    int joint;",
+        f"}} {name}_state;",
+        "",
+        "/* Set the state at the beginning of a run. */",
+        *begin_head(stepping, ";"),
+        "",
+        "/* Do one step. */",
+        *step_head(stepping, ";"),
+        "",
+        "/* Copy what the state holds. */",
+        *read_head(stepping, ";"),
+        "",
+        "#ifdef __cplusplus",
+        "}",
+        "#endif",
+        "",
+        "#endif",
+        "",
+    ]
+    return "\n".join(lines)

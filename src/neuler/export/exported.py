@@ -1,0 +1,162 @@
+"""What every compiled function offers to other languages: a method a world."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuler.trace.recipe import Operand, Recipe
+
+if TYPE_CHECKING:
+    from neuler.export.c99.code import CCode
+    from neuler.export.interface import Interface
+    from neuler.export.symbols import Symbolic
+
+SAMPLES = 6
+"""States whose results stand beside exported code."""
+
+
+class Exported:
+    """Mixed into compiled functions, which have a recipe, a precision and a name, and can be called."""
+
+    recipe: Recipe
+    dtype: np.dtype[Any]
+    _called: str
+
+    def __call__(self, /, *arrays: Any, **named: Any) -> Any:
+        """Results for arrays in the order of ``inputs``."""
+        raise NotImplementedError
+
+    def c(self, name: str | None = None, *, dtype: str | None = None, far: str = "libm", batch: bool = False) -> CCode:
+        """The same function as C99: a header, a source, a test with reference values, and how CMake builds them.
+
+        Readable, without dependencies but the C library's mathematics; no allocation, no state. Where a machine
+        multiplies and adds in one operation, results have the bits of the kernel's (compiled with
+        ``-ffp-contract=off``; exp, log, tanh, atan2 and powers are the C library's). ``dtype``: "float64" or "float32".
+        ``far="nan"`` needs no sine of the C library: angles beyond 1e6 (or 1e15, with fused operations) give NaN.
+        ``batch=True`` adds ``NAME_batch`` over columns of states, a loop that compilers vectorise.
+
+        >>> import neuler
+        >>> code = neuler.robots.two_link().inverse_dynamics.c()
+        >>> print(code.header.split("extern")[1].splitlines()[3])
+        void two_link_inverse_dynamics(const double *NEULER_RESTRICT q, const double *NEULER_RESTRICT qd,
+        >>> sorted(code.files)[:2]
+        ['CMakeLists.txt', 'two_link_inverse_dynamics.c']
+        """
+        from neuler.export.c99.code import c_code
+
+        states = self._sample_states(SAMPLES)
+        found = None if states is None else self._sample_results(states)
+        interface = self._interface(name)
+        return c_code(
+            interface, dtype=dtype or self.dtype.name, far=far, batch=batch, samples=states, results=found or ()
+        )
+
+    def object_file(self, target: str = "x86_64", name: str | None = None, *, optimize: str = "size") -> bytes:
+        """The same function as an object file for another machine, straight from LLVM: no compiler is needed.
+
+        ``target``: "thumbv7em" (or "cortex-m4", "cortex-m7", "cortex-m33"), "aarch64", "riscv64", "x86_64",
+        "x86_64-v3", "windows", "macos", "macos-x86_64", "wasm32", or a triple of LLVM. The function is
+        ``void NAME(const double *q, ..., double *tau)``, floats where ``dtype`` is float32, declared as in the header
+        of :meth:`c`; it calls the C library of the target. ``optimize``: for "size" or "speed".
+
+        >>> import neuler
+        >>> neuler.robots.two_link().compile("inverse_dynamics", dtype="float32").object_file("cortex-m4")[:4]
+        b'\\x7fELF'
+        """
+        from neuler.export.objects import object_file
+
+        return object_file(self._interface(name), target, self.dtype.name, optimize)
+
+    def python(self, name: str | None = None, *, numpy: bool = False, names: Mapping[str, str] | None = None) -> str:
+        """The same function as a file of Python: on lists with ``math`` alone, or on arrays with NumPy.
+
+        For teaching, for review, and where nothing can be compiled; kernels are faster by far. Values that are used
+        again have names, sines SYMORO+'s: ``s_2``, ``c_23``. ``names`` gives parameters other names:
+        {"link2.mass": "m2"}.
+
+        >>> import neuler
+        >>> kernel = neuler.robots.two_link().compile("gravity_force", parameters="gravity")
+        >>> print(kernel.python().split("def ")[1].splitlines()[3])
+            s_1 = sin(q_1)
+        """
+        from neuler.export.python import python_code
+
+        return python_code(self._interface(name), numpy=numpy, names=names)
+
+    def sympy(self, name: str | None = None, *, names: Mapping[str, str] | None = None) -> Symbolic:
+        """SymPy expressions: symbols of the inputs, common values by name, outputs; ``expanded()`` are closed forms.
+
+        Parameters that are inputs (``robot.compile(..., parameters=...)``) are symbols, all others numbers.
+        ``names`` gives parameters other names: {"link2.mass": "m2"}. ``formulas()`` and ``latex()``
+        write it down. Of loops that are open, and of singular poses, nothing is said.
+
+        >>> import neuler
+        >>> found = neuler.robots.two_link().compile("gravity_force", parameters="gravity").sympy()
+        >>> print(found.formulas()[0])
+        s_{1} = \\sin{\\left(q_{1} \\right)}
+        """
+        from neuler.export.symbols import symbolic
+
+        return symbolic(self._interface(name), names)
+
+    def latex(self, name: str | None = None, *, names: Mapping[str, str] | None = None) -> str:
+        """The formulas of :meth:`sympy`, below each other, as LaTeX for a document that uses ``amsmath``."""
+        return self.sympy(name, names=names).latex()
+
+    def casadi(self, name: str | None = None, *, external: bool = False) -> Any:
+        """The same function as one of CasADi, over SX: with sparsity and derivatives of any order.
+
+        Arrays with more than two axes come as matrices whose rows run over all axes but the last. ``external=True``
+        compiles our C instead, with the Jacobian: a call is 5 to 30 times as fast, second derivatives are missing, and
+        a C compiler is needed (the system's, or pip install ziglang).
+
+        >>> import neuler
+        >>> f = neuler.robots.two_link().inverse_dynamics.casadi("torque")
+        >>> f
+        Function(torque:(q[2],qd[2],qdd[2])->(tau[2]) SXFunction)
+        """
+        from neuler.export.casadi import casadi_function
+
+        return casadi_function(self._interface(name), external=external)
+
+    def _interface(self, name: str | None = None) -> Interface:
+        """Names of all that goes in and comes out, for other languages."""
+        from neuler.export.interface import Interface
+
+        own = self.export_name if name is None else name
+        labels = {operand.name: self._labels(operand) for operand in (*self.recipe.inputs, *self.recipe.outputs)}
+        return Interface(own, self.recipe, self._about(), labels)
+
+    @property
+    def export_name(self) -> str:
+        """What it is called in other languages, unless another name is given."""
+        from neuler.export.names import identifier
+
+        return identifier(self._full_name, otherwise="function")
+
+    @property
+    def _full_name(self) -> str:
+        return self._called
+
+    def _about(self) -> tuple[str, ...]:
+        """Lines that say what it computes."""
+        return ()
+
+    def _labels(self, operand: Operand) -> Sequence[tuple[str, str]]:
+        """The name and the unit of each number of an operand; none where they have none."""
+        return ()
+
+    def _sample_states(self, count: int) -> dict[str, np.ndarray] | None:
+        """So many states for tests, by input."""
+        rng = np.random.default_rng(0)
+        return {operand.name: rng.uniform(-1.0, 1.0, (count, *operand.shape)) for operand in self.recipe.inputs}
+
+    def _sample_results(self, states: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = self(*(states[operand.name] for operand in self.recipe.inputs))
+        return [np.asarray(x) for x in (found if isinstance(found, tuple) else (found,))]

@@ -1,0 +1,117 @@
+"""A function as formulas: values that are used again get a name, all others stand where they are used.
+
+Names of common values are SYMORO+'s where these are sines (``s_2``, ``c_23``), else ``v1``, ``v2``, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from neuler.errors import InputError
+from neuler.export.interface import Interface
+from neuler.export.values import Names
+from neuler.trace import graph as g
+from neuler.trace.graph import Node, Scalar
+from neuler.trace.recipe import Operand, traced
+
+Table = Mapping[str, Callable[[Any, Any], Any]]
+"""What operations are in another world, by their names in ``trace/graph.py``."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A named value, or an output: what it is called, and the expression that gives it."""
+
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Formulas:
+    """Common values in order, then the flat numbers of every output."""
+
+    common: tuple[Formula, ...]
+    outputs: Mapping[str, tuple[Any, ...]]
+
+    @property
+    def count(self) -> int:
+        """How many formulas there are."""
+        return len(self.common) + sum(map(len, self.outputs.values()))
+
+
+def formulas(
+    interface: Interface,
+    inputs: Callable[[Operand], Sequence[Any]],
+    named: Callable[[str], Any],
+    number: Callable[[float], Any],
+    table: Table,
+    world: str,
+) -> Formulas:
+    """Write a function in another world.
+
+    ``inputs`` gives the symbols of an operand, ``named`` the symbol of a common value, ``number`` a constant, ``table``
+    the operations; one that it lacks is refused, with the name of the ``world``.
+    """
+    recipe = interface.recipe
+    nodes, results = traced(recipe)
+    known: dict[Node, Any] = {}
+    taken: set[str] = {interface.name}
+    at = 0
+    for operand in recipe.inputs:
+        for node, symbol in zip(nodes[at : at + operand.size], inputs(operand), strict=True):
+            known[node] = symbol
+            taken.add(str(symbol))
+        at += operand.size
+    graph = next((x.graph for x in results if isinstance(x, Node)), None)
+    live = graph.live(results) if graph else []
+    uses: dict[Node, int] = {}
+    for node in live:
+        for operand_ in node.operands:
+            uses[operand_] = uses.get(operand_, 0) + 1
+    names = Names(taken, "v")
+    common: list[Formula] = []
+
+    def value(x: Scalar) -> Any:
+        return known[x] if isinstance(x, Node) else number(x)
+
+    for node in live:
+        if node in known:
+            continue
+        if node.op not in table:
+            raise InputError(
+                f"{interface.name}: {world} has no word for {node.op!r}; {_REMEDY.get(node.op, 'use C99')}"
+            )
+        found = table[node.op](value(node.a), value(node.b) if _BINARY(node) else None)
+        wave = node.op in (g.SIN, g.COS)
+        if (uses.get(node, 0) > 1 and node.op is not g.NEG) or wave:
+            name = names.of(node)
+            common.append(Formula(name, found))
+            found = named(name)
+        known[node] = found
+    flat = [value(x) for x in results]
+    outputs, at = {}, 0
+    for operand in recipe.outputs:
+        outputs[operand.name] = tuple(flat[at : at + operand.size])
+        at += operand.size
+    return Formulas(tuple(common), outputs)
+
+
+_REMEDY = {
+    g.SIGN: "robot.with_smooth_friction(width) or robot.without_friction() has no sign",
+}
+_ONE = frozenset((g.NEG, g.SIN, g.COS, g.SQRT, g.SIGN, g.ABS, g.EXP, g.LOG, g.TANH))
+
+
+def _BINARY(node: Node) -> bool:
+    return node.op not in _ONE
+
+
+def numbered(operand: Operand) -> Iterator[tuple[str, int | None]]:
+    """The entries of an operand: its name and the place, counted from one; None of a lone number."""
+    if not operand.shape:
+        yield operand.name, None
+        return
+    for k in range(operand.size):
+        yield operand.name, k + 1

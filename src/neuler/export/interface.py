@@ -1,0 +1,86 @@
+"""What a function that is exported is called, what its numbers are called, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from neuler.errors import InputError
+from neuler.export.names import identifier
+from neuler.naming import hint
+from neuler.trace.recipe import Operand, Recipe
+
+_INSIDE = ("count", "first", "end", "far", "i", "k", "m", "n", "state")
+"""What functions in C call values of their own."""
+Label = tuple[str, str]
+"""What a number is called, and its unit; either may be empty."""
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A recipe, and names of all that it takes and gives."""
+
+    name: str
+    """Of the function: a name that C and Python take."""
+    recipe: Recipe
+    about: tuple[str, ...] = ()
+    """Lines that say what it computes."""
+    labels: Mapping[str, Sequence[Label]] = field(default_factory=dict)
+    """By operand, of each number; operands without are not mentioned."""
+
+    def __post_init__(self) -> None:
+        if identifier(self.name) != self.name:
+            raise InputError(
+                f"name must be letters, digits and single underscores, and no word of C or Python, got {self.name!r}; "
+                f"{identifier(self.name)!r} will do"
+            )
+
+    def arguments(self) -> dict[str, str]:
+        """By operand, inputs first, a name that other languages take; different operands have different names.
+
+        Capitals alone tell no two apart, and none is that of the function.
+        """
+        found: dict[str, str] = {}
+        taken = {self.name, *_INSIDE}
+        for operand in (*self.recipe.inputs, *self.recipe.outputs):
+            found[operand.name] = identifier(operand.name, taken)
+            taken.add(found[operand.name])
+        return found
+
+    def renamed(self, names: Mapping[str, str] | None, called: str) -> dict[tuple[str, int], str]:
+        """By operand and place, the names that numbers are given, by their labels; and those that parameters have."""
+        known: dict[str, list[tuple[str, int]]] = {}
+        found: dict[tuple[str, int], str] = {}
+        for operand in self.recipe.inputs:
+            for k, (label, _) in enumerate(self.labels.get(operand.name, ())):
+                known.setdefault(label, []).append((operand.name, k))
+                if operand.name == "parameters" and label:
+                    found[operand.name, k] = label
+        for label, name in (names or {}).items():
+            if label not in known:
+                raise InputError(f"{called}: names= knows no number {label!r}; {hint(label, known)}")
+            if len(known[label]) > 1:
+                places = ", ".join(operand for operand, _ in known[label])
+                raise InputError(f"{called}: names= {label!r} is a number of {places}; name parameters alone")
+            found[known[label][0]] = name
+        return found
+
+    def described(self, operand: Operand) -> list[str]:
+        """Lines about the numbers of an operand: places, names, units."""
+        labels = self.labels.get(operand.name, ())
+        units = {unit for _, unit in labels}
+        if not labels:
+            return []
+        if units == {""} or len(units) > 1:
+            return [f"{k}: {name}{f' ({unit})' if unit else ''}" for k, (name, unit) in enumerate(labels)]
+        names = ", ".join(name for name, _ in labels if name)
+        return [f"{names} ({units.pop()})" if names else units.pop()]
+
+
+def shape(operand: Operand) -> str:
+    """As it is written behind a name.
+
+    >>> shape(Operand("A", (2, 3))), shape(Operand("t", ()))
+    ('[2][3]', '')
+    """
+    return "".join(f"[{n}]" for n in operand.shape)

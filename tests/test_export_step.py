@@ -1,0 +1,139 @@
+"""Steps of rollouts as C99: the same states as a rollout, bit for bit where the machine fuses."""
+
+import ctypes
+import dataclasses
+
+import numpy as np
+import pytest
+
+import neuler
+from c_code import compiled, ran, same
+from neuler.control import ComputedTorque, GravityPD, sines
+
+DT, STEPS = 1e-3, 200
+
+
+def stepped(code, folder, begin, fed, kept, steps=STEPS):
+    """States after every step, and the status of the last."""
+    library = compiled(code, folder)
+    state = (ctypes.c_char * (code.memory + 64))()
+    pointer = ctypes.byref(state)
+    arrays = [np.ascontiguousarray(x, float) for x in begin]
+    getattr(library, f"{code.name}_begin")(pointer, *(x.ctypes.data_as(ctypes.c_void_p) for x in arrays))
+    found = [np.empty((steps, size)) for size in kept]
+    status = 0
+    for k in range(steps):
+        rows = [np.ascontiguousarray(x[k], float) for x in fed]
+        status = getattr(library, code.name)(pointer, *(x.ctypes.data_as(ctypes.c_void_p) for x in rows))
+        read = [each[k : k + 1].ctypes.data_as(ctypes.c_void_p) for each in found]
+        getattr(library, f"{code.name}_read")(pointer, *read)
+    return found, status
+
+
+def start(robot, seed=0):
+    rng = np.random.default_rng(seed)
+    return robot.random_configuration(rng), 0.3 * rng.normal(size=robot.nv), rng.normal(size=(STEPS, robot.nu))
+
+
+@pytest.mark.parametrize("method", ["euler", "rk4", "implicit"])
+@pytest.mark.parametrize("name", ["two_link", "puma560"])
+def test_the_states_of_a_rollout(name, method, tmp_path):
+    """The PUMA has dry friction, which holds joints at rest."""
+    robot = neuler.robots.get(name)
+    q, qd, tau = start(robot)
+    wanted = robot.rollout(q, qd, tau, DT, method=method)
+    found, status = stepped(robot.step_c(DT, method=method), tmp_path, (q, qd), (tau,), (robot.nq, robot.nv))
+    assert status == 0 == wanted.status
+    same(found, [wanted.q, wanted.qd])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["four_bar", "stanford", "rx90", "gough_stewart", "hua_3r"])
+def test_other_machines(name, tmp_path):
+    robot = neuler.robots.get(name)
+    q, qd, tau = start(robot)
+    q, qd = (q, 0.1 * qd) if robot.loops else (q, qd)
+    wanted = robot.rollout(q, qd, 0.1 * tau, 1e-4)
+    assert wanted.status == 0
+    found, _ = stepped(robot.step_c(1e-4), tmp_path, (q, qd), (0.1 * tau,), (robot.nq, robot.nv))
+    same(found, [wanted.q, wanted.qd])
+
+
+def test_a_free_base(tmp_path):
+    robot = neuler.robots.two_link()
+    base = neuler.Link(robot.links[0].name, 2.0, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1, 0.0, 0.0, 0.0))
+    robot = robot.replace(links=[base, *robot.links[1:]]).with_free_base()
+    q, qd, tau = start(robot)
+    wanted = robot.rollout(q, qd, tau, DT)
+    found, _ = stepped(robot.step_c(DT), tmp_path, (q, qd), (tau,), (robot.nq, robot.nv))
+    same(found, [wanted.q, wanted.qd])
+
+
+@pytest.mark.parametrize("period", [1, 5])
+def test_with_a_controller(period, tmp_path):
+    """Held between its samples; its reference is a function of the time."""
+    robot = neuler.robots.two_link()
+    path = sines([0.9, 0.7], [0.6, 0.9], 1.0)
+    for law in (
+        GravityPD(robot, kp=60.0, kd=8.0, reference=path, period=period * DT),
+        ComputedTorque(robot, kp=100.0, reference=path, period=period * DT),
+    ):
+        q, qd = np.split(np.asarray(path(0.0))[:4], 2)
+        wanted = robot.rollout(q, qd, law, DT, STEPS)
+        code = robot.step_c(DT, law, f"{type(law).__name__.lower()}_{period}")
+        found, status = stepped(code, tmp_path, (q, qd), (), (2, 2, 2))
+        assert status == 0
+        same(found, [wanted.q, wanted.qd, wanted.tau])
+
+
+def test_a_controller_with_memory_and_a_reference(tmp_path):
+    """Integral control towards a goal that is fed."""
+
+    def law(t, q, qd, memory, reference):
+        error = reference - q
+        return 40.0 * error - 8.0 * qd + memory, memory + 0.1 * error
+
+    robot = neuler.robots.two_link()
+    goal = np.linspace([0.0, 0.0], [0.5, -0.4], STEPS)
+    wanted = robot.rollout([0.1, 0.0], [0.0, 0.0], law, DT, STEPS, memory=[0.0, 0.1], reference=goal)
+    code = robot.step_c(DT, law, memory=[0.0, 0.0], reference=goal)
+    found, _ = stepped(code, tmp_path, ([0.1, 0.0], [0.0, 0.0], [0.0, 0.1]), (goal,), (2, 2, 2))
+    same(found, [wanted.q, wanted.qd, wanted.tau])
+
+
+def test_limits_end_a_run(tmp_path):
+    """With its status and the joint; from then on a step does nothing."""
+    robot = neuler.robots.two_link()
+    limits = neuler.Limits(-1.0, 1.0)
+    joints = [dataclasses.replace(joint, limits=limits) if joint.moves else joint for joint in robot.joints]
+    robot = robot.replace(joints=joints)
+    tau = np.tile([5.0, 0.0], (STEPS * 5, 1))
+    wanted = robot.rollout([0.0, 0.0], [0.0, 0.0], tau, DT, limits="stop")
+    assert wanted.status == 3
+    code = robot.step_c(DT, limits="stop")
+    found, status = stepped(code, tmp_path, ([0.0, 0.0], [0.0, 0.0]), (tau,), (2, 2), len(tau))
+    assert status == 3
+    done = int(wanted.step) - 1
+    same([found[0][:done]], [wanted.q[:done]])
+    np.testing.assert_array_equal(found[0][done:], np.tile(found[0][done], (len(tau) - done, 1)))
+
+
+def test_the_test_that_comes_along(tmp_path):
+    done = ran(neuler.robots.puma560().step_c(DT), tmp_path)
+    assert done.returncode == 0
+    assert "50 steps agree" in done.stdout
+
+
+def test_what_is_refused():
+    robot = neuler.robots.two_link()
+    for arguments, options, said in (
+        (([1e-3, 2e-3],), {}, "one number of seconds"),
+        ((0.0,), {}, "above zero"),
+        ((DT, [1.0, 2.0]), {}, "tau is a controller, or None"),
+        ((DT,), {"steps": 5}, "called as often as it is wanted"),
+        ((DT,), {"method": "heun"}, "method must be one of"),
+        ((DT, None, "a b"), {}, "letters, digits"),
+        ((DT,), {"far": "never"}, "far must be one of"),
+    ):
+        with pytest.raises(neuler.InputError, match=said):
+            robot.step_c(*arguments, **options)
