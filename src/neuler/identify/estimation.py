@@ -113,7 +113,7 @@ class Estimation:
         """The estimate; where forces are not linear in all numbers, by Gauss and Newton's method."""
         names = regression.names
         prior = np.concatenate([self.prior, np.full(len(names) - len(self.kept), np.nan)]) if self.whole else self.prior
-        lower = not_negative(names)
+        lower = not_negative(names, self.own.names)
         instruments: Any = np.concatenate([regression.rows(each).W for each in again]) if again else None
         said: list[str] = []
         chosen: dict[str, Any] = {}
@@ -144,8 +144,10 @@ class Estimation:
             unknown = set(estimate.undetermined)
             values = zip(estimate.names, estimate.values.tolist(), strict=True)
             return {name: given.get(name, 0.0) if name in unknown else x for name, x in values}, {}
-        own = estimate.names[len(columns) :]
-        near, weight = nearest_robot(self.base, self.kept, own, estimate.values, estimate.classical, self.prior)
+        near, weight = nearest_robot(
+            self.base, self.kept, estimate.names[len(columns) :], self.own.names, estimate.values, estimate.classical,
+            self.prior,
+        )  # fmt: skip
         return dict(zip(near.names, near.values.tolist(), strict=True)), {"weight": weight}
 
     def answer(self, found: Found, values: dict[str, float]) -> Array:

@@ -6,7 +6,7 @@ within its uncertainty and are nearest to the prior.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,29 +60,31 @@ def without_friction(names: Sequence[str], prior: Array) -> Array:
     return np.where([name.rpartition(".")[2] in _LOSSES for name in names], np.nan, prior)
 
 
-def not_negative(names: Iterable[str]) -> dict[str, float]:
-    """Bounds of friction, rotor inertia and stiffness among columns: zero."""
-    return {name: 0.0 for name in names if name.rpartition(".")[2] in _NOT_NEGATIVE}
+def not_negative(names: Iterable[str], free: Collection[str] = ()) -> dict[str, float]:
+    """Bounds of friction, rotor inertia and stiffness among columns: zero. Of columns that are ``free`` nothing is known,
+    whatever they are called: those of the user's own."""
+    return {name: 0.0 for name in names if name.rpartition(".")[2] in _NOT_NEGATIVE and name not in free}
 
 
 def nearest_robot(
-    base: BaseParameters, kept: list[int], own: Sequence[str], values: Array, covariance: Array, prior: Array
-) -> tuple[StandardParameters, float]:
+    base: BaseParameters, kept: list[int], more: Sequence[str], free: Collection[str], values: Array,
+    covariance: Array, prior: Array,
+) -> tuple[StandardParameters, float]:  # fmt: skip
     """All parameters of a consistent robot with these base parameters, values of columns beside them, and the weight.
 
-    ``values`` and ``covariance`` are of the base parameters and of the ``own`` columns after them: what the prior does
-    not let base parameters have, columns that act alike make up for. The prior counts as little as the solver bears:
+    ``values`` and ``covariance`` are of the base parameters and of ``more`` columns after them, of which some are
+    ``free`` of bounds: what the prior does not let base parameters have, columns that act alike make up for. The prior counts as little as the solver bears:
     data that are far more accurate than it make the programme stiff.
     """
-    names = [*(base.columns[k] for k in kept), *own]
+    names = [*(base.columns[k] for k in kept), *more]
     K = np.zeros((len(values), len(names)))
     K[: len(base), : len(kept)] = base.grouping[:, kept]
-    K[len(base) :, len(kept) :] = np.eye(len(own))
-    every = np.concatenate([prior, np.full(len(own), np.nan)])
+    K[len(base) :, len(kept) :] = np.eye(len(more))
+    every = np.concatenate([prior, np.full(len(more), np.nan)])
     for weight in _WEIGHTS:
         try:
             found = nearest_standard(
-                K, values, names, every, covariance=covariance, weight=weight, lower=not_negative(names)
+                K, values, names, every, covariance=covariance, weight=weight, lower=not_negative(names, free)
             )
         except InputError:
             if weight == _WEIGHTS[-1]:
