@@ -32,9 +32,10 @@ from neuler.identify.loop_search import METHODS, LoopProblem, Point, Search, all
 from neuler.identify.loop_setup import closed_runs
 from neuler.identify.prepared import Prepared
 from neuler.identify.rows import COLUMNS, prepared_logs
+from neuler.identify.wanted import wanted_base
 from neuler.inputs import array, choice, whole
 from neuler.robot import Robot
-from neuler.solve.base_parameters import BaseParameters, base_parameters
+from neuler.solve.base_parameters import BaseParameters
 
 Array = NDArray[np.float64]
 ITERATIONS = 30
@@ -129,8 +130,8 @@ _OWN = (
 
 def _alone(method: str, logs: Any, controller: Any, columns: Any, options: dict[str, Any]) -> ClosedLoop:
     own = {key: options.pop(key) for key in _OWN if key in options}
-    ready = prepared_logs(method, logs, options)
-    base = base_parameters(ready[0].robot, columns)
+    ready = prepared_logs(method, logs, options, _OWN)
+    base = wanted_base(method, ready[0].robot, columns)
     found, notes, settings = estimate(method, ready, base, controller, **own)
     said = [f"{each.name}: {note}" for each in ready for note in each.notes]
     return ClosedLoop(found, base, (*said, *notes), settings)

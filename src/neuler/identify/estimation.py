@@ -19,8 +19,9 @@ from neuler.identify.prepared import Prepared
 from neuler.identify.priors import nearest_robot, not_negative, prior_of, without_friction
 from neuler.identify.rows import Regression, Rows, known_loads
 from neuler.identify.user_columns import UserColumns, user_columns
-from neuler.inputs import choice, real, told
-from neuler.solve.base_parameters import BaseParameters, base_parameters
+from neuler.identify.wanted import wanted_base
+from neuler.inputs import choice, names, real, told
+from neuler.solve.base_parameters import BaseParameters
 
 Array = NDArray[np.float64]
 
@@ -56,6 +57,7 @@ def regressed(
     robot = logs[0].robot
     _refuse_instruments(method, friction, logs, again)
     _refuse_controller(method, controller, again, friction, own, loads)
+    columns = names("fit: columns", columns)
     settings: dict[str, Any] = {"method": method}
     if friction is not None:
         speeds = _speeds(friction, friction_speeds, logs)
@@ -64,8 +66,8 @@ def regressed(
         settings |= {"friction": friction, "friction_speeds": list(map(float, speeds))}
     elif friction_speeds is not None:
         raise InputError(f"fit: friction_speeds belong to friction={' or '.join(map(repr, SHARES))}")
-    known = known_loads("fit", loads or {}, [each.name for each in (*logs, *others)])
-    base = base_parameters(robot, columns)
+    known = known_loads("fit", loads, [each.name for each in (*logs, *others)], robot)
+    base = wanted_base("fit", robot, columns)
     work = Estimation(base, method, friction == "load", user_columns(robot, own or {}), prior_sd)
     if method in CLOSED:
         estimate, notes, chosen = closed_loop.estimate(method, logs, base, controller)

@@ -19,10 +19,8 @@ from neuler.identify.estimation import Regressed, regressed
 from neuler.identify.friction_laws import with_loads
 from neuler.identify.identified import Identified
 from neuler.identify.load_friction import LoadedRegression
-from neuler.identify.log import Log
 from neuler.identify.methods import ALL, BASE, CLOSED
-from neuler.identify.prepared import Prepared
-from neuler.identify.rows import COLUMNS, Rows, prepared_logs
+from neuler.identify.rows import COLUMNS, Rows, prepared_groups
 from neuler.identify.stacked import Stacked
 from neuler.identify.stretches import joined
 from neuler.inputs import choice, number
@@ -83,10 +81,10 @@ def fit(
     """
     choice("fit: method", method, METHODS)
     prior_sd = number("fit: prior_sd", prior_sd, above=0.0)
-    ready = prepared_logs("fit", logs, preparation)
+    ready, others, again = prepared_groups(
+        "fit", {"": logs, "held_out": held_out, "instruments": instruments}, preparation
+    )
     robot = ready[0].robot
-    others = prepared_logs("fit: held_out", held_out, preparation, robot) if _some(held_out) else []
-    again = prepared_logs("fit: instruments", instruments, preparation, robot) if _some(instruments) else []
     done = regressed(
         ready, others, again, columns=columns, method=method, friction=friction, friction_speeds=friction_speeds,
         own=own, loads=loads, prior_sd=prior_sd, controller=controller,
@@ -124,10 +122,6 @@ def _excitation(done: Regressed) -> Excitation:
     estimate = done.found.estimate  # of output errors, deviations are those of positions
     sd = np.ones(len(reduced.factors)) if estimate.method == "output_error" else estimate.force_sd
     return excitation_of(reduced, tuple(names), sd)
-
-
-def _some(logs: Any) -> bool:
-    return isinstance(logs, Log | Prepared) or bool(logs)
 
 
 def _judged(run: Rows, values: Array) -> PredictionError:

@@ -1,0 +1,122 @@
+"""Input that cannot be meant: each is refused, or noted, by its name, with what to do."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import neuler
+from identify_motions import Fourier
+from neuler import InputError, identify
+from neuler.identify import Log, closed_loop
+
+pytest.importorskip("clarabel")
+ROBOT = neuler.robots.two_link().with_parameters(
+    {f"{joint}.{part}": x for joint in ("joint1", "joint2") for part, x in (("viscous", 0.1), ("coulomb", 0.2))}
+)
+
+
+@functools.cache
+def log(seed=1, name="a", robot=ROBOT):
+    """Ten seconds of a two-link arm; 1 % noise."""
+    m = Fourier(2, seed, size=3.0)
+    tau = np.asarray(robot.inverse_dynamics(m.q, m.qd, m.qdd))
+    tau = tau + 0.01 * tau.std(axis=0) * np.random.default_rng(seed).normal(size=tau.shape)
+    return Log(robot, m.t, m.q, tau, name=name)
+
+
+def ready(*args, **options):
+    return log(*args).prepare(**options)
+
+
+# ---- columns of the user's own -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["weighted", "consistent"])
+def test_names_of_own_columns_mean_nothing(method):
+    a = log()
+    tau = a.tau.copy()
+    tau[:, 0] -= 3.0 * np.sin(2.0 * a.q[:, 0])
+    own = {"cable.stiffness": lambda q, qd, qdd: np.array([np.sin(2.0 * q[0]), 0.0])}
+    found = identify.fit(Log(ROBOT, a.t, a.q, tau), own=own, method=method)
+    assert abs(found.own["cable.stiffness"] + 3.0) < 0.05
+    assert not any("no real robot" in note for note in found.notes)
+
+
+def test_losses_that_are_no_losses_stay_bounded():
+    """The columns for load-dependent friction are the fit's own."""
+    a = log()
+    found = identify.fit(a, method="consistent", friction="load")
+    assert all(x >= 0.0 for name, x in zip(found.estimate.names, found.estimate.values, strict=True) if ".load" in name)
+
+
+# ---- what is refused ---------------------------------------------------------------------------------------------
+
+TWO = {"b": {"payload:link2.mass": 1.0}}
+REFUSED = {
+    "no effect": (lambda: identify.fit(log(), columns="link1.mass"), "no force of .* depends on 'link1.mass'"),
+    "no gains of it": (
+        lambda: identify.drive_gains([log(), log(2, "b")], TWO, columns="link1.mass"),
+        "drive_gains: no force",
+    ),
+    "not simulated": (lambda: closed_loop.didim(log(), None, columns="link1.mass"), "didim: no force"),
+    "no regressor": (lambda: ROBOT.base_parameters("link1.mass").regressor(), "no force depends on them"),
+    "no columns": (lambda: identify.fit(log(), columns=[]), "fit: columns must be a name or names"),
+    "number as columns": (
+        lambda: identify.fit(log(), columns=3, friction="coulomb"),
+        "fit: columns must be a name or names",
+    ),
+    "load of ten": (
+        lambda: identify.fit(log(), loads={"a": {"payload:link2": 2.0}}),
+        "stands for 10 .*'payload:link2.mass'",
+    ),
+    "load of three": (lambda: identify.fit(log(), loads={"a": {"gravity": 2.0}}), "stands for 3 numbers; give each"),
+    "load of six": (
+        lambda: identify.drive_gains(log(), {"a": {"joint1.placement": 2.0}}),
+        "'joint1.placement' stands for 6",
+    ),
+    "load of nothing": (lambda: identify.fit(log(), loads={"a": {"tool": 2.0}}), r"loads\['a'\]: robot .* has none"),
+    "load by number": (lambda: identify.fit(log(), loads={"a": {1: 2.0}}), "must map names of parameters"),
+    "load of two logs": (
+        lambda: identify.fit(log(), held_out=log(2, "a"), loads={"a": {"payload:link2.mass": 2.0}}),
+        "a fitted and a held-out log are both called 'a'",
+    ),
+    "already prepared": (lambda: identify.fit(ready(), cutoff=3.0), "fit: cutoff= says how logs are prepared, and all"),
+    "misspelt": (lambda: identify.fit(ready(), cutof=3.0), "fit: has no option 'cutof'; did you mean 'cutoff'"),
+    "laws misspelt": (
+        lambda: identify.compare_friction(ready(), cutof=3.0),
+        "compare_friction: has no option 'cutof'",
+    ),
+    "loop misspelt": (
+        lambda: closed_loop.input_error(ready(), None, itertions=3),
+        "'itertions'; did you mean 'iterations'",
+    ),
+    "laws of None": (lambda: identify.compare_friction(log(), laws=None), "laws must be a name or names"),
+    "instruments of laws": (
+        lambda: identify.compare_friction(log(), method="instrumental", instruments=log(2)),
+        "method must be one of",
+    ),
+    "numbers as logs": (lambda: identify.fit(log(), held_out=np.array([1, 2])), "fit: held_out: logs must be"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case):
+    call, message = REFUSED[case]
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+# ---- friction laws and held-out logs -----------------------------------------------------------------------------
+
+
+def test_laws_are_judged_on_loaded_runs_of_a_generator():
+    a, b = log(), log(2, "b", ROBOT)
+    heavy = ROBOT.with_payload("link2", 1.0)
+    loaded = Log(ROBOT, b.t, b.q, log(2, "b", heavy).tau, name="b")
+    found = identify.compare_friction(
+        a, held_out=(each for each in [loaded]), loads={"b": {"payload:link2.mass": 1.0}}, laws=["viscous", "coulomb"]
+    )
+    assert found.best.name == "coulomb"
+    assert all(law.identified.held_out["b"].samples.min() > 0 for law in found.laws)
+    assert found.best.held_out() < 3.0
