@@ -19,7 +19,7 @@ from neuler.identify.estimation import Regressed, regressed
 from neuler.identify.friction_laws import with_loads
 from neuler.identify.identified import Identified
 from neuler.identify.load_friction import LoadedRegression
-from neuler.identify.methods import ALL, BASE, CLOSED
+from neuler.identify.methods import ALL, BASE, CLOSED, WORSE
 from neuler.identify.rows import COLUMNS, Rows, prepared_groups
 from neuler.identify.stacked import Stacked
 from neuler.identify.stretches import joined
@@ -30,8 +30,6 @@ Array = NDArray[np.float64]
 METHODS = (*BASE, *ALL, *CLOSED)
 _POOR = 50.0
 """Residuals in % of a measured force above which it is not explained."""
-_WORSE = 1.5
-"""Times the errors of an estimate, from which on a consistent robot is not what was estimated."""
 
 
 def fit(
@@ -135,7 +133,7 @@ def _worse(robot: dict[str, PredictionError], estimate: dict[str, PredictionErro
         f"{name}: no real robot has the parameters that were estimated: the nearest has errors of rms {own:.3g}, the "
         f"estimate {least:.3g}; excite more, or use method='consistent'"
         for name, own, least in pairs
-        if own > _WORSE * least
+        if own > WORSE * least
     ]
 
 

@@ -104,7 +104,8 @@ def _consistent(data: RegressionData) -> Found:
     W, y, names, weights = data.W, data.y, data.names, data.weights
     chosen = choose_weight(W, y, names, data.prior, lower=data.lower, weights=weights).weight
     estimate = constrained(W, y, names, prior=data.prior, weight=chosen, lower=data.lower, weights=weights)
-    return Found(estimate, (), {"weight": chosen})
+    plain = least_squares.weighted(W, y, names, weights=weights, undetermined="report", covariance="classical")
+    return Found(estimate, tuple(_drawn(estimate, plain)), {"weight": chosen})
 
 
 def _bayesian(data: RegressionData) -> Found:
@@ -122,9 +123,23 @@ def _bayesian(data: RegressionData) -> Found:
     estimate = constrained(
         W, y, names, prior=data.prior, weight=weight, metric="entropic", lower=data.lower, weights=weights
     )
-    return Found(estimate, (), {"weight": weight, "prior_sd": data.prior_sd, "inflation": inflation})
+    notes = _drawn(estimate, plain, f", or give a prior_sd above {data.prior_sd:g}")
+    return Found(estimate, tuple(notes), {"weight": weight, "prior_sd": data.prior_sd, "inflation": inflation})
 
 
+def _drawn(estimate: Estimate, plain: Estimate, more: str = "") -> list[str]:
+    """What to say where an estimate explains the forces much worse than least squares without a prior."""
+    times = float((estimate.force_sd / np.maximum(plain.force_sd, 1e-300)).max())
+    if times <= WORSE:
+        return []
+    return [
+        f"the given robot draws the estimate away from what was measured: errors are up to {times:.3g} times those of "
+        f"least squares; use method='weighted', begin with masses nearer to the real ones{more}"
+    ]
+
+
+WORSE = 1.5
+"""Times the errors of an estimate, from which on one that real bodies or a prior allow is no more the same."""
 BASE: dict[str, Callable[[RegressionData], Found]] = {
     "weighted": _least_squares("weighted"),
     "ordinary": _least_squares("ordinary"),

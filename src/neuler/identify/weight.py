@@ -24,7 +24,8 @@ from neuler.inputs import number, row, whole
 
 Array = NDArray[np.float64]
 TRIED = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""Weights that are compared by default."""
+"""Weights that are compared by default; where the least is the best, lesser ones follow, down to ``LEAST``."""
+LEAST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +71,16 @@ def choose_weight(
     candidates = np.sort(row("choose_weight: tried", tried))
     stretches = Stretches(data, folds, gap)
     sd = np.maximum(force_deviations(stretches.every)[0], 1e-3 * np.maximum(stretches.every.levels, 1e-300))
-    errors = np.empty((len(candidates), folds))
-    for k, weight in enumerate(candidates):
-        bodies = Bodies(
-            "choose_weight", data.names, prior, number("choose_weight: tried", weight, least=0.0), metric, links, lower,
-            least,
-        )  # fmt: skip
-        errors[k] = stretches.errors(partial(_values, bodies, sd), sd)
+
+    def judged(weight: float) -> Array:
+        number("choose_weight: tried", weight, least=0.0)
+        bodies = Bodies("choose_weight", data.names, prior, weight, metric, links, lower, least)
+        return stretches.errors(partial(_values, bodies, sd), sd)
+
+    errors = np.stack([judged(weight) for weight in candidates.tolist()])
+    while tried is TRIED and np.argmin(errors.mean(axis=1)) == 0 and candidates[0] > 1.5 * LEAST:
+        candidates = np.concatenate([candidates[:1] / 10.0, candidates])
+        errors = np.concatenate([judged(float(candidates[0]))[None], errors])
     mean = errors.mean(axis=1)
     best = int(np.argmin(mean))
     if not np.isfinite(mean[best]):
