@@ -1,6 +1,7 @@
 """Input that cannot be meant: each is refused, or noted, by its name, with what to do."""
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import neuler
 from identify_motions import Fourier
 from neuler import InputError, identify
 from neuler.identify import Log, closed_loop
+from neuler.identify.excite import _best
+from neuler.plan.options import SolveOptions
 
 pytest.importorskip("clarabel")
 ROBOT = neuler.robots.two_link().with_parameters(
@@ -23,6 +26,12 @@ def log(seed=1, name="a", robot=ROBOT):
     tau = np.asarray(robot.inverse_dynamics(m.q, m.qd, m.qdd))
     tau = tau + 0.01 * tau.std(axis=0) * np.random.default_rng(seed).normal(size=tau.shape)
     return Log(robot, m.t, m.q, tau, name=name)
+
+
+def changed(weight=1.0, **factors):
+    """The same log in other units."""
+    a = log()
+    return Log(ROBOT, *(getattr(a, key) * factors.get(key, 1.0) for key in ("t", "q", "tau")), weight=weight)
 
 
 def ready(*args, **options):
@@ -96,6 +105,20 @@ REFUSED = {
         lambda: identify.compare_friction(log(), method="instrumental", instruments=log(2)),
         "method must be one of",
     ),
+    "no torques": (lambda: identify.fit(changed(tau=0.0), check=False), "fit: all torques that were measured are zero"),
+    "tight prior": (
+        lambda: identify.fit(log(), method="bayesian", prior_sd=1e-12),
+        "fit: the solver finds nothing with prior_sd=1e-12",
+    ),
+    "little torques": (
+        lambda: identify.fit(changed(tau=1e-200), check=False),
+        "fit: no robot of real bodies was found",
+    ),
+    "great torques": (lambda: changed(tau=1e200), "column 'tau_joint1' has .* which cannot be; what is its unit"),
+    "great positions": (lambda: changed(q=1e200), "column 'q_joint1' has"),
+    "long steps": (lambda: changed(t=1e300), "samples are 1e.298 s apart, which cannot be"),
+    "short steps": (lambda: changed(t=1e-300), "samples are 1e-302 s apart"),
+    "no weight": (lambda: changed(weight=1e-320), "weight must be about one"),
     "numbers as logs": (lambda: identify.fit(log(), held_out=np.array([1, 2])), "fit: held_out: logs must be"),
 }
 
@@ -149,3 +172,25 @@ def test_masses_that_are_far_too_small():
     a = log(1, "a", true)
     found = identify.fit(Log(given, a.t, a.q, a.tau, name="a"), method="bayesian")
     assert any("the given robot draws the estimate away from what was measured" in note for note in found.notes)
+
+
+# ---- signs of torques --------------------------------------------------------------------------------------------
+
+
+def test_gains_of_the_wrong_sign():
+    robot, a, b = ROBOT, log(), log(2, "b", ROBOT.with_payload("link2", 2.0))
+    logs = [Log(robot, each.t, each.q, -each.tau, name=name) for each, name in ((a, "a"), (b, "b"))]
+    found = identify.drive_gains(logs, {"b": {"payload:link2.mass": 2.0}}, check=False)
+    assert any("the gain of 'joint1' is negative" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("two_link", "hardly moves within these limits"), ("four_bar", "loops do not")]
+)
+def test_motions_without_information(name, why):
+    """Why the best motion shows nothing is another thing of trees."""
+    nothing = SimpleNamespace(status="solved"), SimpleNamespace(valid=False, scaled_condition=np.inf, log_det=-np.inf)
+    plan = SimpleNamespace(robot=getattr(neuler.robots, name)())
+    search = SimpleNamespace(settings=SolveOptions(), plan=plan, target=4.2, from_seed=lambda seed, report: nothing)
+    with pytest.raises(InputError, match=f"excite: .* singular: .*{why}"):
+        _best(search, range(1), "balanced", None)

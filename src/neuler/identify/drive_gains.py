@@ -93,6 +93,8 @@ def drive_gains(logs: Any, loads: Any, *, columns: Any = COLUMNS, own: Any = Non
             notes.append(
                 f"the load says nothing of the gain of {force!r}: {gain:.3g} +- {spread:.2g}; move it under load"
             )
+        elif gain < 0.0:
+            notes.append(f"the gain of {force!r} is negative: its torques have the opposite sign; map it with -1")
     gains, spreads = ((dict(zip(forces, x.tolist(), strict=True))) for x in (1.0 / c, sd))
     return DriveGains(gains, spreads, estimate, (*notes, *estimate.notes))
 

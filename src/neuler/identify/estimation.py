@@ -58,6 +58,8 @@ def regressed(
     _refuse_instruments(method, friction, logs, again)
     _refuse_controller(method, controller, again, friction, own, loads)
     columns = names("fit: columns", columns)
+    if not any(each.tau.any() for each in logs):
+        raise InputError("fit: all torques that were measured are zero; are they in other columns of the file?")
     settings: dict[str, Any] = {"method": method}
     if friction is not None:
         speeds = _speeds(friction, friction_speeds, logs)

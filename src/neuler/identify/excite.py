@@ -174,9 +174,13 @@ def _best(search: Search, seeds: range, criterion: str, report: Any) -> tuple[Pl
 
     best, start = min(found, key=rank)
     if not np.isfinite(start.scaled_condition):
+        robot = search.plan.robot
+        why = "the robot hardly moves within these limits; allow more (velocity=, acceleration=, reach=, limits=)"
+        if robot.loops or robot.couplings:
+            why = "loops do not close everywhere; give a smaller reach=, a center= away from singular positions, or "
+            why += "other seeds"
         raise InputError(
-            "excite: along the best motion that was found the regressor is not finite, or singular: loops do not close "
-            "everywhere; give a smaller reach=, a center= away from singular positions, or other seeds"
+            f"excite: along the best motion that was found the regressor is not finite, or singular: {why}"
         )
     return replace(
         best,

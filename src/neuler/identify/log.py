@@ -15,7 +15,7 @@ from neuler.files.columns import read_columns
 from neuler.identify import plausibility as check
 from neuler.identify.prepared import Prepared, prepared
 from neuler.identify.reading import RUN, Run, runs_of
-from neuler.inputs import array, number, told
+from neuler.inputs import array, told
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
 
@@ -71,7 +71,7 @@ class Log:
                 )
             check.check_numbers(values, check.names_of(self.robot, key), t, self.name)
             self._set(key, values)
-        object.__setattr__(self, "weight", number(f"{self.name}: weight", self.weight, above=0.0))
+        object.__setattr__(self, "weight", check.check_weight(self.name, self.weight))
         if isinstance(self.notes, str) or not isinstance(self.notes, Iterable):
             raise InputError(f"{self.name}: notes must be texts, got {told(self.notes)}")
         object.__setattr__(self, "notes", tuple(self.notes))

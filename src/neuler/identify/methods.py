@@ -120,9 +120,15 @@ def _bayesian(data: RegressionData) -> Found:
     ratio = np.diag(plain.covariance)[known] / np.diag(plain.classical)[known]
     inflation = max(1.0, float(np.median(ratio))) if len(ratio) else 1.0
     weight = inflation / (float(np.count_nonzero(weights)) * data.prior_sd**2)
-    estimate = constrained(
-        W, y, names, prior=data.prior, weight=weight, metric="entropic", lower=data.lower, weights=weights
-    )
+    try:
+        estimate = constrained(
+            W, y, names, prior=data.prior, weight=weight, metric="entropic", lower=data.lower, weights=weights
+        )
+    except InputError as error:
+        raise InputError(
+            f"fit: the solver finds nothing with prior_sd={data.prior_sd:g}, which lets the prior count {weight:.2g} "
+            f"times as much as the measurements ({error}); give another prior_sd"
+        ) from None
     notes = _drawn(estimate, plain, f", or give a prior_sd above {data.prior_sd:g}")
     return Found(estimate, tuple(notes), {"weight": weight, "prior_sd": data.prior_sd, "inflation": inflation})
 

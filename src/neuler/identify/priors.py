@@ -112,8 +112,9 @@ def nearest_robot(
                 K, values, names, every, covariance=covariance, weight=weight, lower=not_negative(names, free)
             )
         except InputError:
-            if weight == _WEIGHTS[-1]:
-                raise
             continue
-        break
-    return found, weight
+        return found, weight
+    raise InputError(
+        "fit: no robot of real bodies was found with parameters near those that were estimated; check columns and "
+        "units of the logs, excite more, or use method='consistent'"
+    )
