@@ -198,7 +198,7 @@ def estimate(
             f"do not rely on the values of a search that did not converge: its last step was {search.length:.2g} "
             f"standard deviations{other}"
         )
-    notes += bounded(base.names, point.values)
+    notes += [*problem.unexplained(point), *bounded(base.names, point.values)]
     chosen = {
         "simulation": settings, "iterations": passes, "didim_iterations": warmed, "simulations": problem.count,
         "errors": [float(f"{x:.6g}") for x in search.history],
