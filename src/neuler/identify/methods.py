@@ -102,10 +102,9 @@ def _instrumental(data: RegressionData) -> Found:
 
 def _consistent(data: RegressionData) -> Found:
     W, y, names, weights = data.W, data.y, data.names, data.weights
-    chosen = choose_weight(W, y, names, data.prior, lower=data.lower, weights=weights).weight
-    estimate = constrained(W, y, names, prior=data.prior, weight=chosen, lower=data.lower, weights=weights)
-    plain = least_squares.weighted(W, y, names, weights=weights, undetermined="report", covariance="classical")
-    return Found(estimate, tuple(_drawn(estimate, plain)), {"weight": chosen})
+    chosen = choose_weight(W, y, names, data.prior, lower=data.lower, weights=weights)
+    estimate = constrained(W, y, names, prior=data.prior, weight=chosen.weight, lower=data.lower, weights=weights)
+    return Found(estimate, tuple(_drawn(estimate, chosen.force_sd)), {"weight": chosen.weight})
 
 
 def _bayesian(data: RegressionData) -> Found:
@@ -129,13 +128,14 @@ def _bayesian(data: RegressionData) -> Found:
             f"fit: the solver finds nothing with prior_sd={data.prior_sd:g}, which lets the prior count {weight:.2g} "
             f"times as much as the measurements ({error}); give another prior_sd"
         ) from None
-    notes = _drawn(estimate, plain, f", or give a prior_sd above {data.prior_sd:g}")
+    least = np.maximum(plain.force_sd, 1e-3 * np.sqrt((y**2).mean(axis=0)))
+    notes = _drawn(estimate, least, f", or give a prior_sd above {data.prior_sd:g}")
     return Found(estimate, tuple(notes), {"weight": weight, "prior_sd": data.prior_sd, "inflation": inflation})
 
 
-def _drawn(estimate: Estimate, plain: Estimate, more: str = "") -> list[str]:
-    """What to say where an estimate explains the forces much worse than least squares without a prior."""
-    times = float((estimate.force_sd / np.maximum(plain.force_sd, 1e-300)).max())
+def _drawn(estimate: Estimate, least: Array, more: str = "") -> list[str]:
+    """What to say where an estimate explains the forces much worse than the ``least`` deviations without a prior."""
+    times = float((estimate.force_sd / np.maximum(least, 1e-300)).max())
     if times <= WORSE:
         return []
     return [

@@ -170,7 +170,8 @@ class Triangles:
     def combined(self, sd: Array) -> Array:
         """One factor of all forces, each divided by its standard deviation, (p + 1, p + 1)."""
         size = self.factors.shape[1]
-        stacked = np.linalg.qr((self.factors / sd[:, None, None]).reshape(-1, size), mode="r")
+        rows = (self.factors / sd[:, None, None]).reshape(-1, size)
+        stacked = np.linalg.qr(rows[rows.any(axis=1)], mode="r")  # a force does not know every column
         return np.concatenate([stacked, np.zeros((size - len(stacked), size))])
 
     @property
