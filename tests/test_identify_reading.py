@@ -202,7 +202,7 @@ def test_several_runs(tmp_path, labels):
     [
         (b"t;q1;q2\n0;1;2\n", "separated by semicolons; write commas"),
         (b"t\tq1\tq2\n0\t1\t2\n", "separated by tabs"),
-        ("t,q1,q2\n0,1,2\n".encode("utf-16"), "is no text in UTF-8"),
+        ("t,q1,q2\n0,1,2\n".encode("utf-16"), "it is no text in UTF-8"),
         (b"t,q1,q1\n0,1,2\n", "two columns are called 'q1'"),
         (b"t,q1,q2\n0,1,2\n0,1\n", "row 1 has 2 cells"),
     ],

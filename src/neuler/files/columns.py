@@ -50,7 +50,10 @@ def csv_columns(path: str | os.PathLike[str], texts: Collection[str] = ()) -> di
         plain = [k for k, name in enumerate(header) if name not in texts]
         numbers = _numbers(header, plain, below)
     except UnicodeDecodeError as error:
-        raise FormatError(f"{shown}: is no text in UTF-8 ({error.reason}); save it in that encoding") from None
+        raise FormatError(
+            f"{shown}: cannot be read as a table of numbers: it is no text in UTF-8 ({error.reason}); save it in that "
+            "encoding"
+        ) from None
     except (OSError, ValueError, csv.Error) as error:
         raise FormatError(f"{shown}: cannot be read as a table of numbers: {error}") from None
     if len(set(header)) != len(header):

@@ -176,7 +176,7 @@ def _best(search: Search, seeds: range, criterion: str, report: Any) -> tuple[Pl
     if not np.isfinite(start.scaled_condition):
         robot = search.plan.robot
         why = "the robot hardly moves within these limits; allow more (velocity=, acceleration=, reach=, limits=)"
-        if robot.loops or robot.couplings:
+        if len(robot.coordinates.own.places) < robot.nq:
             why = "loops do not close everywhere; give a smaller reach=, a center= away from singular positions, or "
             why += "other seeds"
         raise InputError(
