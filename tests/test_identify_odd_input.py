@@ -8,7 +8,8 @@ import pytest
 
 import neuler
 from identify_motions import Fourier
-from neuler import InputError, identify
+from neuler import FormatError, InputError, identify
+from neuler.files.problems import Problem
 from neuler.identify import Log, closed_loop
 from neuler.identify.excite import _best
 from neuler.plan.options import SolveOptions
@@ -194,3 +195,11 @@ def test_motions_without_information(name, why):
     search = SimpleNamespace(settings=SolveOptions(), plan=plan, target=4.2, from_seed=lambda seed, report: nothing)
     with pytest.raises(InputError, match=f"excite: .* singular: .*{why}"):
         _best(search, range(1), "balanced", None)
+
+
+def test_unknown_keys_of_problem_files_name_every_other_once():
+    section = Problem.of_text("[identify]\nzzz = 1\n", ".").root.section("identify")
+    section.raw("columns", None)
+    section.names("columns", [])
+    with pytest.raises(FormatError, match=r"zzz: unknown key; there are 'columns'$"):
+        section.done()
