@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.identify.plausibility import Findings, names_of
+from neuler.identify.singular import singular
 from neuler.robot import Robot
 
 Array = NDArray[np.float64]
@@ -288,9 +289,7 @@ def _delay(columns: Array, target: Array, rate: float) -> tuple[float, float]:
 
     inner = slice(most, len(target) - most)
     basis = np.column_stack([np.ones(len(target)), columns])[inner]
-    found, sizes, _ = np.linalg.svd(
-        basis / np.sqrt((basis**2).mean(axis=0) + np.finfo(float).tiny), full_matrices=False
-    )
+    found, sizes, _ = singular(basis / np.sqrt((basis**2).mean(axis=0) + np.finfo(float).tiny), full=False)
     found = found[:, sizes > 1e-9 * sizes[0]]  # orthonormal
 
     def unexplained(lag: int) -> float:
