@@ -127,7 +127,7 @@ def advice(
 
 def _spread(W: Array, directions: Array) -> Array:
     """Standard deviations sqrt(v^T (W^T W)^-1 v) of directions v, (k, p), for rows of unit variance."""
-    _, s, Vt = singular(np.linalg.qr(W, mode="r"))
+    _, s, Vt = singular(np.asarray(np.linalg.qr(W, mode="r")))
     return np.asarray(np.linalg.norm((directions @ Vt.T) / np.maximum(s, _NEVER * s[0]), axis=1))
 
 

@@ -206,7 +206,9 @@ def solved(factor: Array) -> Solution:
     rank = int(np.count_nonzero(s > RANK * s[0])) if s[0] > 0 else 0
     root = Vt[:rank].T / s[:rank] / scale[:, None]
     free = np.linalg.norm(Vt[rank:], axis=0) > FREE
-    return Solution(root @ (U[:, :rank].T @ rhs), root, rank, _ratio(singular_values(R)), _ratio(s[: max(rank, 1)]), free)
+    return Solution(
+        root @ (U[:, :rank].T @ rhs), root, rank, _ratio(singular_values(R)), _ratio(s[: max(rank, 1)]), free
+    )
 
 
 def _ratio(s: Array) -> float:
