@@ -108,6 +108,39 @@ def test_a_delay_that_the_given_robot_alone_makes_is_not_told():
     assert not any("best parameters" in note for note in found.notes)
 
 
+def test_a_long_log_is_not_late():
+    """Rounded by the filter, Coulomb's jumps in the torques resembled a delay beside columns that were not filtered."""
+    true, given = puma()
+    whole = log(true, given, 4, duration=100.0, period=10.0)
+    assert said(whole.prepare(check=False)) == []
+
+
+def test_known_friction_that_is_wrong_makes_no_delay():
+    assert said(measured("near").prepare(check=False), columns="links") == []
+
+
+@pytest.mark.parametrize("method", ["weighted", "reweighted"])
+@pytest.mark.parametrize("seed", few(range(6), 2))
+def test_bursts_of_bad_torques(method, seed):
+    """Twelve samples, three times a torque, of five times its size."""
+    whole, random = measured("near"), np.random.default_rng(seed)
+    tau, size = whole.tau.copy(), np.sqrt((whole.tau**2).mean(axis=0))
+    for j in range(6):
+        for k in random.integers(50, len(tau) - 100, 3):
+            tau[k : k + 12, j] = tau[k, j] + 5.0 * size[j]
+    assert said(changed(whole, tau=tau), method=method) == []
+
+
+def test_torques_that_resemble_others_of_the_given_robot_alone_are_not_told():
+    """A fit with what the robot really weighs decides, as it does of delays."""
+    ready, seem = measured("near").prepare(check=False), "columns look swapped"
+    doubted = dataclasses.replace(ready, swaps=(seem,), notes=(*ready.notes, seem))
+    assert not any(seem in note for note in identify.fit(doubted).notes)
+    wrong = changed(measured("near"), tau=swapped(measured("near").tau, 1, 2))
+    wrong = dataclasses.replace(wrong, swaps=(seem,), notes=(*wrong.notes, seem))
+    assert any(note == f"log: {seem}" for note in identify.fit(wrong).notes)
+
+
 def test_several_logs_and_other_methods():
     runs = [measured("near", seed) for seed in (1, 2)]
     ready = [changed(each, tau=swapped(each.tau, 1, 2), name=f"run{k}") for k, each in enumerate(runs)]

@@ -12,12 +12,12 @@ from neuler.identify.physical import inconsistency
 pytest.importorskip("clarabel")
 
 
-def motion(robot, seed, duration=10.0, rate=200.0):
+def motion(robot, seed, duration=10.0, rate=200.0, period=None):
     """A Fourier series of five harmonics, with exact derivatives."""
     rng, t = np.random.default_rng(seed), np.arange(int(duration * rate)) / rate
     q, qd, qdd = np.zeros((3, len(t), robot.nv))
     for k in range(1, 6):
-        w = 2.0 * np.pi * k / duration
+        w = 2.0 * np.pi * k / (period or duration)
         a, b = rng.normal(size=(2, robot.nv)) * 0.5 / np.sqrt(k)
         s, c = np.sin(w * t)[:, None], np.cos(w * t)[:, None]
         q, qd, qdd = q + a * s + b * c, qd + w * (a * c - b * s), qdd - w * w * (a * s + b * c)
@@ -34,9 +34,9 @@ def puma():
     return true, true.with_parameters(off)
 
 
-def log(true, given, seed, noise=0.01, **fields):
+def log(true, given, seed, noise=0.01, duration=10.0, period=None, **fields):
     """Torques with noise, positions in steps of 1e-5 rad."""
-    t, q, qd, qdd = motion(true, seed)
+    t, q, qd, qdd = motion(true, seed, duration, period=period)
     tau = true.inverse_dynamics(q, qd, qdd)
     tau = tau + noise * np.sqrt((tau**2).mean(axis=0)) * np.random.default_rng(seed + 100).normal(size=tau.shape)
     return identify.Log(given, t, np.round(q / 1e-5) * 1e-5, tau, **fields)

@@ -122,7 +122,10 @@ def test_rounded_positions_of_jumping_accelerations(rate, seed):
 def test_rounded_positions_of_a_long_periodic_motion(step):
     """Its lines are far apart from each other, and so are those of the steps."""
     t, random = np.arange(0.0, 200.0, 0.002)[:, None], np.random.default_rng(1)
-    q = sum(a * np.sin(2 * np.pi * 0.1 * k * t + b) for k, a, b in zip(range(1, 6), *random.normal(size=(2, 5, 3)), strict=True))
+    q = sum(
+        a * np.sin(2 * np.pi * 0.1 * k * t + b)
+        for k, a, b in zip(range(1, 6), *random.normal(size=(2, 5, 3)), strict=True)
+    )
     assert 0.5 < chosen_cutoff(np.round(q / step) * step, 500.0, 4)[0] < 5.0
 
 

@@ -30,6 +30,8 @@ _UNEXPLAINED, _MOST = 0.05, 16
 """What a model may leave unexplained before other signs and orders of positions are tried; joints of such robots."""
 _GAIN = 0.8
 """A delay is believed where it makes the unexplained part at least so much smaller."""
+_RESTS = 0.1
+"""Share of rows in which a joint must move for its torque to be taken for another one's."""
 LATE = 1.0
 """Samples from which on a delay is said."""
 _KNOWN = {
@@ -132,19 +134,23 @@ def check_torques(robot: Robot, rate: float, friction: Array, model: Array, tau:
         whole, left = (torques**2).sum(axis=0), ((torques - own) ** 2).sum(axis=0)
         share = np.divide(np.minimum(left, whole), whole, out=np.ones(count), where=whole > 0.0)
         fit[a] = np.sqrt(1.0 - share)  # like a correlation, but with the size of the torque
-    moves = (model.std(axis=0) > 1e-9 * max(float(np.abs(model).max()), 1e-12)) & (tau.std(axis=0) > 0.0)
+    units = np.array(robot.coordinates.units("tau"))
+    alike[units[:, None] != units], fit[units[:, None] != units] = 0.0, 0.0
+    told = (model.std(axis=0) > 1e-9 * max(float(np.abs(model).max()), 1e-12)) & (tau.std(axis=0) > 0.0)
+    moves = told & ((np.abs(friction[:, :, 2]) > 0.5).mean(axis=0) > _RESTS)  # of joints at rest friction says anything
     swapped, doubtful = _misplaced(alike, moves)
     if not swapped and (by_size := _misplaced(fit, moves)[0]):  # torques that resemble each other, of different size
         swapped, alike = by_size, fit
+    swaps: list[str] = []
     for b, a in (swapped | doubtful).items():
         sure = b in swapped and all(abs(alike[x, y]) > _SURE for y, x in swapped.items())
-        (found.errors if sure else found.notes).append(
+        (found.errors if sure else swaps).append(
             f"column {names[b]!r} resembles the model's {names[a]!r}, not its own (correlations {alike[a, b]:.2f} and "
             f"{alike[b, b]:.2f}): columns look swapped; correct columns="
         )
     done = swapped | doubtful
     late: dict[int, float] = {}
-    for k in np.flatnonzero(moves).tolist():
+    for k in np.flatnonzero(told).tolist():
         if k in done:
             continue
         lag, driven, rest = _aligned(model[:, k], columns[k], tau[:, k], rate)
@@ -166,7 +172,7 @@ def check_torques(robot: Robot, rate: float, friction: Array, model: Array, tau:
                 + (gear or "is it in another unit (units=), or at the motor instead of the joint (ratios=)?")
             )
     doubt = ", unless the given robot is far off"
-    return found._replace(delays=delays_said(late, names, rate, "the model's torques", doubt))
+    return found._replace(delays=delays_said(late, names, rate, "the model's torques", doubt), swaps=swaps)
 
 
 def _aligned(model: Array, friction: Array, tau: Array, rate: float) -> tuple[float, Array, Array]:

@@ -7,6 +7,7 @@ Rows at which a joint rests are left out for its force: the sign of a velocity t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,13 @@ from neuler.identify.identified import Identified
 from neuler.identify.load_friction import LoadedRegression
 from neuler.identify.log import Log
 from neuler.identify.methods import ALL, BASE, CLOSED
+from neuler.identify.offsets import drives_one_way
 from neuler.identify.prepared import Prepared
 from neuler.identify.rows import COLUMNS, Rows, prepared_logs
 from neuler.identify.stacked import Stacked
 from neuler.identify.stretches import joined
 from neuler.inputs import choice, number
+from neuler.passes.parameters import group_names
 from neuler.robot import Robot
 
 Array = NDArray[np.float64]
@@ -99,10 +102,13 @@ def fit(
     answer = work.answer(done.found, values)
     judged = {run.name: _judged(run, estimate.values) for run in done.rows}
     left = {each.name: _judged(work.at(done.regression, answer).rows(each), answer) for each in done.others}
-    notes = [f"{each.name}: {note}" for each in (*ready, *others) for note in each.notes if note not in each.delays]
-    notes += misplaced(done.regression, done.logs)
-    notes += [*work.notes, *_poor(robot, judged), *done.found.notes, *estimate.notes]
-    notes += _worse({run.name: _judged(run, answer) for run in done.rows}, judged)
+    looked = misplaced(done.regression, done.logs, done.rows, _whole(work.base.robot, work.base.columns))
+    notes = [f"{each.name}: {note}" for each in (*ready, *others) for note in looked.left(each)]
+    notes += [*looked.notes, *work.notes, *_poor(robot, judged), *done.found.notes, *estimate.notes]
+    sd = dict(zip(estimate.names, estimate.sd.tolist(), strict=True))
+    values_of = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
+    one_way = drives_one_way(values_of, sd, robot, done.rows) if looked.orders else []
+    notes += one_way or _worse({run.name: _judged(run, answer) for run in done.rows}, judged)
     settings = {**chosen, **done.settings, "logs": {each.name: each.settings for each in ready}}
     extra = {name: values[name] for name in work.own.names}
     return Identified(
@@ -124,6 +130,14 @@ def _excitation(done: Regressed) -> Excitation:
     estimate = done.found.estimate  # of output errors, deviations are those of positions
     sd = np.ones(len(reduced.factors)) if estimate.method == "output_error" else estimate.force_sd
     return excitation_of(reduced, tuple(names), sd)
+
+
+def _whole(robot: Robot, columns: Sequence[str]) -> bool:
+    """Whether all that torques depend on most is looked for: what every link weighs, and every joint's friction."""
+    links = {f"{link.name}.mass" for link in robot.links if link.mass > 0.0 and link.name in robot.shown_names}
+    found = {name.partition(".")[0] for name in columns if name in set(group_names(robot, "friction"))}
+    friction = {joint.name for joint in robot.joints if joint.friction or joint.viscous or joint.coulomb}
+    return links <= set(columns) and friction <= found
 
 
 def _some(logs: Any) -> bool:
