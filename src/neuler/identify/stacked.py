@@ -179,6 +179,14 @@ class Triangles:
         """Root mean square of the weighted y of each force, (nu,)."""
         return np.sqrt((self.factors[:, :, -1] ** 2).sum(axis=1) / np.maximum(self.rows, 1))
 
+    def least(self, share: float) -> Array:
+        """What standard deviations are at least, (nu,): a share of each force's level.
+
+        A force without rows, of a joint that rests, has no level: a thousandth of the largest one counts.
+        """
+        levels = self.levels
+        return np.maximum(share * np.maximum(levels, 1e-3 * levels.max()), 1e-300)
+
 
 @dataclass(frozen=True)
 class Solution:

@@ -121,7 +121,9 @@ def _sizes(trials: Trials, W: Array, y: Array, moving: NDArray[np.bool_], values
     """Residuals (n, nu), divided by 1.4826 times the median of each torque's."""
     away = np.abs(y - W @ values)
     middle = [np.median(own[at]) if at.any() else 0.0 for own, at in zip(away.T, moving.T, strict=True)]
-    return np.asarray(away / np.maximum(1.4826 * np.array(middle), 1e-6 * trials.levels(y) + 1e-300))
+    levels = trials.levels(y)
+    least = 1e-6 * np.maximum(levels, 1e-3 * levels.max()) + 1e-300
+    return np.asarray(away / np.maximum(1.4826 * np.array(middle), least))
 
 
 class Fitted(NamedTuple):
