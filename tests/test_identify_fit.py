@@ -129,6 +129,37 @@ def test_bad_input():
         identify.fit(still)
 
 
+@pytest.mark.filterwarnings("error")
+def test_joints_at_rest():
+    """Three of six joints: what their motion shows cannot be found, which is said, and the rest is found."""
+    true, given = puma()
+    t, q, qd, qdd = motion(true, 1)
+    q[:, [0, 2, 5]], qd[:, [0, 2, 5]], qdd[:, [0, 2, 5]] = 0.3, 0.0, 0.0
+    tau = true.inverse_dynamics(q, qd, qdd)
+    tau = tau + 0.01 * np.sqrt((tau**2).mean(axis=0)) * np.random.default_rng(2).normal(size=tau.shape)
+    still = identify.Log(given, t, np.round(q / 1e-5) * 1e-5, tau)
+    for method in ("weighted", "bootstrap"):
+        with pytest.raises(InputError, match=r"^fit: the data determines \d+ of \d+ columns") as error:
+            identify.fit(still, method=method)
+        assert "Move 'joint1', 'joint3', 'joint6', too, which rest in all rows" in str(error.value)
+        assert "use method='consistent'" in str(error.value)
+        assert "undetermined=" not in str(error.value)
+    found = identify.fit(still, method="consistent")
+    assert not np.isnan(found.estimate.sd).any()
+    again = found.robot.inverse_dynamics(q, qd, qdd)
+    assert (np.sqrt(((again - tau) ** 2).mean(axis=0)) < 0.02 * np.sqrt((tau**2).mean(axis=0)))[[1, 3, 4]].all()
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [("cutof", "'cutof'; did you mean 'cutoff'"), ("frction", "did you mean 'friction'"), ("undetermined", "there are ")],
+)
+def test_options_that_are_none(option, message):
+    with pytest.raises(InputError, match="fit: there is no option") as error:
+        identify.fit(log(*puma(), 1), **{option: 5.0})
+    assert message in str(error.value)
+
+
 def test_frames_stay_without_mass():
     """Links without mass that are fixed to others, as URDF files have them for tools, are not made bodies."""
     bare = neuler.robots.two_link()

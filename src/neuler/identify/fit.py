@@ -7,6 +7,7 @@ Rows at which a joint rests are left out for its force: the sign of a velocity t
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ from neuler.identify.log import Log
 from neuler.identify.methods import ALL, BASE, CLOSED
 from neuler.identify.offsets import drives_one_way
 from neuler.identify.prepared import Prepared
-from neuler.identify.rows import COLUMNS, Rows, prepared_logs
+from neuler.identify.rows import COLUMNS, Rows, known_options, prepared_logs
 from neuler.identify.stacked import Stacked
 from neuler.identify.stretches import joined
 from neuler.inputs import choice, number
@@ -84,6 +85,7 @@ def fit(
     >>> len(found.base), found.estimate.converged
     (4, True)
     """
+    known_options("fit", preparation, _OPTIONS)
     choice("fit: method", method, METHODS)
     prior_sd = number("fit: prior_sd", prior_sd, above=0.0)
     ready = prepared_logs("fit", logs, preparation)
@@ -114,6 +116,9 @@ def fit(
     return Identified(
         identified, estimate, work.base, _excitation(done), judged, left, tuple(notes), settings, extra, work.own
     )
+
+
+_OPTIONS = tuple(inspect.signature(fit).parameters)[1:-1]
 
 
 def _excitation(done: Regressed) -> Excitation:

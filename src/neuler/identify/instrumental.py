@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from neuler.errors import InputError
 from neuler.extras import require
 from neuler.identify.estimate import Estimate, listed
-from neuler.identify.least_squares import Options, assembled, force_deviations, undetermined_message
+from neuler.identify.least_squares import Options, Undetermined, assembled, force_deviations
 from neuler.identify.singular import singular, singular_values
 from neuler.identify.stacked import RANK, Solution, Stacked, Triangles, regressor, solved, triangle
 from neuler.inputs import array, number, whole
@@ -87,7 +87,7 @@ def instrumental(
         values, before = found.values, sd
         if given is None:
             left = np.maximum(reduced.rows - found.rank / len(sd), 1.0)
-            sd = np.maximum(np.sqrt(reduced.squares(values) / left), 1e-9 * np.maximum(reduced.levels, 1e-300))
+            sd = np.maximum(np.sqrt(reduced.squares(values) / left), reduced.least(1e-9))
         spread = np.linalg.norm(found.root, axis=1)
         small = np.abs(values - last) <= tolerance * spread + 1e-12 * np.abs(values)
         converged = bool(small.all()) and bool(np.allclose(sd, before, rtol=0.01))
@@ -97,7 +97,7 @@ def instrumental(
     found = stages.solved(sd)
     missing = tuple(name for name, free in zip(data.names, found.free, strict=True) if free)
     if missing and options.undetermined == "refuse":
-        raise InputError(undetermined_message(data, missing, found.rank))
+        raise Undetermined(data, missing, found.rank)
     notes = [f"not determined by these rows: {listed(missing)}"] * bool(missing)
     if (strength := stages.strength(sd)) < WEAK:
         notes.append(

@@ -7,6 +7,7 @@ with the columns Y of the robot's parameters, E of the user's own, and what the 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,7 @@ from neuler.identify.prepared import Prepared
 from neuler.identify.user_columns import UserColumns
 from neuler.inputs import told
 from neuler.kernels import Kernel
+from neuler.naming import hint
 from neuler.robot import Robot
 
 Array = NDArray[np.float64]
@@ -145,8 +147,17 @@ def known_loads(called: str, loads: Any, runs: Iterable[str]) -> dict[str, dict[
     return {run: {name: float(x) for name, x in values.items()} for run, values in loads.items()}
 
 
+def known_options(called: str, preparation: Iterable[str], own: Iterable[str] = ()) -> None:
+    """Refuse options that neither ``Log.prepare`` nor the caller itself, whose are ``own``, has."""
+    known = list(dict.fromkeys([*own, *list(inspect.signature(Log.prepare).parameters)[1:]]))
+    for name in preparation:
+        if name not in known:
+            raise InputError(f"{called}: there is no option {name!r}; {hint(name, known)}")
+
+
 def prepared_logs(called: str, logs: Any, preparation: dict[str, Any], robot: Robot | None = None) -> list[Prepared]:
     """Logs made ready, all of one robot."""
+    known_options(called, preparation)
     given: Sequence[Any] = list(logs) if isinstance(logs, Iterable) else [logs]
     found: list[Prepared] = []
     for each in given:
