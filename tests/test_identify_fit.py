@@ -92,6 +92,18 @@ def test_a_payload_alone():
     assert found.estimate.values[found.estimate.index("payload:link6.mass")] == pytest.approx(2.0, abs=0.05)
 
 
+def test_errors_are_those_of_what_was_measured():
+    """Of a light payload alone, too: what the arm needs is known, and measured with it."""
+    true = neuler.robots.puma560()
+    loaded = true.with_payload("link6", 0.2, (0.05, 0.0, 0.1), (0.001, 0.001, 0.001))
+    ready = log(loaded, true, 1).prepare()
+    found = identify.fit(ready, columns="payload:link6")
+    level = np.sqrt((ready.filter(ready.tau) ** 2).mean(axis=0))
+    np.testing.assert_allclose(found.fitted["log"].nrmse, 100.0 * found.fitted["log"].rms / level)
+    assert found.fitted["log"].nrmse.max() < 5.0
+    assert not any("explains little" in note for note in found.notes)
+
+
 def test_a_four_bar():
     """A machine with a loop: eight base parameters of four links."""
     true = neuler.robots.four_bar()

@@ -150,7 +150,7 @@ def _some(logs: Any) -> bool:
 
 
 def _judged(run: Rows, values: Array) -> PredictionError:
-    return prediction_error(run.W, run.y, values, moving=run.moving)
+    return prediction_error(run.W, run.y, values, moving=run.moving, reference=run.level)
 
 
 def _worse(robot: dict[str, PredictionError], estimate: dict[str, PredictionError]) -> list[str]:

@@ -85,7 +85,7 @@ def drives_one_way(
 ) -> list[str]:
     """Notes of joints whose friction by direction is an offset larger than Coulomb friction, which no robot has."""
     forces = robot.coordinates.names("tau")
-    levels = np.sqrt(np.concatenate([run.y**2 for run in runs]).mean(axis=0))
+    levels = np.sqrt(np.mean([run.level**2 for run in runs], axis=0))
     found = []
     for name, level in zip(forces, levels, strict=True):
         pair = [f"{name}.coulomb", f"{name}.coulomb_reverse"]

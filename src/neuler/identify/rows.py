@@ -39,6 +39,8 @@ class Rows:
     W: Array
     y: Array
     moving: NDArray[np.bool_]
+    level: Array
+    """Root mean squares of the measured forces behind the filter, with what is known, (nu,)."""
     weight: float = 1.0
 
 
@@ -90,7 +92,8 @@ class Regression:
 def filtered_rows(ready: Prepared, columns: Array, forces: Array) -> Rows:
     """Columns and forces of a run behind its filter."""
     W, y = filtered(ready, refuse_singular(ready, columns)), ready.filter(forces)
-    return Rows(ready.name, W, y, moving_rows(ready, y.shape), ready.weight)
+    level = np.sqrt((ready.filter(ready.tau) ** 2).mean(axis=0))
+    return Rows(ready.name, W, y, moving_rows(ready, y.shape), level, ready.weight)
 
 
 def filtered(ready: Prepared, columns: Array) -> Array:
