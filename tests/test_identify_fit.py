@@ -164,7 +164,11 @@ def test_joints_at_rest():
 
 @pytest.mark.parametrize(
     ("option", "message"),
-    [("cutof", "'cutof'; did you mean 'cutoff'"), ("frction", "did you mean 'friction'"), ("undetermined", "there are ")],
+    [
+        ("cutof", "'cutof'; did you mean 'cutoff'"),
+        ("frction", "did you mean 'friction'"),
+        ("undetermined", "there are "),
+    ],
 )
 def test_options_that_are_none(option, message):
     with pytest.raises(InputError, match="fit: there is no option") as error:

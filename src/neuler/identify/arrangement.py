@@ -17,11 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.identify.estimate import listed
 from neuler.identify.lateness import late
 from neuler.identify.offsets import constant, offsets_said
 from neuler.identify.prepared import Prepared
 from neuler.identify.rows import Regression, Rows
-from neuler.identify.trials import Fitted, Sample, Trials, usual
+from neuler.identify.trials import Fitted, Sample, Trials, Usual, usual
 
 Array = NDArray[np.float64]
 BETTER = 1.3
@@ -34,6 +35,8 @@ _DRIVES = 0.05
 """Share of a joint's power that friction gives instead of taking it, from which on the sign is doubted."""
 _MOST = 16
 """Joints of robots that are looked at: there is a pair of each two."""
+_HEAVY = 8.0
+"""Root mean square of residuals in usual deviations, from which on least squares is not to be relied on."""
 _LOSSES = ("viscous", "coulomb", "coulomb_reverse")
 
 
@@ -71,6 +74,8 @@ class Looked(NamedTuple):
     """Whether torques and positions were tried as those of other joints, and none was better."""
     delays: bool
     """Whether there is no more to say of delays: they were tried, or the columns cannot tell."""
+    bursts: tuple[str, ...] = ()
+    """What is to be said of bursts of bad torques, of methods that do not cope with them."""
 
     def left(self, ready: Prepared) -> list[str]:
         """The notes of a log without those that the given robot alone made believe."""
@@ -94,10 +99,14 @@ def misplaced(regression: Regression, logs: Sequence[Prepared], runs: Sequence[R
     ['with the torques tau_joint1 and tau_joint2 interchange']
     """
     robot = regression.robot
-    if not 1 < robot.nu <= _MOST or robot.nu != robot.nv or not robot.coordinates.own.plain:
+    if robot.nu > _MOST:
         return Looked([], False, False)
     sample = Sample(regression, logs, runs)
-    every, sample.moving = sample.moving, usual(sample)
+    every, without = sample.moving, usual(sample)
+    bursts = _bursts(sample, without)
+    if robot.nu < 2 or robot.nu != robot.nv or not robot.coordinates.own.plain:
+        return Looked([], False, False, bursts)
+    sample.moving = without.moving
     trials = Trials(sample.W, sample.moving)
     now = trials.fitted(sample.y)
     offsets = constant(sample, trials, now) if whole else np.zeros(robot.nu)
@@ -134,7 +143,20 @@ def misplaced(regression: Regression, logs: Sequence[Prepared], runs: Sequence[R
     notes += _driven(sample, values)
     if whole:
         notes += late(sample, trials if every is sample.moving else Trials(sample.W, every), trials)
-    return Looked(notes, True, True)
+    return Looked(notes, True, True, () if notes else bursts)
+
+
+def _bursts(sample: Sample, without: Usual) -> tuple[str, ...]:
+    """Torques with residuals so far beyond the usual that they decide least squares."""
+    far = without.spread > _HEAVY
+    if not far.any():
+        return ()
+    named = [name for name, each in zip(sample.regression.robot.coordinates.names("tau"), far, strict=True) if each]
+    run, at = sample.moment(without.worst)
+    return (
+        f"bursts of bad torques decide the estimate: what is left of {listed(named)} is up to {without.spread.max():.2g} "
+        f"times what it usually is, most at {at:.4g} s of {run!r}; use method='reweighted', or cut them out of the log",
+    )
 
 
 def _driven(sample: Sample, values: Mapping[str, float]) -> list[str]:

@@ -102,7 +102,10 @@ def constrained(
         iterations += point.iterations
         if not point.usable or passes == 1:
             break
-        before, sd = sd, np.maximum(np.sqrt(reduced.squares(point.values) / np.maximum(reduced.rows, 1)), reduced.least(1e-6))
+        before, sd = (
+            sd,
+            np.maximum(np.sqrt(reduced.squares(point.values) / np.maximum(reduced.rows, 1)), reduced.least(1e-6)),
+        )
         if np.allclose(sd, before, rtol=0.01):
             break
     plain = solved(factor)

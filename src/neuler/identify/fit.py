@@ -106,10 +106,17 @@ def fit(
     left = {each.name: _judged(work.at(done.regression, answer).rows(each), answer) for each in done.others}
     looked = misplaced(done.regression, done.logs, done.rows, _whole(work.base.robot, work.base.columns))
     notes = [f"{each.name}: {note}" for each in (*ready, *others) for note in looked.left(each)]
-    notes += [*looked.notes, *work.notes, *_poor(robot, judged), *done.found.notes, *estimate.notes]
+    notes += [
+        *looked.notes,
+        *(looked.bursts if method != "reweighted" else ()),
+        *work.notes,
+        *_poor(robot, judged),
+        *done.found.notes,
+        *estimate.notes,
+    ]
     sd = dict(zip(estimate.names, estimate.sd.tolist(), strict=True))
     values_of = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
-    one_way = drives_one_way(values_of, sd, robot, done.rows) if looked.orders else []
+    one_way = [] if looked.notes else drives_one_way(values_of, sd, robot, done.rows)
     notes += one_way or _worse({run.name: _judged(run, answer) for run in done.rows}, judged)
     settings = {**chosen, **done.settings, "logs": {each.name: each.settings for each in ready}}
     extra = {name: values[name] for name in work.own.names}

@@ -50,6 +50,14 @@ class Sample:
         """Rows of each torque that filters leave independent, (nu,)."""
         self.known = self.tau() - self.y
 
+    def moment(self, row: int) -> tuple[str, float]:
+        """The log of a row, and its time (s)."""
+        for state in self.states:
+            if row < len(state.t):
+                return state.name, float(state.t[row])
+            row -= len(state.t)
+        raise IndexError(row)
+
     def tau(self, delays: Array | None = None) -> Array:
         """Torques (n, nu), those of later times by ``delays`` (nu,) in s."""
         return self._read([tau for _, tau in self.series], delays)
@@ -94,32 +102,43 @@ def _some(ready: Prepared, step: int) -> Prepared:
     return dataclasses.replace(ready, **rows)
 
 
-def usual(sample: Sample) -> NDArray[np.bool_]:
-    """Which of the moving rows are no bursts of bad torques, (n, nu).
+class Usual(NamedTuple):
+    """Rows that are no bursts of bad torques, and how far these are."""
 
-    They would else decide what is left of every arrangement. Huber's estimate tells them apart: residuals of many times
-    the usual deviation, beyond those of friction where joints turn round.
+    moving: NDArray[np.bool_]
+    """Moving rows without bursts, (n, nu); the sample's own where there are none."""
+    spread: Array
+    """Root mean square of each torque's residuals, bursts among them, in usual deviations, (nu,)."""
+    worst: int
+    """The row that is farthest away."""
+
+
+def usual(sample: Sample) -> Usual:
+    """Tell bursts of bad torques from what is usual, which they would else decide.
+
+    Huber's estimate leaves them residuals of many times the usual deviation, beyond those of friction where joints turn
+    round.
     """
     W, y, moving = sample.W, sample.y, sample.moving
     trials = Trials(W, moving)
     size = _sizes(trials, W, y, moving, trials.fitted(y).values)
     for _ in range(_ROBUST):
-        if size.max(initial=0.0, where=moving) <= _FAR:
-            break  # nothing is far
+        if size.max(initial=0.0) <= _FAR:
+            break
         root = np.sqrt(_HUBER / np.maximum(size, _HUBER))
         values = Trials(W * root[:, :, None], moving).fitted(y * root, passes=1).values
         before, size = size, _sizes(trials, W, y, moving, values)
         if np.allclose(np.minimum(size, _FAR), np.minimum(before, _FAR), atol=0.1):
             break
-    burst = size.max(axis=0, initial=0.0, where=moving) > _BURST
-    kept = moving & ((size <= _FAR) | ~burst)
+    kept = moving & ((size <= _FAR) | (size.max(axis=0, initial=0.0) <= _BURST))
     kept = np.where(kept.sum(axis=0) > 0.5 * moving.sum(axis=0), kept, moving)
-    return moving if (kept == moving).all() else kept
+    spread = np.sqrt((size**2).sum(axis=0) / trials.counts)
+    return Usual(moving if (kept == moving).all() else kept, spread, int(np.argmax(size.max(axis=1, initial=0.0))))
 
 
 def _sizes(trials: Trials, W: Array, y: Array, moving: NDArray[np.bool_], values: Array) -> Array:
-    """Residuals (n, nu), divided by 1.4826 times the median of each torque's."""
-    away = np.abs(y - W @ values)
+    """Residuals (n, nu) of moving rows, divided by 1.4826 times the median of each torque's."""
+    away = np.where(moving, np.abs(y - W @ values), 0.0)
     middle = [np.median(own[at]) if at.any() else 0.0 for own, at in zip(away.T, moving.T, strict=True)]
     levels = trials.levels(y)
     least = 1e-6 * np.maximum(levels, 1e-3 * levels.max()) + 1e-300
