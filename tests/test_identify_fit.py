@@ -64,6 +64,19 @@ def test_forces_come_back(method):
     assert "held out 'b'" in str(found)
 
 
+def test_held_out_motion_that_does_not_fit():
+    """One run has a payload that the other has not."""
+    true, given = puma()
+    fitted, words = log(true, given, 1, name="a").prepare(), "what was found does not hold for this motion"
+    alike = identify.fit(fitted, held_out=log(true, given, 2, name="b"))
+    assert not any(words in note for note in alike.notes)
+    loaded = log(true.with_payload("link6", 3.0, (0.0, 0.0, 0.1)), given, 2, name="b")
+    (note,) = (note for note in identify.fit(fitted, held_out=loaded).notes if words in note)
+    assert note.startswith("b: its errors are up to ")
+    assert "'joint2'" in note
+    assert "neuler.identify.compare_friction" in note
+
+
 def test_intervals_hold_the_truth():
     """Of 58 base parameters in three runs, about 95 %."""
     true, given = puma()

@@ -154,8 +154,9 @@ def _bursts(sample: Sample, without: Usual) -> tuple[str, ...]:
     named = [name for name, each in zip(sample.regression.robot.coordinates.names("tau"), far, strict=True) if each]
     run, at = sample.moment(without.worst)
     return (
-        f"bursts of bad torques decide the estimate: what is left of {listed(named)} is up to {without.spread.max():.2g} "
-        f"times what it usually is, most at {at:.4g} s of {run!r}; use method='reweighted', or cut them out of the log",
+        f"bursts of bad torques decide the estimate: what is left of {listed(named)} is up to "
+        f"{without.spread.max():.2g} times what it usually is, most at {at:.4g} s of {run!r}; use method='reweighted', "
+        "or cut them out of the log",
     )
 
 

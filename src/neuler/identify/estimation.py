@@ -14,9 +14,9 @@ from neuler.errors import InputError
 from neuler.identify import closed_loop
 from neuler.identify.estimate import listed
 from neuler.identify.friction_laws import FRICTION_LAWS, SHARES, columns_of, of_robot, speeds_of, with_law
+from neuler.identify.least_squares import Undetermined
 from neuler.identify.load_friction import PASSES, LoadedRegression, loaded_joints
 from neuler.identify.methods import ALL, BASE, CLOSED, Found, RegressionData
-from neuler.identify.least_squares import Undetermined
 from neuler.identify.prepared import Prepared
 from neuler.identify.priors import nearest_robot, not_negative, prior_of, without_friction
 from neuler.identify.rows import Regression, Rows, known_loads

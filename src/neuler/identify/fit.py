@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from neuler.identify.arrangement import misplaced
 from neuler.identify.diagnosis import Excitation, PredictionError, excitation_of, prediction_error
-from neuler.identify.estimate import listed
 from neuler.identify.estimation import Regressed, regressed
 from neuler.identify.friction_laws import with_loads
 from neuler.identify.identified import Identified
@@ -28,16 +27,13 @@ from neuler.identify.prepared import Prepared
 from neuler.identify.rows import COLUMNS, Rows, known_options, prepared_logs
 from neuler.identify.stacked import Stacked
 from neuler.identify.stretches import joined
+from neuler.identify.verdicts import elsewhere, poor, worse
 from neuler.inputs import choice, number
 from neuler.passes.parameters import group_names
 from neuler.robot import Robot
 
 Array = NDArray[np.float64]
 METHODS = (*BASE, *ALL, *CLOSED)
-_POOR = 50.0
-"""Residuals in % of a measured force above which it is not explained."""
-_WORSE = 1.5
-"""Times the errors of an estimate, from which on a consistent robot is not what was estimated."""
 
 
 def fit(
@@ -106,18 +102,11 @@ def fit(
     left = {each.name: _judged(work.at(done.regression, answer).rows(each), answer) for each in done.others}
     looked = misplaced(done.regression, done.logs, done.rows, _whole(work.base.robot, work.base.columns))
     notes = [f"{each.name}: {note}" for each in (*ready, *others) for note in looked.left(each)]
-    notes += [
-        *looked.notes,
-        *(looked.bursts if method != "reweighted" else ()),
-        *work.notes,
-        *_poor(robot, judged),
-        *done.found.notes,
-        *estimate.notes,
-    ]
-    sd = dict(zip(estimate.names, estimate.sd.tolist(), strict=True))
-    values_of = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
-    one_way = [] if looked.notes else drives_one_way(values_of, sd, robot, done.rows)
-    notes += one_way or _worse({run.name: _judged(run, answer) for run in done.rows}, judged)
+    notes += [*looked.notes, *(() if method == "reweighted" else looked.bursts)]
+    notes += [*work.notes, *poor(robot, judged), *done.found.notes, *estimate.notes]
+    one_way = [] if looked.notes else drives_one_way(estimate, robot, done.rows)
+    notes += one_way or worse({run.name: _judged(run, answer) for run in done.rows}, judged)
+    notes += elsewhere(robot, judged, left)
     settings = {**chosen, **done.settings, "logs": {each.name: each.settings for each in ready}}
     extra = {name: values[name] for name in work.own.names}
     return Identified(
@@ -158,28 +147,3 @@ def _some(logs: Any) -> bool:
 
 def _judged(run: Rows, values: Array) -> PredictionError:
     return prediction_error(run.W, run.y, values, moving=run.moving, reference=run.level)
-
-
-def _worse(robot: dict[str, PredictionError], estimate: dict[str, PredictionError]) -> list[str]:
-    """Runs in which the consistent robot is much worse than the estimate that it was made from."""
-    pairs = [(name, error.overall, estimate[name].overall) for name, error in robot.items()]
-    return [
-        f"{name}: no real robot has the parameters that were estimated: the nearest has errors of rms {own:.3g}, the "
-        f"estimate {least:.3g}; excite more, or use method='consistent'"
-        for name, own, least in pairs
-        if own > _WORSE * least
-    ]
-
-
-def _poor(robot: Robot, judged: dict[str, PredictionError]) -> list[str]:
-    """Runs and forces that are not explained."""
-    found = []
-    for name, error in judged.items():
-        forces = zip(robot.coordinates.names("tau"), error.nrmse, strict=True)
-        poor = [force for force, share in forces if share > _POOR]
-        if poor:
-            found.append(
-                f"{name}: the model explains little of {listed(poor)}: what is left is more than {_POOR:g} % of the "
-                "measured force; check its column, its unit and the joints' friction"
-            )
-    return found

@@ -6,14 +6,14 @@ smaller than Coulomb friction. Beyond that it is a column of one's own, 1 for on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
-from neuler.identify.estimate import listed
+from neuler.identify.estimate import Estimate, listed
 from neuler.identify.rows import Rows
 from neuler.identify.trials import SURE, Fitted, Sample, Trials
 from neuler.inputs import names as as_names
@@ -80,10 +80,9 @@ def offsets_said(robot: Robot, found: Array, now: Fitted, then: Fitted) -> str:
     )
 
 
-def drives_one_way(
-    values: Mapping[str, float], sd: Mapping[str, float], robot: Robot, runs: Sequence[Rows]
-) -> list[str]:
+def drives_one_way(estimate: Estimate, robot: Robot, runs: Sequence[Rows]) -> list[str]:
     """Notes of joints whose friction by direction is an offset larger than Coulomb friction, which no robot has."""
+    values, sd = (dict(zip(estimate.names, x.tolist(), strict=True)) for x in (estimate.values, estimate.sd))
     forces = robot.coordinates.names("tau")
     levels = np.sqrt(np.mean([run.level**2 for run in runs], axis=0))
     found = []
