@@ -467,15 +467,15 @@ def option(**given):
         (option(iterations=2.5), "iterations"),
         (option(reference=np.zeros((3, 6))), "leave reference= away"),
         (option(columns="link7"), "link7"),
-        (option(cutof=3.0), "cutof"),
+        (option(cutof=3.0), "'cutof'; did you mean 'cutoff'"),
+        (option(iteration=3), "did you mean 'iterations'"),
         (option(covariance="none"), "covariance"),
     ],
 )
 def test_bad_input(change, words):
     log, law = log_of(False)
     given = {"log": log, "controller": law, "columns": COLUMNS, **change(log)}
-    error = TypeError if words == "cutof" else InputError
-    with pytest.raises(error, match=words):
+    with pytest.raises(InputError, match=words):
         closed_loop.didim(given.pop("log"), given.pop("controller"), **given)
 
 

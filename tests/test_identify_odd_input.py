@@ -92,10 +92,10 @@ REFUSED = {
         "a fitted and a held-out log are both called 'a'",
     ),
     "already prepared": (lambda: identify.fit(ready(), cutoff=3.0), "fit: cutoff= says how logs are prepared, and all"),
-    "misspelt": (lambda: identify.fit(ready(), cutof=3.0), "fit: has no option 'cutof'; did you mean 'cutoff'"),
+    "misspelt": (lambda: identify.fit(ready(), cutof=3.0), "fit: there is no option 'cutof'; did you mean 'cutoff'"),
     "laws misspelt": (
         lambda: identify.compare_friction(ready(), cutof=3.0),
-        "compare_friction: has no option 'cutof'",
+        "compare_friction: there is no option 'cutof'",
     ),
     "loop misspelt": (
         lambda: closed_loop.input_error(ready(), None, itertions=3),

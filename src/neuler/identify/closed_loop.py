@@ -31,7 +31,7 @@ from neuler.identify.loop_runs import ClosedRun
 from neuler.identify.loop_search import METHODS, LoopProblem, Point, Search, allowed, begun, bounded
 from neuler.identify.loop_setup import closed_runs
 from neuler.identify.prepared import Prepared
-from neuler.identify.rows import COLUMNS, prepared_logs
+from neuler.identify.rows import COLUMNS, known_options, prepared_logs
 from neuler.identify.wanted import wanted_base
 from neuler.inputs import array, choice, whole
 from neuler.robot import Robot
@@ -129,8 +129,9 @@ _OWN = (
 
 
 def _alone(method: str, logs: Any, controller: Any, columns: Any, options: dict[str, Any]) -> ClosedLoop:
+    known_options(method, options, _OWN)
     own = {key: options.pop(key) for key in _OWN if key in options}
-    ready = prepared_logs(method, logs, options, _OWN)
+    ready = prepared_logs(method, logs, options)
     base = wanted_base(method, ready[0].robot, columns)
     found, notes, settings = estimate(method, ready, base, controller, **own)
     said = [f"{each.name}: {note}" for each in ready for note in each.notes]

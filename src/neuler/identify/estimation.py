@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.identify import closed_loop
+from neuler.identify.estimate import listed
 from neuler.identify.friction_laws import FRICTION_LAWS, SHARES, columns_of, of_robot, speeds_of, with_law
+from neuler.identify.least_squares import Undetermined
 from neuler.identify.load_friction import PASSES, LoadedRegression, loaded_joints
 from neuler.identify.methods import ALL, BASE, CLOSED, Found, RegressionData
 from neuler.identify.prepared import Prepared
@@ -71,14 +73,25 @@ def regressed(
     known = known_loads("fit", loads, [each.name for each in (*logs, *others)], robot)
     base = wanted_base("fit", robot, columns)
     work = Estimation(base, method, friction == "load", user_columns(robot, own or {}), prior_sd)
-    if method in CLOSED:
-        estimate, notes, chosen = closed_loop.estimate(method, logs, base, controller)
-        found, regression = Found(estimate, tuple(notes), chosen), work.regression({})
-        rows = [regression.rows(each) for each in logs]
-    else:
-        found, regression, rows = work.estimated(work.regression(known), logs, again, controller)
+    try:
+        if method in CLOSED:
+            estimate, notes, chosen = closed_loop.estimate(method, logs, base, controller)
+            found, regression = Found(estimate, tuple(notes), chosen), work.regression({})
+            rows = [regression.rows(each) for each in logs]
+        else:
+            found, regression, rows = work.estimated(work.regression(known), logs, again, controller)
+    except Undetermined as error:
+        raise InputError(f"fit: {error.told}. {_shown_by(logs)}") from None
     settings |= {**found.settings, "columns": [*base.columns, *work.own.names], "loads": known}
     return Regressed(work, found, regression, rows, logs, others, settings)
+
+
+def _shown_by(logs: list[Prepared]) -> str:
+    """What shows more columns."""
+    moves = np.any([each.moving.any(axis=0) for each in logs], axis=0)
+    rest = [name for name, each in zip(logs[0].robot.coordinates.names("qd"), moves, strict=True) if not each]
+    move = f"Move {listed(rest)}, too, which rest in all rows" if rest else "Excite more (neuler.identify.excite)"
+    return f"{move}, look for fewer columns=, or use method='consistent', which keeps to the given robot where need be"
 
 
 class Estimation:

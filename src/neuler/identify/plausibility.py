@@ -30,11 +30,14 @@ _SPINS = 20.0
 
 
 class Findings(NamedTuple):
-    """What was found: ``errors`` cannot be right, ``notes`` and ``delays`` look wrong or are worth knowing."""
+    """What was found: ``errors`` cannot be right, all others look wrong or are worth knowing."""
 
     errors: list[str]
     notes: list[str]
     delays: Sequence[str] = ()
+    """Torques that are late or early beside the given robot's."""
+    swaps: Sequence[str] = ()
+    """Torques that resemble those of other joints of the given robot."""
 
 
 def names_of(robot: Robot, kind: str) -> list[str]:

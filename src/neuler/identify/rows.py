@@ -21,7 +21,7 @@ from neuler.identify.prepared import Prepared
 from neuler.identify.user_columns import UserColumns
 from neuler.inputs import told
 from neuler.kernels import Kernel
-from neuler.naming import closest
+from neuler.naming import hint
 from neuler.passes.parameters import parse
 from neuler.robot import Robot
 
@@ -40,6 +40,8 @@ class Rows:
     W: Array
     y: Array
     moving: NDArray[np.bool_]
+    level: Array
+    """Root mean squares of the measured forces behind the filter, with what is known, (nu,)."""
     weight: float = 1.0
 
 
@@ -91,7 +93,8 @@ class Regression:
 def filtered_rows(ready: Prepared, columns: Array, forces: Array) -> Rows:
     """Columns and forces of a run behind its filter."""
     W, y = filtered(ready, refuse_singular(ready, columns)), ready.filter(forces)
-    return Rows(ready.name, W, y, moving_rows(ready, y.shape), ready.weight)
+    level = np.sqrt((ready.filter(ready.tau) ** 2).mean(axis=0))
+    return Rows(ready.name, W, y, moving_rows(ready, y.shape), level, ready.weight)
 
 
 def filtered(ready: Prepared, columns: Array) -> Array:
@@ -167,18 +170,25 @@ def _check_load(what: str, name: Any, robot: Robot) -> None:
         )
 
 
-def prepared_logs(called: str, logs: Any, preparation: dict[str, Any], options: Iterable[str] = ()) -> list[Prepared]:
-    """Logs made ready, all of one robot; of ``options``, the caller's own, one may have been meant."""
-    return prepared_groups(called, {"": logs}, preparation, options)[0]
+def known_options(called: str, preparation: Iterable[str], own: Iterable[str] = ()) -> None:
+    """Refuse options that neither ``Log.prepare`` nor the caller itself, whose are ``own``, has."""
+    known = list(dict.fromkeys([*own, *list(inspect.signature(Log.prepare).parameters)[1:]]))
+    for name in preparation:
+        if name not in known:
+            raise InputError(f"{called}: there is no option {name!r}; {hint(name, known)}")
 
 
-def prepared_groups(
-    called: str, groups: Mapping[str, Any], preparation: dict[str, Any], options: Iterable[str] = ()
-) -> list[list[Prepared]]:
+def prepared_logs(called: str, logs: Any, preparation: dict[str, Any]) -> list[Prepared]:
+    """Logs made ready, all of one robot."""
+    return prepared_groups(called, {"": logs}, preparation)[0]
+
+
+def prepared_groups(called: str, groups: Mapping[str, Any], preparation: dict[str, Any]) -> list[list[Prepared]]:
     """Logs made ready, all of one robot: those to be fitted, of which there is one at least, and others by argument.
 
-    What no log would be prepared with is refused.
+    Options that no log would be prepared with are refused.
     """
+    known_options(called, preparation)
     given = {f"{called}: {argument}" if argument else called: _logs(logs) for argument, logs in groups.items()}
     for label, logs in given.items():
         for each in logs:
@@ -189,7 +199,11 @@ def prepared_groups(
     if not given[called]:
         raise InputError(f"{called}: at least one log is needed")
     if preparation and not any(isinstance(each, Log) for logs in given.values() for each in logs):
-        raise _idle_option(called, next(iter(preparation)), options)
+        name = next(iter(preparation))
+        raise InputError(
+            f"{called}: {name}= says how logs are prepared, and all are prepared already; give it to Log.prepare, or "
+            "give the logs themselves"
+        )
     robot = given[called][0].robot
     return [_prepared(label, logs, preparation, robot) for label, logs in given.items()]
 
@@ -198,17 +212,6 @@ def _logs(given: Any) -> list[Any]:
     if given is None or isinstance(given, Iterable):
         return [] if given is None else list(given)
     return [given]
-
-
-def _idle_option(called: str, name: str, options: Iterable[str]) -> InputError:
-    known = [each for each in inspect.signature(Log.prepare).parameters if each != "self"]
-    if name in known:
-        return InputError(
-            f"{called}: {name}= says how logs are prepared, and all are prepared already; give it to Log.prepare, or "
-            "give the logs themselves"
-        )
-    meant = closest(name, [*options, *known])
-    return InputError(f"{called}: has no option {name!r}" + (f"; did you mean {meant!r}?" if meant else ""))
 
 
 def _prepared(label: str, logs: list[Any], preparation: dict[str, Any], robot: Robot) -> list[Prepared]:

@@ -72,7 +72,7 @@ def choose_weight(
     gap = whole("choose_weight: gap", gap, 0)
     candidates = np.sort(row("choose_weight: tried", tried))
     stretches = Stretches(data, folds, gap)
-    sd = np.maximum(force_deviations(stretches.every)[0], 1e-3 * np.maximum(stretches.every.levels, 1e-300))
+    sd = np.maximum(force_deviations(stretches.every)[0], stretches.every.least(1e-3))
     known: dict[int, Array] = {}
 
     def factor(fitted: Triangles) -> Array:  # one for all weights
