@@ -99,7 +99,7 @@ def test_tables_of_our_own_names(tmp_path):
     with pytest.raises(InputError, match=r"gap\.csv': column 'pelvis_x' has no value in 1 samples from 0.08 s on"):
         gait.Measured.read(tmp_path / "gap.csv", human(), degrees=True)
     (tmp_path / "bad.csv").write_text("\n".join([*lines[:9], "1.0,much"]))
-    with pytest.raises(FormatError, match=r"bad\.csv': row 9 has 2 cells under 56 names"):
+    with pytest.raises(FormatError, match=r"bad\.csv': row 8 has 2 cells under 56 names"):
         gait.Measured.read(tmp_path / "bad.csv", human(), degrees=True)
     (tmp_path / "bad.csv").write_text("time,a\n0,much")
     with pytest.raises(FormatError, match=r"bad\.csv': cannot be read as a table of numbers"):

@@ -7,8 +7,9 @@ import pytest
 
 import neuler
 from identify_motions import log_of, motion
-from neuler import InputError
+from neuler import InputError, robots
 from neuler.identify import Log
+from neuler.identify.consistency import check_torques, friction_columns
 
 # ---- logs that cannot be meant -------------------------------------------------------------------------------------
 
@@ -198,6 +199,20 @@ def test_torques_in_the_wrong_order(name, pair):
     log = log_of(name, q=q, tau=tau[:, order])
     message = f"column 'tau_joint{pair[0] + 1}' resembles the model's 'tau_joint{pair[1] + 1}', not its own"
     assert any(note.startswith(message) for note in log.prepare(check=False).notes)
+
+
+def test_torques_that_cannot_be_taken_for_another_one():
+    """Of a joint that slides, in N, and of one that rests; any other torque that resembles the first is doubted."""
+    robot, random = robots.stanford(), np.random.default_rng(0)
+    model, qd = np.cumsum(random.normal(size=(2, 4000, 6)), axis=1) * 0.1
+    model -= model.mean(axis=0)
+    for k, moves, said in ((1, True, True), (2, True, False), (1, False, False)):
+        tau, friction = model.copy(), friction_columns(qd, np.zeros(6))
+        tau[:, k] = model[:, 0]
+        if not moves:
+            friction[:, k, 1:] = 0.0
+        found = check_torques(robot, 100.0, friction, model, tau)
+        assert any("columns look swapped" in note for note in found.swaps) is said
 
 
 @pytest.mark.parametrize("samples", [-6, -2, 3, 8])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import neuler
-from neuler import InputError
+from neuler import InputError, identify
 from neuler import math as nm
 from neuler.control import ComputedTorque, GravityPD, Reference, SlotineLi
 from neuler.identify import Log, closed_loop, least_squares, loop_search
@@ -294,6 +294,7 @@ def test_friction_is_not_below_zero(method):
         assert found.converged
         assert settings["iterations"] < 10
         assert (np.abs(found.values - wanted) < 5 * found.sd).all()
+        assert all(x >= 0.0 for name, x in zip(found.names, found.values, strict=True) if "coulomb" in name)
         below += any("not below zero" in note for note in notes)
     assert below
 
@@ -452,6 +453,7 @@ def option(**given):
         (option(step=3e-3), "must divide"),
         (option(step=-1.0), "step"),
         (option(step="fast"), "step"),
+        (option(step=1e-9), "steps are too many"),
         (option(start="rest"), "start must be"),
         (option(start=(np.zeros(3), np.zeros(2))), "start q0"),
         (option(start=([np.nan, 0.0], [0.0, 0.0])), "finite"),
@@ -465,15 +467,15 @@ def option(**given):
         (option(iterations=2.5), "iterations"),
         (option(reference=np.zeros((3, 6))), "leave reference= away"),
         (option(columns="link7"), "link7"),
-        (option(cutof=3.0), "cutof"),
+        (option(cutof=3.0), "'cutof'; did you mean 'cutoff'"),
+        (option(iteration=3), "did you mean 'iterations'"),
         (option(covariance="none"), "covariance"),
     ],
 )
 def test_bad_input(change, words):
     log, law = log_of(False)
     given = {"log": log, "controller": law, "columns": COLUMNS, **change(log)}
-    error = TypeError if words == "cutof" else InputError
-    with pytest.raises(error, match=words):
+    with pytest.raises(InputError, match=words):
         closed_loop.didim(given.pop("log"), given.pop("controller"), **given)
 
 
@@ -559,3 +561,18 @@ def test_an_arm_of_six_joints(method, kind):
     assert found.estimate.converged
     z = (found.values - true.base_parameters(found.base.columns).values) / found.estimate.sd
     assert 0.6 < np.sqrt((z**2).mean()) < 1.6
+
+
+@pytest.mark.parametrize("kp", [60.0, 50.0])
+def test_a_controller_with_other_gains_leaves_more_than_noise(kp):
+    """It converges nevertheless, to wrong parameters, and says so; values are those that were simulated."""
+    log, law = log_of(False)
+    rng = np.random.default_rng(0)
+    noisy = Log(log.robot, log.t, log.q, log.tau + 0.02 * rng.standard_normal(log.tau.shape))
+    other = GravityPD(log.robot, kp=kp, kd=8.0, reference=law.reference, period=DT)
+    found = identify.fit(noisy, method="input_error", controller=other, columns=COLUMNS, cutoff=np.inf)
+    assert found.estimate.converged
+    said = [note for note in found.notes if "times its noise" in note]
+    assert bool(said) is (kp == 50.0)
+    assert all("check the controller's gains" in note for note in said)
+    assert not any("samples earlier" in note or "samples late" in note for note in found.notes)

@@ -455,7 +455,7 @@ def test_logs_that_cannot_be_right(capsys, here, tmp_path, change, words):
         ("empty.csv", b"", "a header with different names is needed"),
         ("head.csv", b"t,q1,q2,tau1,tau2\n", "a header with different names is needed"),
         ("text.csv", b"t,q1,q2,tau1,tau2\n0,a,b,c,d\n", "is no number"),
-        ("ragged.csv", b"t,q1,q2,tau1,tau2\n0,1,2\n", "row 1 has 3 cells"),
+        ("ragged.csv", b"t,q1,q2,tau1,tau2\n0,1,2\n", "row 0 has 3 cells"),
         ("other.csv", b"t,pos1,pos2,tau1,tau2\n0,1,2,3,4\n", "--map NAME=q1 says what yours are called"),
         ("timeless.csv", b"q1,q2,tau1,tau2\n" + b"1,2,3,4\n" * 50, "--rate says how many samples"),
         ("double.csv", b"t,time,q1,q2,tau1,tau2\n0,0,1,2,3,4\n", "keep one"),

@@ -10,6 +10,8 @@ from neuler.identify import physical
 from neuler.identify.bodies import PARTS, links_of
 from neuler.identify.consistent import constrained, nearest_standard
 from neuler.identify.least_squares import weighted
+from neuler.identify.stacked import Stacked, Triangles, solved
+from neuler.identify.stretches import joined
 from neuler.identify.weight import choose_weight
 
 pytest.importorskip("clarabel", reason="the conic solver Clarabel is not installed: pip install clarabel")
@@ -227,3 +229,30 @@ def test_gaps_are_left_out():
     assert apart[0, 1] < 0.1 * choose_weight(W, spoilt, NAMES, BODY, folds=2, tried=[1e-3]).errors[0, 1] + 1.0
     with pytest.raises(InputError, match="too few for 5 stretches with gaps of 30; give fewer folds or a shorter gap"):
         choose_weight(W, y, NAMES, BODY, gap=30)
+
+
+def test_rows_are_reduced_once_for_all_weights(monkeypatch):
+    """What the others make of a stretch does not depend on the weight of the prior."""
+    (W, y), calls = log(13, n=100, part=0.1), []
+    combined = Triangles.combined
+    monkeypatch.setattr(Triangles, "combined", lambda self, sd: calls.append(1) or combined(self, sd))
+    counts = []
+    for tried in ([1e-3], [1e-4, 1e-3, 1e-2]):
+        calls.clear()
+        choose_weight(W, y, NAMES, BODY, folds=4, tried=tried)
+        counts.append(len(calls))
+    assert counts[0] == counts[1]
+
+
+def test_forces_that_do_not_know_every_column():
+    """Zero rows and columns are left out of factorisations, which say the same."""
+    rng = np.random.default_rng(0)
+    W = rng.normal(size=(300, 3, 4))
+    W[:, 1, 2:] = W[:, 2, :2] = 0.0
+    y = W @ [1.0, -2.0, 3.0, 0.5] + rng.normal(size=(300, 3))
+    every = Stacked.checked("test", W, y)
+    parts = [Stacked("test", every.names, W[at], y[at]).triangles() for at in (slice(0, 7), slice(7, 7), slice(7, 300))]
+    one, x, sd = joined(parts), rng.normal(size=4), np.array([1.0, 2.0, 0.5])
+    np.testing.assert_allclose(one.squares(x), ((y - W @ x) ** 2).sum(axis=0))
+    exact = np.linalg.lstsq((W / sd[:, None]).reshape(-1, 4), (y / sd).ravel(), rcond=None)[0]
+    np.testing.assert_allclose(solved(one.combined(sd)).values, exact)

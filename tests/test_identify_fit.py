@@ -12,12 +12,12 @@ from neuler.identify.physical import inconsistency
 pytest.importorskip("clarabel")
 
 
-def motion(robot, seed, duration=10.0, rate=200.0):
+def motion(robot, seed, duration=10.0, rate=200.0, period=None):
     """A Fourier series of five harmonics, with exact derivatives."""
     rng, t = np.random.default_rng(seed), np.arange(int(duration * rate)) / rate
     q, qd, qdd = np.zeros((3, len(t), robot.nv))
     for k in range(1, 6):
-        w = 2.0 * np.pi * k / duration
+        w = 2.0 * np.pi * k / (period or duration)
         a, b = rng.normal(size=(2, robot.nv)) * 0.5 / np.sqrt(k)
         s, c = np.sin(w * t)[:, None], np.cos(w * t)[:, None]
         q, qd, qdd = q + a * s + b * c, qd + w * (a * c - b * s), qdd - w * w * (a * s + b * c)
@@ -34,9 +34,9 @@ def puma():
     return true, true.with_parameters(off)
 
 
-def log(true, given, seed, noise=0.01, **fields):
+def log(true, given, seed, noise=0.01, duration=10.0, period=None, **fields):
     """Torques with noise, positions in steps of 1e-5 rad."""
-    t, q, qd, qdd = motion(true, seed)
+    t, q, qd, qdd = motion(true, seed, duration, period=period)
     tau = true.inverse_dynamics(q, qd, qdd)
     tau = tau + noise * np.sqrt((tau**2).mean(axis=0)) * np.random.default_rng(seed + 100).normal(size=tau.shape)
     return identify.Log(given, t, np.round(q / 1e-5) * 1e-5, tau, **fields)
@@ -62,6 +62,19 @@ def test_forces_come_back(method):
         assert not inconsistency([link.mass, *link.first_moment, *link.inertia]), link.name
     assert any("link1" in note and "no real body" in note for note in found.notes)
     assert "held out 'b'" in str(found)
+
+
+def test_held_out_motion_that_does_not_fit():
+    """One run has a payload that the other has not."""
+    true, given = puma()
+    fitted, words = log(true, given, 1, name="a").prepare(), "what was found does not hold for this motion"
+    alike = identify.fit(fitted, held_out=log(true, given, 2, name="b"))
+    assert not any(words in note for note in alike.notes)
+    loaded = log(true.with_payload("link6", 3.0, (0.0, 0.0, 0.1)), given, 2, name="b")
+    (note,) = (note for note in identify.fit(fitted, held_out=loaded).notes if words in note)
+    assert note.startswith("b: its errors are up to ")
+    assert "'joint2'" in note
+    assert "neuler.identify.compare_friction" in note
 
 
 def test_intervals_hold_the_truth():
@@ -90,6 +103,18 @@ def test_a_payload_alone():
     found = identify.fit(log(loaded, true, 1), columns="payload:link6", method="ordinary", cutoff=5.0)
     # forces of the arm itself are no columns here: they are subtracted as what the model has without them
     assert found.estimate.values[found.estimate.index("payload:link6.mass")] == pytest.approx(2.0, abs=0.05)
+
+
+def test_errors_are_those_of_what_was_measured():
+    """Of a light payload alone, too: what the arm needs is known, and measured with it."""
+    true = neuler.robots.puma560()
+    loaded = true.with_payload("link6", 0.2, (0.05, 0.0, 0.1), (0.001, 0.001, 0.001))
+    ready = log(loaded, true, 1).prepare()
+    found = identify.fit(ready, columns="payload:link6")
+    level = np.sqrt((ready.filter(ready.tau) ** 2).mean(axis=0))
+    np.testing.assert_allclose(found.fitted["log"].nrmse, 100.0 * found.fitted["log"].rms / level)
+    assert found.fitted["log"].nrmse.max() < 5.0
+    assert not any("explains little" in note for note in found.notes)
 
 
 def test_a_four_bar():
@@ -127,6 +152,41 @@ def test_bad_input():
     still = identify.Log(given, one.t, np.tile(one.q[:1], (2000, 1)) + 1e-6 * one.q, one.tau, name="still")
     with pytest.raises(InputError):
         identify.fit(still)
+
+
+@pytest.mark.filterwarnings("error")
+def test_joints_at_rest():
+    """Three of six joints: what their motion shows cannot be found, which is said, and the rest is found."""
+    true, given = puma()
+    t, q, qd, qdd = motion(true, 1)
+    q[:, [0, 2, 5]], qd[:, [0, 2, 5]], qdd[:, [0, 2, 5]] = 0.3, 0.0, 0.0
+    tau = true.inverse_dynamics(q, qd, qdd)
+    tau = tau + 0.01 * np.sqrt((tau**2).mean(axis=0)) * np.random.default_rng(2).normal(size=tau.shape)
+    still = identify.Log(given, t, np.round(q / 1e-5) * 1e-5, tau)
+    for method in ("weighted", "bootstrap"):
+        with pytest.raises(InputError, match=r"^fit: the data determines \d+ of \d+ columns") as error:
+            identify.fit(still, method=method)
+        assert "Move 'joint1', 'joint3', 'joint6', too, which rest in all rows" in str(error.value)
+        assert "use method='consistent'" in str(error.value)
+        assert "undetermined=" not in str(error.value)
+    found = identify.fit(still, method="consistent")
+    assert not np.isnan(found.estimate.sd).any()
+    again = found.robot.inverse_dynamics(q, qd, qdd)
+    assert (np.sqrt(((again - tau) ** 2).mean(axis=0)) < 0.02 * np.sqrt((tau**2).mean(axis=0)))[[1, 3, 4]].all()
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("cutof", "'cutof'; did you mean 'cutoff'"),
+        ("frction", "did you mean 'friction'"),
+        ("undetermined", "there are "),
+    ],
+)
+def test_options_that_are_none(option, message):
+    with pytest.raises(InputError, match="fit: there is no option") as error:
+        identify.fit(log(*puma(), 1), **{option: 5.0})
+    assert message in str(error.value)
 
 
 def test_frames_stay_without_mass():

@@ -163,7 +163,7 @@ def test_bad_input():
             identify.fit(one, **(LINKS | options))
     with pytest.raises(InputError, match="compare_friction: laws must be one of"):
         identify.compare_friction(one, laws=["best"])
-    with pytest.raises(InputError, match="at least one law"):
+    with pytest.raises(InputError, match="laws must be a name or names"):
         identify.compare_friction(one, laws=[])
     with pytest.raises(InputError, match="whose friction is theirs"):
         with_law(neuler.robots.hua_3r(), "coulomb")

@@ -14,6 +14,7 @@ from identify_motions import RATE, Fourier, log_of, motion, rms
 from neuler import InputError, identify, robots
 from neuler.identify import Log
 from neuler.identify.smoothing import chosen_cutoff, lowpass, noise_of, one_way, repaired, smoothed, spectrum, transient
+from random_robots import few
 
 # ---- filters -----------------------------------------------------------------------------------------------------
 
@@ -84,6 +85,48 @@ def test_the_cutoff_is_bounded():
     t = np.arange(0.0, 10.0, 0.001)[:, None]  # a hum far above the motion is no motion
     hum = np.sin(2 * np.pi * 2 * t) + 1e-3 * np.sin(2 * np.pi * 50 * t) + 1e-5 * random.standard_normal(t.shape)
     assert spectrum(hum, 1000.0).clear[0] < 4.0
+
+
+def trapezoids(rate, seed):
+    """Twelve moves of six joints with constant velocity and a pause after each: positions and accelerations."""
+    random, dt, at = np.random.default_rng(seed), 1.0 / rate, np.zeros(6)
+    parts = []
+    for _ in range(12):
+        step = random.uniform(-1.0, 1.0, 6) - at
+        far = np.abs(step).max()
+        speed = min(1.2, np.sqrt(0.8 * 4.0 * far))
+        ramp, cruise, rest = (round(x * rate) for x in (speed / 4.0, far / speed - speed / 4.0, 0.4))
+        one = np.concatenate([np.ones(ramp), np.zeros(cruise), -np.ones(ramp), np.zeros(rest)])
+        parts.append(one[:, None] * step / (one.cumsum().sum() * dt**2))
+        at = at + step
+    qdd = np.concatenate(parts)
+    return np.cumsum(np.cumsum(qdd, axis=0) * dt, axis=0) * dt, qdd
+
+
+@pytest.mark.parametrize("rate", few([500.0, 250.0, 1000.0], 1))
+@pytest.mark.parametrize("seed", few(range(5), 2))
+def test_rounded_positions_of_jumping_accelerations(rate, seed):
+    """Steps of 1e-5 rad at constant velocity are lines far above the median noise, up to the highest frequency."""
+    q, qdd = trapezoids(rate, seed)
+    rounded, t = np.round(q / 1e-5) * 1e-5, np.arange(len(q)) / rate
+
+    def error(cutoff):
+        inner = slice(round(rate), -round(rate))
+        return rms((smoothed(t, rounded, cutoff, 4, "butterworth").acceleration - qdd)[inner])
+
+    chosen = chosen_cutoff(rounded, rate, 4)[0]
+    assert error(chosen) < 2.0 * min(error(cutoff) for cutoff in np.geomspace(5.0, 0.4 * rate, 12))
+
+
+@pytest.mark.parametrize("step", [1e-4, 1e-5])
+def test_rounded_positions_of_a_long_periodic_motion(step):
+    """Its lines are far apart from each other, and so are those of the steps."""
+    t, random = np.arange(0.0, 200.0, 0.002)[:, None], np.random.default_rng(1)
+    q = sum(
+        a * np.sin(2 * np.pi * 0.1 * k * t + b)
+        for k, a, b in zip(range(1, 6), *random.normal(size=(2, 5, 3)), strict=True)
+    )
+    assert 0.5 < chosen_cutoff(np.round(q / step) * step, 500.0, 4)[0] < 5.0
 
 
 def test_noise_and_dead_zones():

@@ -78,9 +78,7 @@ def test_units_of_sliding_joints(tmp_path):
     log = Log.read(path, m.robot, units={"q": "deg", "q_joint3": "mm", "tau_joint3": "kN"})
     np.testing.assert_allclose(log.q, m.q, atol=1e-12)
     np.testing.assert_allclose(log.tau, m.tau, atol=1e-12)
-    with pytest.raises(
-        InputError, match=r"column 'q_joint3' is measured in m or in m, cm, mm, got 'deg'; units of single"
-    ):
+    with pytest.raises(InputError, match=r"column 'q_joint3' is measured in m, cm, mm, got 'deg'; units of single"):
         Log.read(path, m.robot, units={"q": "deg"})
     with pytest.raises(InputError, match=r"column 'q_joint1': unit must be one of 'rad', 'deg', 'turn', got 'degree'"):
         Log.read(path, m.robot, units={"q_joint1": "degree"})
@@ -151,7 +149,7 @@ def test_bad_files(tmp_path):
     with pytest.raises(FormatError, match="cannot be read as Parquet"):
         Log.read(tmp_path / "bad.parquet", m.robot)
     (tmp_path / "text.csv").write_text("t,q1\n0,1\n1,much")
-    with pytest.raises(FormatError, match=r"text.csv'.*: row 2, column 'q1': 'much' is no number"):
+    with pytest.raises(FormatError, match=r"text.csv'.*: row 1, column 'q1': 'much' is no number"):
         Log.read(tmp_path / "text.csv", m.robot)
     (tmp_path / "empty.csv").write_text("t,q1\n")
     with pytest.raises(FormatError, match=r"empty.csv': a header with different names is needed, then rows of numbers"):
@@ -194,3 +192,70 @@ def test_several_runs(tmp_path, labels):
     with pytest.raises(InputError, match="weights: has no run '7'"):
         Log.read_all(path, m.robot, weights={7: 1.0})
     assert len(Log.read_all(write(tmp_path / "one.csv", table_of()), m.robot)) == 1
+
+
+# ---- what cannot be meant ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"t;q1;q2\n0;1;2\n", "separated by semicolons; write commas"),
+        (b"t\tq1\tq2\n0\t1\t2\n", "separated by tabs"),
+        ("t,q1,q2\n0,1,2\n".encode("utf-16"), "it is no text in UTF-8"),
+        (b"t,q1,q1\n0,1,2\n", "two columns are called 'q1'"),
+        (b"t,q1,q2\n0,1,2\n0,1\n", "row 1 has 2 cells"),
+    ],
+)
+def test_texts_that_are_no_tables(tmp_path, content, message):
+    path = tmp_path / "log.csv"
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=message):
+        Log.read(path, motion().robot)
+
+
+def test_arrays_that_do_not_belong(tmp_path):
+    m, path = motion(), tmp_path / "log.npz"
+    given = {"t": m.t, "q": m.q, "tau": m.tau}
+    still = {key: given[key] for key in ("q", "tau")}
+    for arrays, message in (
+        ({"t": m.t, "q1": m.q[1:, 0], "q2": m.q[:, 1], "tau": m.tau}, "columns 'q1' and 'q2' .* got 999 and 1000"),
+        (given | {"q": m.q + 0j}, "has no column 'q_joint1' .*left out: 'q'"),
+        (given | {"q": m.q[None]}, r"and 1 more\. What is no column .* left out: 'q'\. Columns are named like"),
+        (still | {"dt": np.nan}, "dt must be finite"),
+        (still | {"dt": np.inf}, "dt must be finite"),
+        (still | {"dt": -0.01}, "dt must be above zero"),
+        (still | {"dt": np.array([0.01])}, "dt must be a single number"),
+    ):
+        np.savez(path, **arrays)
+        with pytest.raises(FormatError, match=message):
+            Log.read(path, m.robot)
+
+
+def test_whole_times_that_overflow(tmp_path):
+    m, path = motion(), tmp_path / "log.npz"
+    t = (np.arange(1000) * 60 - 30_000).astype(np.int16)
+    np.savez(path, t=t, q=m.q, tau=m.tau)
+    np.testing.assert_allclose(Log.read(path, m.robot, units={"t": "ms"}).t, np.arange(1000) * 0.06)
+
+
+def test_arguments_that_cannot_be_meant(tmp_path):
+    m, path = motion(), write(tmp_path / "log.csv", table_of())
+    for call, message in (
+        (lambda: Log.read(path, m.robot, {"q_joint1": ["q1", "q2", "q3"]}), "'q_joint1' must be mapped to a name"),
+        (lambda: Log.read(path, m.robot, {"q_joint1": {}}), "must be mapped to a name"),
+        (lambda: Log.read(path, m.robot, {"q_joint1": ([], 1)}), "must be mapped to a name"),
+        (lambda: Log.read(path, m.robot, {"q_joint1": ("q1", 0)}), "a factor that is not zero"),
+        (lambda: Log.read_all(path, m.robot, weights=[1]), "weights must map runs to weights"),
+        (lambda: Log.read(None, m.robot), "path must be the name of a file, got None"),
+        (lambda: Log(m.robot, m.t, m.q, m.tau, notes=5), "notes must be texts, got 5"),
+        (lambda: Log(m.robot, m.t, m.q, m.tau, notes="late"), "notes must be texts, got 'late'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
+
+
+def test_units_of_something_else(tmp_path):
+    path = write(tmp_path / "log.csv", table_of())
+    with pytest.raises(InputError, match="column 'q_joint1' is measured in rad, deg, turn, got 'mm'"):
+        Log.read(path, motion().robot, units={"q": "mm"})

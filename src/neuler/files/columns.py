@@ -34,26 +34,45 @@ class MeasuredTable(NamedTuple):
 
 
 def csv_columns(path: str | os.PathLike[str], texts: Collection[str] = ()) -> dict[str, NDArray[Any]]:
-    """Columns of a CSV file by name; empty cells are gaps, NaN. Columns named in ``texts`` are not made numbers."""
+    """Columns of a CSV file by name; empty cells are gaps, NaN. Columns named in ``texts`` are not made numbers.
+
+    Messages count rows below the header from zero, as those on arrays do.
+    """
     shown = repr(os.fspath(path))
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file) if row]
         header, below = bare(rows[0] if rows else [], ()), rows[1:]
+        _check_commas(shown, header)
         for k, each in enumerate(below):
             if len(each) != len(header):
-                raise FormatError(f"{shown}: row {k + 1} has {len(each)} cells under {len(header)} names of columns")
+                raise FormatError(f"{shown}: row {k} has {len(each)} cells under {len(header)} names of columns")
         plain = [k for k, name in enumerate(header) if name not in texts]
         numbers = _numbers(header, plain, below)
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"{shown}: cannot be read as a table of numbers: it is no text in UTF-8 ({error.reason}); save it in that "
+            "encoding"
+        ) from None
     except (OSError, ValueError, csv.Error) as error:
         raise FormatError(f"{shown}: cannot be read as a table of numbers: {error}") from None
-    if not below or len(set(header)) != len(header):
+    if len(set(header)) != len(header):
+        twice = next(name for name in header if header.count(name) > 1)
+        raise FormatError(f"{shown}: two columns are called {twice!r}; a header with different names is needed")
+    if not below:
         raise FormatError(f"{shown}: a header with different names is needed, then rows of numbers")
     found: dict[str, NDArray[Any]] = dict(zip([header[k] for k in plain], numbers.T, strict=True))
     return {
         name: found[name] if name in found else np.array([each[k].strip() for each in below])
         for k, name in enumerate(header)
     }
+
+
+def _check_commas(shown: str, header: list[str]) -> None:
+    """Refuse a header of one name that has another separator in it."""
+    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(header) == 1 and mark in header[0]:
+            raise FormatError(f"{shown}: its columns are separated by {name}; write commas, and points in decimals")
 
 
 def _numbers(header: list[str], plain: list[int], below: list[list[str]]) -> Array:
@@ -66,7 +85,7 @@ def _numbers(header: list[str], plain: list[int], below: list[list[str]]) -> Arr
                 try:
                     float(each[k].strip() or "nan")
                 except ValueError:
-                    raise ValueError(f"row {row + 1}, column {header[k]!r}: {each[k][:40]!r} is no number") from None
+                    raise ValueError(f"row {row}, column {header[k]!r}: {each[k][:40]!r} is no number") from None
         raise
 
 

@@ -162,7 +162,8 @@ class Section:
         """Refuse keys that nobody asked for, here and in all tables below."""
         for key in self.table:
             if key not in self.known:
-                told = f"unknown key; {hint(key, self.known)}" if self.known else "unknown key; the table takes none"
+                known = dict.fromkeys(self.known)  # some are asked for twice
+                told = f"unknown key; {hint(key, known)}" if known else "unknown key; the table takes none"
                 raise self.problem.error((*self.spot, key), told)
         for part in self.parts:
             part.done()

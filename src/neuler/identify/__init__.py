@@ -16,6 +16,7 @@ from neuler.identify.exciting import ExcitingMotion
 from neuler.identify.fit import fit
 from neuler.identify.identified import Identified
 from neuler.identify.log import Log
+from neuler.identify.offsets import offsets
 from neuler.identify.prepared import Prepared
 
 __all__ = [
@@ -29,4 +30,5 @@ __all__ = [
     "drive_gains",
     "excite",
     "fit",
+    "offsets",
 ]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from neuler.identify.diagnosis import DOMINANT
 from neuler.identify.least_squares import BADLY
 from neuler.identify.prepared import Prepared
+from neuler.identify.singular import singular
 from neuler.solve.base_parameters import BaseParameters
 
 Array = NDArray[np.float64]
@@ -105,7 +106,7 @@ def advice(
         return ()
     norms = np.linalg.norm(W, axis=0)
     norms = np.where(norms > 0, norms, 1.0)
-    _, s, Vt = np.linalg.svd(W / norms, full_matrices=False)
+    _, s, Vt = singular(W / norms, full=False)
     weak = [k for k in range(len(s) - 1, -1, -1) if s[k] * BADLY < s[0]][:most]
     if not weak:
         return ()
@@ -126,7 +127,7 @@ def advice(
 
 def _spread(W: Array, directions: Array) -> Array:
     """Standard deviations sqrt(v^T (W^T W)^-1 v) of directions v, (k, p), for rows of unit variance."""
-    _, s, Vt = np.linalg.svd(np.linalg.qr(W, mode="r"))
+    _, s, Vt = singular(np.asarray(np.linalg.qr(W, mode="r")))
     return np.asarray(np.linalg.norm((directions @ Vt.T) / np.maximum(s, _NEVER * s[0]), axis=1))
 
 

@@ -4,8 +4,7 @@ A regressor knows how a robot can move and nothing of its parameters. Where the 
 torques far better with two of them interchanged, or with one of opposite sign, their columns are named wrongly; and so
 with positions. With the standard deviation sd_j of what weighted least squares leaves of each torque, the likelihood
 of an arrangement is that of the least sum of log sd_j. A joint that moves by itself explains its torque with either
-sign: friction that drives it tells. Delays of all torques together are tried one by one; then each torque has a delay d
-of its own, a parameter with the column -dtau/dt, because tau(t - d) = tau - d dtau/dt to first order.
+sign: friction that drives it tells. Constant offsets (``offsets.py``) and delays (``lateness.py``) are looked for, too.
 """
 
 from __future__ import annotations
@@ -13,30 +12,21 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.identify.consistency import LATE, delays_said
-from neuler.identify.plausibility import names_of
+from neuler.identify.estimate import listed
+from neuler.identify.lateness import late
+from neuler.identify.offsets import constant, offsets_said
 from neuler.identify.prepared import Prepared
-from neuler.identify.rows import Regression, moving_rows
-from neuler.identify.stacked import Triangles, solved
+from neuler.identify.rows import Regression, Rows
+from neuler.identify.trials import Fitted, Sample, Trials, Usual, usual
 
 Array = NDArray[np.float64]
-ROWS = 1500
-"""Rows of all logs that are looked at."""
 BETTER = 1.3
 """How many times less another arrangement leaves of each torque that it moves, from which on it is named."""
-LATEST, TRIED = 0.1, (1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64, 85)
-"""Seconds by which torques may be late, and samples of delay that are tried, both ways."""
-_STEPS, _LONGEST = 4, 2.0
-"""Steps for delays of their own, and samples of one step at most."""
-_REFINED = (16.0, 8.0, 4.0, 2.0, 1.0, 1.0)
-"""Samples by which a delay of all torques is refined."""
-_SURE = 8.0
-"""Logarithm of a ratio of likelihoods that is no chance, of a parameter that is one of many."""
 _OPEN = 1.5
 """How many times more parameters of one robot leave than a torque's own would, from which on signs are tried."""
 _UNEXPLAINED = 0.02
@@ -45,8 +35,8 @@ _DRIVES = 0.05
 """Share of a joint's power that friction gives instead of taking it, from which on the sign is doubted."""
 _MOST = 16
 """Joints of robots that are looked at: there is a pair of each two."""
-_PASSES, _FEW, _SETTLED = 8, 2, 0.01
-"""Of weighted least squares, of trials, and the relative change of standard deviations at which they end."""
+_HEAVY = 8.0
+"""Root mean square of residuals in usual deviations, from which on least squares is not to be relied on."""
 _LOSSES = ("viscous", "coulomb", "coulomb_reverse")
 
 
@@ -76,8 +66,28 @@ class Arrangement:
         return f"the {kind}s {own[0]} and {own[1]} interchanged"
 
 
-def misplaced(regression: Regression, logs: Sequence[Prepared]) -> list[str]:
+class Looked(NamedTuple):
+    """What was looked for, and notes of what was found."""
+
+    notes: list[str]
+    orders: bool
+    """Whether torques and positions were tried as those of other joints, and none was better."""
+    delays: bool
+    """Whether there is no more to say of delays: they were tried, or the columns cannot tell."""
+    bursts: tuple[str, ...] = ()
+    """What is to be said of bursts of bad torques, of methods that do not cope with them."""
+
+    def left(self, ready: Prepared) -> list[str]:
+        """The notes of a log without those that the given robot alone made believe."""
+        gone = [*(ready.delays if self.delays else ()), *(ready.swaps if self.orders else ())]
+        return [note for note in ready.notes if note not in gone]
+
+
+def misplaced(regression: Regression, logs: Sequence[Prepared], runs: Sequence[Rows], whole: bool = True) -> Looked:
     """What to say of torques and positions that would be explained far better as those of other joints or times.
+
+    ``runs`` are the rows of the logs. Where not all links and all friction are among the columns (``whole``), what they
+    are thought to be decides: offsets and delays, which are small beside it, are not looked for.
 
     >>> import neuler
     >>> robot, t = neuler.robots.two_link(), np.arange(0.0, 10.0, 0.02)
@@ -89,37 +99,68 @@ def misplaced(regression: Regression, logs: Sequence[Prepared]) -> list[str]:
     ['with the torques tau_joint1 and tau_joint2 interchange']
     """
     robot = regression.robot
-    if not 1 < robot.nu <= _MOST or robot.nu != robot.nv or not robot.coordinates.own.plain:
-        return []
-    sample = _Sample(regression, logs)
-    tau, rows = sample.tau(), _Rows(sample.W, sample.moving)
-    now = rows.fitted(tau - sample.known)
-    alone = rows.alone(tau, sample.known)
+    if robot.nu > _MOST:
+        return Looked([], False, False)
+    sample = Sample(regression, logs, runs)
+    every, without = sample.moving, usual(sample)
+    bursts = _bursts(sample, without)
+    if robot.nu < 2 or robot.nu != robot.nv or not robot.coordinates.own.plain:
+        return Looked([], False, False, bursts)
+    sample.moving = without.moving
+    trials = Trials(sample.W, sample.moving)
+    now = trials.fitted(sample.y)
+    offsets = constant(sample, trials, now) if whole else np.zeros(robot.nu)
+    level = trials.fitted(sample.y - offsets, now.sd) if offsets.any() else now
+    tau, alone = sample.tau(), trials.alone(sample.tau(), sample.known)
     found: list[tuple[float, str]] = []
     positions: list[Arrangement] = []
-    for each in _likely(alone, now.sd, rows.levels(tau - sample.known)):
-        gain = _gain(now, rows.fitted(each.of(tau) - sample.known, now.sd), each)
-        if gain > BETTER:
+    for each in _likely(alone, now.sd, trials.levels(sample.y)):
+        then = trials.fitted(each.of(tau) - sample.known, now.sd)
+        gain = _gain(now, then, each)
+        if gain > BETTER and np.log(then.sd / level.sd).sum() < 0.0:
             found.append((gain, each.said("tau", robot.coordinates.names("tau"))))
             positions.append(each)
-    if robot.nq == robot.nv:
+    if robot.nq == robot.nv and not offsets.any():
         if not positions and alone.diagonal().max() > _UNEXPLAINED:
             positions = [*_swaps(robot.nv), *_flips(robot.nv)]
+        plain = sample.along(lambda values: values) if positions else None
         for each in positions:
-            other = sample.moved(each)
-            if other is not None and (gain := _gain(now, other, each)) > BETTER:
+            other = sample.along(each.of)
+            if plain is not None and other is not None and (gain := _gain(plain, other, each)) > BETTER:
                 found.append((gain, each.said("q", robot.coordinates.names("q"))))
     if found:
         gain, what = max(found)
-        return [
+        note = (
             f"with {what} what is left of the torques is 1/{gain:.2g} of what it is, whatever the robot weighs: are "
             "these columns named rightly?"
-        ]
-    values = dict(zip(regression.names, now.values.tolist(), strict=False))  # friction by load has no column here
-    return [*_driven(sample, values), *_late(sample, rows, now)]
+        )
+        return Looked([note], False, True)
+    notes = []
+    if offsets.any():
+        notes.append(offsets_said(robot, offsets, now, level))
+        sample.known = sample.known + offsets
+    values = dict(zip(regression.names, level.values.tolist(), strict=True))
+    notes += _driven(sample, values)
+    if whole:
+        notes += late(sample, trials if every is sample.moving else Trials(sample.W, every), trials)
+    return Looked(notes, True, True, () if notes else bursts)
 
 
-def _driven(sample: _Sample, values: Mapping[str, float]) -> list[str]:
+def _bursts(sample: Sample, without: Usual) -> tuple[str, ...]:
+    """Torques with residuals so far beyond the usual that they decide least squares."""
+    far = without.spread > _HEAVY
+    if not far.any():
+        return ()
+    named = [name for name, each in zip(sample.regression.robot.coordinates.names("tau"), far, strict=True) if each]
+    run, at = sample.moment(without.worst)
+    return (
+        f"bursts of bad torques decide the estimate: what is left of {listed(named)} is up to "
+        f"{without.spread.max():.2g} times what it usually is, most at {at:.4g} s of {run!r}; use method='reweighted', "
+        "or cut them out of the log",
+    )
+
+
+def _driven(sample: Sample, values: Mapping[str, float]) -> list[str]:
     """Joints whose friction comes out as driving them."""
     qd, tau = sample.rates, sample.tau()
     found = []
@@ -135,47 +176,6 @@ def _driven(sample: _Sample, values: Mapping[str, float]) -> list[str]:
                 f"the friction of {owner.name!r} comes out as driving it: has tau_{owner.name} the opposite sign?"
             )
     return found
-
-
-def _late(sample: _Sample, rows: _Rows, now: _Fitted) -> list[str]:
-    """Torques that are later or earlier than the motion: all of them alike, or else some."""
-    rate, most = sample.rate, min(LATEST, 0.1 * sample.seconds)
-    counts = np.minimum(sample.independent, rows.counts)
-    names, than = names_of(sample.regression.robot, "tau"), "the torques of the best parameters"
-    together = _common(sample, rows, now, counts, most)
-    if abs(together) >= LATE / 2:
-        return delays_said(dict.fromkeys(range(len(names)), together), names, rate, than)
-    delays, fitted = np.zeros(len(names)), now
-    for _ in range(_STEPS):
-        fitted = rows.fitted(sample.tau(delays) - sample.known, fitted.sd, -sample.slopes(delays))
-        step = np.clip(fitted.extra * rate, -_LONGEST, _LONGEST)
-        delays = np.clip(delays + step / rate, -most, most)
-        if np.abs(step).max() < 0.1:
-            break
-    sure = (np.log(now.sd / fitted.sd) * counts > _SURE) & (np.abs(delays) < most)
-    own = {k: x for k, x in enumerate((delays * rate).tolist()) if sure[k] and abs(x) >= LATE}
-    return delays_said(own, names, rate, than)
-
-
-def _common(sample: _Sample, rows: _Rows, now: _Fitted, counts: Array, most: float) -> float:
-    """By how many samples all torques are late, zero where that is no better beyond doubt."""
-    known: dict[float, float] = {}
-
-    def likelihood(samples: float) -> float:
-        if samples not in known:
-            tau = sample.tau(np.full(len(counts), samples / sample.rate))
-            known[samples] = float(counts @ np.log(rows.fitted(tau - sample.known, now.sd, passes=_FEW).sd))
-        return known[samples]
-
-    tried = [float(sign * each) for each in TRIED for sign in (1, -1) if each / sample.rate < most]
-    best = min([0.0, *tried], key=likelihood)
-    for near in _REFINED:  # between those that were tried, then by a parabola
-        best = min((best - near, best, best + near), key=likelihood) if near < abs(best) else best
-    if likelihood(0.0) - likelihood(best) < _SURE:
-        return 0.0
-    before, here, after = (likelihood(best + k) for k in (-1.0, 0.0, 1.0))
-    bend = before - 2.0 * here + after
-    return best + float(np.clip(0.5 * (before - after) / bend, -1.0, 1.0)) if bend > 0.0 else best
 
 
 # ---- arrangements ---------------------------------------------------------------------------------------------------
@@ -203,142 +203,6 @@ def _likely(alone: Array, sd: Array, levels: Array) -> Iterator[Arrangement]:
         yield from _flips(len(sd))
 
 
-def _gain(now: _Fitted, then: _Fitted, each: Arrangement) -> float:
+def _gain(now: Fitted, then: Fitted, each: Arrangement) -> float:
     """How many times less is left, the mean over the joints that an arrangement moves."""
     return float(np.exp(np.log(now.sd / then.sd).sum() / len(each.moved)))
-
-
-# ---- rows -----------------------------------------------------------------------------------------------------------
-
-
-class _Sample:
-    """Some rows of all logs, and their torques at any delay."""
-
-    def __init__(self, regression: Regression, logs: Sequence[Prepared]) -> None:
-        self.regression = regression
-        self.states = [_thinned(each, -(-ROWS // len(logs))) for each in logs]
-        self.rate = min(each.rate / each.settings["decimate"] for each in logs)
-        self.seconds = min(float(each.t[-1] - each.t[0]) for each in logs)
-        self.W, self.known = self._columns(self.states)
-        self.moving = np.concatenate([moving_rows(each, each.tau.shape) for each in self.states])
-        self.rates = np.concatenate([each.qd for each in self.states])
-        self.independent = self.moving.mean(axis=0) * sum(_independent(each) for each in logs)
-        """Rows of each torque that filters leave independent, (nu,)."""
-        self.series = [(each.decimated(each.t), each.filter(each.tau)) for each in logs]
-
-    def _columns(self, states: Sequence[Prepared]) -> tuple[Array, Array]:
-        """The regressor (n, nu, p), and what is known beside it, (n, nu)."""
-        parts = [self.regression.columns_along(each) for each in states]
-        return np.concatenate([W for W, _ in parts]), np.concatenate([known for _, known in parts])
-
-    def tau(self, delays: Array | None = None) -> Array:
-        """Torques (n, nu), those of later times by ``delays`` (nu,) in s."""
-        return self._read([tau for _, tau in self.series], delays)
-
-    def slopes(self, delays: Array) -> Array:
-        """Derivatives of the torques, likewise."""
-        return self._read([np.gradient(tau, t, axis=0) for t, tau in self.series], delays)
-
-    def _read(self, values: Sequence[Array], delays: Array | None) -> Array:
-        found = []
-        for state, (t, _), own in zip(self.states, self.series, values, strict=True):
-            late = np.zeros(own.shape[1]) if delays is None else delays
-            found.append(np.stack([np.interp(state.t + d, t, x) for d, x in zip(late, own.T, strict=True)], axis=1))
-        return np.concatenate(found)
-
-    def moved(self, each: Arrangement) -> _Fitted | None:
-        """What is fitted with positions arranged in another way; None where the robot cannot be there."""
-        states = []
-        for state in self.states:
-            q, qd, qdd = (each.of(x) for x in (state.q, state.qd, state.qdd))
-            states.append(dataclasses.replace(state, q=q, qd=qd, qdd=qdd))
-        W, known = self._columns(states)
-        return _Rows(W, self.moving).fitted(self.tau() - known) if np.isfinite(W).all() else None
-
-
-def _independent(ready: Prepared) -> float:
-    """Of noise below a cut-off f, 2 f T numbers are independent."""
-    cutoff = ready.settings["torque_cutoff"] or np.inf
-    return min(2.0 * cutoff * float(ready.t[-1] - ready.t[0]), float(len(ready.t)))
-
-
-def _thinned(ready: Prepared, most: int) -> Prepared:
-    """Some of a prepared log's rows."""
-    step = max(1, len(ready.decimated(ready.t)) // most)
-    keys = ("t", "q", "qd", "qdd", "tau", "moving", "rows")
-    settings = {**ready.settings, "torque_cutoff": None, "decimate": 1}
-    rows: dict[str, Any] = {key: ready.decimated(getattr(ready, key))[::step] for key in keys}
-    return dataclasses.replace(ready, settings=settings, **rows)
-
-
-class _Fitted(NamedTuple):
-    """Weighted least squares: parameters, those of the columns beside them, and what is left of every torque."""
-
-    values: Array
-    extra: Array
-    sd: Array
-
-
-class _Joint(NamedTuple):
-    """Rows of one joint: which, the columns that are not zero, and their factors."""
-
-    at: NDArray[np.intp]
-    used: NDArray[np.intp]
-    Q: Array
-    R: Array
-
-
-class _Rows:
-    """The regressor of every joint as orthogonal and triangular factors, for any torques."""
-
-    def __init__(self, W: Array, moving: NDArray[np.bool_]) -> None:
-        _, self.nu, self.p = W.shape
-        self.joints: list[_Joint] = []
-        for j in range(self.nu):
-            at = np.flatnonzero(moving[:, j])
-            own = W[at, j]
-            used = np.flatnonzero(own.any(axis=0))
-            Q, R = np.linalg.qr(own[:, used])
-            self.joints.append(_Joint(at, used, Q, R))
-        self.counts = np.array([float(max(len(joint.at), 1)) for joint in self.joints])
-
-    def levels(self, y: Array) -> Array:
-        """Root mean squares of torques (n, nu) in the rows of their joints, (nu,)."""
-        return np.array([np.sqrt((y[joint.at, j] ** 2).mean()) for j, joint in enumerate(self.joints)])
-
-    def alone(self, tau: Array, known: Array) -> Array:
-        """Of each joint, the share of each torque's power that its own best parameters leave, (nu, nu)."""
-        shares = np.ones((self.nu, self.nu))
-        for j, joint in enumerate(self.joints):
-            y = tau[joint.at] - known[joint.at, j, None]
-            power = (y**2).sum(axis=0)
-            left = np.maximum(power - ((joint.Q.T @ y) ** 2).sum(axis=0), 0.0)
-            shares[j] = np.divide(left, power, out=np.ones(self.nu), where=power > 0.0)
-        return shares
-
-    def _triangles(self, y: Array, beside: Array | None) -> Triangles:
-        size = self.p + (0 if beside is None else self.nu)
-        factors = np.zeros((self.nu, size + 1, size + 1))
-        for j, (at, used, Q, R) in enumerate(self.joints):
-            both = y[at, j, None]
-            if beside is not None:
-                both = np.column_stack([beside[at, j], both])
-            inside = Q.T @ both
-            left = np.linalg.qr(both - Q @ inside, mode="r")
-            columns = np.array([size] if beside is None else [self.p + j, size])
-            factors[j][: len(R), used] = R
-            factors[j][: len(R), columns] = inside
-            factors[j][len(R) : len(R) + len(left), columns] = left
-        return Triangles(factors, self.counts)
-
-    def fitted(self, y: Array, sd: Array | None = None, beside: Array | None = None, passes: int = _PASSES) -> _Fitted:
-        """Fit torques y (n, nu), from standard deviations on; ``beside`` (n, nu) is a column of each joint's own."""
-        rows = self._triangles(y, beside)
-        least = 1e-9 * max(float(rows.levels.max()), 1e-300)
-        sd = np.maximum(rows.levels if sd is None else sd, least)
-        for _ in range(passes):
-            values = solved(rows.combined(sd)).values
-            before, sd = sd, np.maximum(np.sqrt(rows.squares(values) / self.counts), least)
-            if np.allclose(sd, before, rtol=_SETTLED, atol=0.0):
-                break
-        return _Fitted(values[: self.p], values[self.p :], sd)

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from neuler.errors import InputError
 from neuler.identify.correlation import automatic_lag, equivalent_freedom, windows
 from neuler.identify.estimate import Estimate
-from neuler.identify.least_squares import force_deviations, undetermined_message
+from neuler.identify.least_squares import Undetermined, force_deviations
 from neuler.identify.stacked import Stacked, solved
 from neuler.inputs import number, whole
 
@@ -115,7 +115,7 @@ def bootstrap(
     found = solved(reduced.combined(sd))
     if found.free.any():
         missing = tuple(name for name, free in zip(data.names, found.free, strict=True) if free)
-        raise InputError(undetermined_message(data, missing, found.rank).replace(', or set undetermined="report"', ""))
+        raise Undetermined(data, missing, found.rank, "")
     scores = data.scores(data.W, data.residuals(found.values), sd) @ found.root
     size, wide = windows(n, block or min(automatic_lag(scores), max(1, n // 10)))
     count, r = -(-n // size), scores.shape[1]

@@ -31,10 +31,11 @@ from neuler.identify.loop_runs import ClosedRun
 from neuler.identify.loop_search import METHODS, LoopProblem, Point, Search, allowed, begun, bounded
 from neuler.identify.loop_setup import closed_runs
 from neuler.identify.prepared import Prepared
-from neuler.identify.rows import COLUMNS, prepared_logs
+from neuler.identify.rows import COLUMNS, known_options, prepared_logs
+from neuler.identify.wanted import wanted_base
 from neuler.inputs import array, choice, whole
 from neuler.robot import Robot
-from neuler.solve.base_parameters import BaseParameters, base_parameters
+from neuler.solve.base_parameters import BaseParameters
 
 Array = NDArray[np.float64]
 ITERATIONS = 30
@@ -128,9 +129,10 @@ _OWN = (
 
 
 def _alone(method: str, logs: Any, controller: Any, columns: Any, options: dict[str, Any]) -> ClosedLoop:
+    known_options(method, options, _OWN)
     own = {key: options.pop(key) for key in _OWN if key in options}
     ready = prepared_logs(method, logs, options)
-    base = base_parameters(ready[0].robot, columns)
+    base = wanted_base(method, ready[0].robot, columns)
     found, notes, settings = estimate(method, ready, base, controller, **own)
     said = [f"{each.name}: {note}" for each in ready for note in each.notes]
     return ClosedLoop(found, base, (*said, *notes), settings)
@@ -197,7 +199,7 @@ def estimate(
             f"do not rely on the values of a search that did not converge: its last step was {search.length:.2g} "
             f"standard deviations{other}"
         )
-    notes += bounded(base.names, point.values)
+    notes += [*problem.unexplained(point), *bounded(base.names, point.values)]
     chosen = {
         "simulation": settings, "iterations": passes, "didim_iterations": warmed, "simulations": problem.count,
         "errors": [float(f"{x:.6g}") for x in search.history],

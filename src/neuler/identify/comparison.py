@@ -9,21 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.errors import InputError
 from neuler.identify.diagnosis import PredictionError
 from neuler.identify.estimation import regressed
 from neuler.identify.fit import fit
 from neuler.identify.friction_laws import FRICTION_LAWS, SHARES, speeds_of
 from neuler.identify.identified import Identified
 from neuler.identify.least_squares import force_deviations
+from neuler.identify.methods import ALL, BASE
 from neuler.identify.prepared import Prepared
-from neuler.identify.rows import COLUMNS, Rows, prepared_logs
+from neuler.identify.rows import COLUMNS, Rows, prepared_groups
 from neuler.identify.stacked import Stacked, solved
 from neuler.identify.stretches import Stretches
-from neuler.inputs import choice, whole
+from neuler.inputs import choice, names, whole
 from neuler.plain import columns as table
 
 Array = NDArray[np.float64]
+METHODS = tuple(method for method in (*BASE, *ALL) if method != "instrumental")
+"""Of ``fit``, those that need no more than logs."""
 HEAD = ("law", "speed", "numbers", "fitted", "cross-validated", "held out", "moving", "resting")
 
 
@@ -93,29 +95,28 @@ def compare_friction(
     >>> neuler.identify.compare_friction(log, laws=["viscous", "coulomb"], columns=["links", "friction"]).best.name
     'coulomb'
     """
-    names = [choice("compare_friction: laws", name, FRICTION_LAWS) for name in laws]
-    if not names:
-        raise InputError(f"compare_friction: at least one law is needed, of {', '.join(FRICTION_LAWS)}")
+    chosen = [choice("compare_friction: laws", name, FRICTION_LAWS) for name in names("compare_friction: laws", laws)]
     folds = whole("compare_friction: folds", folds, 2)
-    ready = prepared_logs("compare_friction", logs, preparation)
+    choice("compare_friction: method", method, METHODS)
+    ready, others = prepared_groups("compare_friction", {"": logs, "held_out": held_out}, preparation)
     shared = {"columns": columns, "own": own, "loads": loads}
-    found = [_compared(name, ready, held_out, method, folds, shared, preparation) for name in names]
+    found = [_compared(name, ready, others, method, folds, shared) for name in chosen]
     judged = bool(found[0].identified.held_out)
     order = sorted(found, key=lambda law: law.held_out("moving") if judged else law.cross_validated)
     return FrictionComparison(tuple(order))
 
 
 def _compared(
-    name: str, ready: list[Prepared], held_out: Any, method: str, folds: int, shared: dict[str, Any], more: Any
+    name: str, ready: list[Prepared], others: list[Prepared], method: str, folds: int, shared: dict[str, Any]
 ) -> FittedLaw:
     share, speeds, error = None, None, np.inf
     for tried in SHARES.get(name, (None,)):
         at = None if tried is None else speeds_of(ready, tried)
-        rows = regressed(ready, [], [], method="weighted", friction=name, friction_speeds=at, **shared).rows
+        rows = regressed(ready, others, [], method="weighted", friction=name, friction_speeds=at, **shared).rows
         validated = _cross_validated(rows, folds)
         if validated < error or error == np.inf:
             share, speeds, error = tried, at, validated
-    found = fit(ready, method=method, held_out=held_out, friction=name, friction_speeds=speeds, **shared, **more)
+    found = fit(ready, method=method, held_out=others, friction=name, friction_speeds=speeds, **shared)
     return FittedLaw(name, share, found, overall(found.fitted.values(), "all"), error)
 
 

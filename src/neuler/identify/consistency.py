@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.identify.plausibility import Findings, names_of
+from neuler.identify.singular import singular
 from neuler.robot import Robot
 
 Array = NDArray[np.float64]
@@ -29,6 +30,8 @@ _UNEXPLAINED, _MOST = 0.05, 16
 """What a model may leave unexplained before other signs and orders of positions are tried; joints of such robots."""
 _GAIN = 0.8
 """A delay is believed where it makes the unexplained part at least so much smaller."""
+_RESTS = 0.1
+"""Share of rows in which a joint must move for its torque to be taken for another one's."""
 LATE = 1.0
 """Samples from which on a delay is said."""
 _KNOWN = {
@@ -131,19 +134,23 @@ def check_torques(robot: Robot, rate: float, friction: Array, model: Array, tau:
         whole, left = (torques**2).sum(axis=0), ((torques - own) ** 2).sum(axis=0)
         share = np.divide(np.minimum(left, whole), whole, out=np.ones(count), where=whole > 0.0)
         fit[a] = np.sqrt(1.0 - share)  # like a correlation, but with the size of the torque
-    moves = (model.std(axis=0) > 1e-9 * max(float(np.abs(model).max()), 1e-12)) & (tau.std(axis=0) > 0.0)
+    units = np.array(robot.coordinates.units("tau"))
+    alike[units[:, None] != units], fit[units[:, None] != units] = 0.0, 0.0
+    told = (model.std(axis=0) > 1e-9 * max(float(np.abs(model).max()), 1e-12)) & (tau.std(axis=0) > 0.0)
+    moves = told & ((np.abs(friction[:, :, 2]) > 0.5).mean(axis=0) > _RESTS)  # of joints at rest friction says anything
     swapped, doubtful = _misplaced(alike, moves)
     if not swapped and (by_size := _misplaced(fit, moves)[0]):  # torques that resemble each other, of different size
         swapped, alike = by_size, fit
+    swaps: list[str] = []
     for b, a in (swapped | doubtful).items():
         sure = b in swapped and all(abs(alike[x, y]) > _SURE for y, x in swapped.items())
-        (found.errors if sure else found.notes).append(
+        (found.errors if sure else swaps).append(
             f"column {names[b]!r} resembles the model's {names[a]!r}, not its own (correlations {alike[a, b]:.2f} and "
             f"{alike[b, b]:.2f}): columns look swapped; correct columns="
         )
     done = swapped | doubtful
     late: dict[int, float] = {}
-    for k in np.flatnonzero(moves).tolist():
+    for k in np.flatnonzero(told).tolist():
         if k in done:
             continue
         lag, driven, rest = _aligned(model[:, k], columns[k], tau[:, k], rate)
@@ -165,7 +172,7 @@ def check_torques(robot: Robot, rate: float, friction: Array, model: Array, tau:
                 + (gear or "is it in another unit (units=), or at the motor instead of the joint (ratios=)?")
             )
     doubt = ", unless the given robot is far off"
-    return found._replace(delays=delays_said(late, names, rate, "the model's torques", doubt))
+    return found._replace(delays=delays_said(late, names, rate, "the model's torques", doubt), swaps=swaps)
 
 
 def _aligned(model: Array, friction: Array, tau: Array, rate: float) -> tuple[float, Array, Array]:
@@ -288,9 +295,7 @@ def _delay(columns: Array, target: Array, rate: float) -> tuple[float, float]:
 
     inner = slice(most, len(target) - most)
     basis = np.column_stack([np.ones(len(target)), columns])[inner]
-    found, sizes, _ = np.linalg.svd(
-        basis / np.sqrt((basis**2).mean(axis=0) + np.finfo(float).tiny), full_matrices=False
-    )
+    found, sizes, _ = singular(basis / np.sqrt((basis**2).mean(axis=0) + np.finfo(float).tiny), full=False)
     found = found[:, sizes > 1e-9 * sizes[0]]  # orthonormal
 
     def unexplained(lag: int) -> float:

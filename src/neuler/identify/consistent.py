@@ -90,7 +90,7 @@ def constrained(
     rows = float(reduced.rows.sum())
     if force_sd is None:
         # the constraints may leave residuals that are many times those of a fit without them
-        sd, passes = np.maximum(force_deviations(reduced)[0], 1e-3 * np.maximum(reduced.levels, 1e-300)), 4
+        sd, passes = np.maximum(force_deviations(reduced)[0], reduced.least(1e-3)), 4
     else:
         sd, passes = array("constrained", "force_sd", force_sd, (data.y.shape[1],)), 1
         if not (np.isfinite(sd).all() and (sd > 0).all()):
@@ -102,8 +102,10 @@ def constrained(
         iterations += point.iterations
         if not point.usable or passes == 1:
             break
-        floor = 1e-6 * np.maximum(reduced.levels, 1e-300)
-        before, sd = sd, np.maximum(np.sqrt(reduced.squares(point.values) / np.maximum(reduced.rows, 1)), floor)
+        before, sd = (
+            sd,
+            np.maximum(np.sqrt(reduced.squares(point.values) / np.maximum(reduced.rows, 1)), reduced.least(1e-6)),
+        )
         if np.allclose(sd, before, rtol=0.01):
             break
     plain = solved(factor)

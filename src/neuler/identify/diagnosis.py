@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.identify.least_squares import BADLY
+from neuler.identify.singular import singular, singular_values
 from neuler.identify.stacked import RANK, Stacked, Triangles, column_names, regressor
 from neuler.inputs import array
 
@@ -100,9 +101,9 @@ def excitation_of(
     R = reduced.combined(sd)[:-1, :-1]
     norms = np.linalg.norm(R, axis=0)
     idle = tuple(name for name, norm in zip(names, norms, strict=True) if norm == 0)
-    _, s, Vt = np.linalg.svd(R / np.where(norms > 0, norms, 1.0))
+    _, s, Vt = singular(R / np.where(norms > 0, norms, 1.0))
     relative = s / s[0] if s[0] > 0 else s
-    plain = np.linalg.svd(R, compute_uv=False)
+    plain = singular_values(R)
     rank = int(np.count_nonzero(relative > RANK))
     weak = []
     for value, v in zip(relative[::-1], Vt[::-1], strict=True):

@@ -23,7 +23,7 @@ from neuler.identify.least_squares import weighted
 from neuler.identify.prepared import Prepared
 from neuler.identify.rows import COLUMNS, Regression, filtered_rows, known_loads, prepared_logs
 from neuler.identify.user_columns import user_columns
-from neuler.solve.base_parameters import base_parameters
+from neuler.identify.wanted import wanted_base
 
 Array = NDArray[np.float64]
 _PASSES = 50
@@ -64,8 +64,8 @@ def drive_gains(logs: Any, loads: Any, *, columns: Any = COLUMNS, own: Any = Non
     {'joint1': 1.1, 'joint2': 0.9}
     """
     ready = prepared_logs("drive_gains", logs, preparation)
-    robot, base = ready[0].robot, base_parameters(ready[0].robot, columns)
-    known = known_loads("drive_gains", loads or {}, [each.name for each in ready])
+    robot, base = ready[0].robot, wanted_base("drive_gains", ready[0].robot, columns)
+    known = known_loads("drive_gains", loads, [each.name for each in ready], robot)
     if not known:
         raise InputError(
             "drive_gains: no run has a known load (loads=), and without one gains and masses cannot be told apart: log "
@@ -93,6 +93,8 @@ def drive_gains(logs: Any, loads: Any, *, columns: Any = COLUMNS, own: Any = Non
             notes.append(
                 f"the load says nothing of the gain of {force!r}: {gain:.3g} +- {spread:.2g}; move it under load"
             )
+        elif gain < 0.0:
+            notes.append(f"the gain of {force!r} is negative: its torques have the opposite sign; map it with -1")
     gains, spreads = ((dict(zip(forces, x.tolist(), strict=True))) for x in (1.0 / c, sd))
     return DriveGains(gains, spreads, estimate, (*notes, *estimate.notes))
 

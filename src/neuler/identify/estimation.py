@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.identify import closed_loop
+from neuler.identify.estimate import listed
 from neuler.identify.friction_laws import FRICTION_LAWS, SHARES, columns_of, of_robot, speeds_of, with_law
+from neuler.identify.least_squares import Undetermined
 from neuler.identify.load_friction import PASSES, LoadedRegression, loaded_joints
 from neuler.identify.methods import ALL, BASE, CLOSED, Found, RegressionData
 from neuler.identify.prepared import Prepared
 from neuler.identify.priors import nearest_robot, not_negative, prior_of, without_friction
 from neuler.identify.rows import Regression, Rows, known_loads
 from neuler.identify.user_columns import UserColumns, user_columns
-from neuler.inputs import choice, real, told
-from neuler.solve.base_parameters import BaseParameters, base_parameters
+from neuler.identify.wanted import wanted_base
+from neuler.inputs import choice, names, real, told
+from neuler.solve.base_parameters import BaseParameters
 
 Array = NDArray[np.float64]
 
@@ -56,6 +59,9 @@ def regressed(
     robot = logs[0].robot
     _refuse_instruments(method, friction, logs, again)
     _refuse_controller(method, controller, again, friction, own, loads)
+    columns = names("fit: columns", columns)
+    if not any(each.tau.any() for each in logs):
+        raise InputError("fit: all torques that were measured are zero; are they in other columns of the file?")
     settings: dict[str, Any] = {"method": method}
     if friction is not None:
         speeds = _speeds(friction, friction_speeds, logs)
@@ -64,17 +70,28 @@ def regressed(
         settings |= {"friction": friction, "friction_speeds": list(map(float, speeds))}
     elif friction_speeds is not None:
         raise InputError(f"fit: friction_speeds belong to friction={' or '.join(map(repr, SHARES))}")
-    known = known_loads("fit", loads or {}, [each.name for each in (*logs, *others)])
-    base = base_parameters(robot, columns)
+    known = known_loads("fit", loads, [each.name for each in (*logs, *others)], robot)
+    base = wanted_base("fit", robot, columns)
     work = Estimation(base, method, friction == "load", user_columns(robot, own or {}), prior_sd)
-    if method in CLOSED:
-        estimate, notes, chosen = closed_loop.estimate(method, logs, base, controller)
-        found, regression = Found(estimate, tuple(notes), chosen), work.regression({})
-        rows = [regression.rows(each) for each in logs]
-    else:
-        found, regression, rows = work.estimated(work.regression(known), logs, again, controller)
+    try:
+        if method in CLOSED:
+            estimate, notes, chosen = closed_loop.estimate(method, logs, base, controller)
+            found, regression = Found(estimate, tuple(notes), chosen), work.regression({})
+            rows = [regression.rows(each) for each in logs]
+        else:
+            found, regression, rows = work.estimated(work.regression(known), logs, again, controller)
+    except Undetermined as error:
+        raise InputError(f"fit: {error.told}. {_shown_by(logs)}") from None
     settings |= {**found.settings, "columns": [*base.columns, *work.own.names], "loads": known}
     return Regressed(work, found, regression, rows, logs, others, settings)
+
+
+def _shown_by(logs: list[Prepared]) -> str:
+    """What shows more columns."""
+    moves = np.any([each.moving.any(axis=0) for each in logs], axis=0)
+    rest = [name for name, each in zip(logs[0].robot.coordinates.names("qd"), moves, strict=True) if not each]
+    move = f"Move {listed(rest)}, too, which rest in all rows" if rest else "Excite more (neuler.identify.excite)"
+    return f"{move}, look for fewer columns=, or use method='consistent', which keeps to the given robot where need be"
 
 
 class Estimation:
@@ -113,7 +130,7 @@ class Estimation:
         """The estimate; where forces are not linear in all numbers, by Gauss and Newton's method."""
         names = regression.names
         prior = np.concatenate([self.prior, np.full(len(names) - len(self.kept), np.nan)]) if self.whole else self.prior
-        lower = not_negative(names)
+        lower = not_negative(names, self.own.names)
         instruments: Any = np.concatenate([regression.rows(each).W for each in again]) if again else None
         said: list[str] = []
         chosen: dict[str, Any] = {}
@@ -144,8 +161,10 @@ class Estimation:
             unknown = set(estimate.undetermined)
             values = zip(estimate.names, estimate.values.tolist(), strict=True)
             return {name: given.get(name, 0.0) if name in unknown else x for name, x in values}, {}
-        own = estimate.names[len(columns) :]
-        near, weight = nearest_robot(self.base, self.kept, own, estimate.values, estimate.classical, self.prior)
+        near, weight = nearest_robot(
+            self.base, self.kept, estimate.names[len(columns) :], self.own.names, estimate.values, estimate.classical,
+            self.prior,
+        )  # fmt: skip
         return dict(zip(near.names, near.values.tolist(), strict=True)), {"weight": weight}
 
     def answer(self, found: Found, values: dict[str, float]) -> Array:

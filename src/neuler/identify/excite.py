@@ -23,6 +23,7 @@ from neuler.identify.exciting_search import STAGES, Search
 from neuler.identify.identified import Identified
 from neuler.identify.information import Experiment, RegressorRows
 from neuler.identify.known import known_information
+from neuler.identify.wanted import no_effect
 from neuler.inputs import choice, names, number, real, told, whole
 from neuler.kernels import Kernel
 from neuler.moments.moving_robot import MovingRobot
@@ -173,9 +174,13 @@ def _best(search: Search, seeds: range, criterion: str, report: Any) -> tuple[Pl
 
     best, start = min(found, key=rank)
     if not np.isfinite(start.scaled_condition):
+        robot = search.plan.robot
+        why = "the robot hardly moves within these limits; allow more (velocity=, acceleration=, reach=, limits=)"
+        if len(robot.coordinates.own.places) < robot.nq:
+            why = "loops do not close everywhere; give a smaller reach=, a center= away from singular positions, or "
+            why += "other seeds"
         raise InputError(
-            "excite: along the best motion that was found the regressor is not finite, or singular: loops do not close "
-            "everywhere; give a smaller reach=, a center= away from singular positions, or other seeds"
+            f"excite: along the best motion that was found the regressor is not finite, or singular: {why}"
         )
     return replace(
         best,
@@ -246,15 +251,11 @@ def _base(robot: Robot, columns: Any, known: Any) -> BaseParameters:
             raise InputError(f"excite: known is of another robot, {base.robot.name!r}, than {robot.name!r}")
         return base if base.robot == robot else base_parameters(robot, base.columns)
     wanted = names("excite: columns", columns)
-    if not wanted:
-        raise InputError("excite: columns must name something to identify, as 'links' or 'friction'")
     base = base_parameters(robot, wanted)
     lost = set(base.without_effect)
     for name in wanted:
         if lost.issuperset(Kernel(robot, "regressor", columns=(name,)).column_names):
-            raise InputError(
-                f"excite: no force of robot {robot.name!r} depends on {name!r}, whatever the motion; leave it away"
-            )
+            raise no_effect("excite", robot, (name,))
     return base
 
 

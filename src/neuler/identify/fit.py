@@ -7,33 +7,31 @@ Rows at which a joint rests are left out for its force: the sign of a velocity t
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuler.identify.arrangement import misplaced
+from neuler.identify.arrangement import Looked, misplaced
 from neuler.identify.diagnosis import Excitation, PredictionError, excitation_of, prediction_error
-from neuler.identify.estimate import listed
 from neuler.identify.estimation import Regressed, regressed
 from neuler.identify.friction_laws import with_loads
 from neuler.identify.identified import Identified
 from neuler.identify.load_friction import LoadedRegression
-from neuler.identify.log import Log
 from neuler.identify.methods import ALL, BASE, CLOSED
-from neuler.identify.prepared import Prepared
-from neuler.identify.rows import COLUMNS, Rows, prepared_logs
+from neuler.identify.offsets import drives_one_way
+from neuler.identify.rows import COLUMNS, Rows, known_options, prepared_groups
 from neuler.identify.stacked import Stacked
 from neuler.identify.stretches import joined
+from neuler.identify.verdicts import elsewhere, poor, worse
 from neuler.inputs import choice, number
+from neuler.passes.parameters import group_names
 from neuler.robot import Robot
 
 Array = NDArray[np.float64]
 METHODS = (*BASE, *ALL, *CLOSED)
-_POOR = 50.0
-"""Residuals in % of a measured force above which it is not explained."""
-_WORSE = 1.5
-"""Times the errors of an estimate, from which on a consistent robot is not what was estimated."""
 
 
 def fit(
@@ -81,12 +79,13 @@ def fit(
     >>> len(found.base), found.estimate.converged
     (4, True)
     """
+    known_options("fit", preparation, _OPTIONS)
     choice("fit: method", method, METHODS)
     prior_sd = number("fit: prior_sd", prior_sd, above=0.0)
-    ready = prepared_logs("fit", logs, preparation)
+    ready, others, again = prepared_groups(
+        "fit", {"": logs, "held_out": held_out, "instruments": instruments}, preparation
+    )
     robot = ready[0].robot
-    others = prepared_logs("fit: held_out", held_out, preparation, robot) if _some(held_out) else []
-    again = prepared_logs("fit: instruments", instruments, preparation, robot) if _some(instruments) else []
     done = regressed(
         ready, others, again, columns=columns, method=method, friction=friction, friction_speeds=friction_speeds,
         own=own, loads=loads, prior_sd=prior_sd, controller=controller,
@@ -99,15 +98,23 @@ def fit(
     answer = work.answer(done.found, values)
     judged = {run.name: _judged(run, estimate.values) for run in done.rows}
     left = {each.name: _judged(work.at(done.regression, answer).rows(each), answer) for each in done.others}
-    notes = [f"{each.name}: {note}" for each in (*ready, *others) for note in each.notes if note not in each.delays]
-    notes += misplaced(done.regression, done.logs)
-    notes += [*work.notes, *_poor(robot, judged), *done.found.notes, *estimate.notes]
-    notes += _worse({run.name: _judged(run, answer) for run in done.rows}, judged)
+    looked = Looked([], orders=False, delays=True)  # a loop that is simulated wrongly looks like columns at wrong times
+    if method not in CLOSED:
+        looked = misplaced(done.regression, done.logs, done.rows, _whole(work.base.robot, work.base.columns))
+    notes = [f"{each.name}: {note}" for each in (*ready, *others) for note in looked.left(each)]
+    notes += [*looked.notes, *(() if method == "reweighted" else looked.bursts)]
+    notes += [*work.notes, *poor(robot, judged), *done.found.notes, *estimate.notes]
+    one_way = [] if looked.notes else drives_one_way(estimate, robot, done.rows)
+    notes += one_way or worse({run.name: _judged(run, answer) for run in done.rows}, judged)
+    notes += elsewhere(robot, judged, left)
     settings = {**chosen, **done.settings, "logs": {each.name: each.settings for each in ready}}
     extra = {name: values[name] for name in work.own.names}
     return Identified(
         identified, estimate, work.base, _excitation(done), judged, left, tuple(notes), settings, extra, work.own
     )
+
+
+_OPTIONS = tuple(inspect.signature(fit).parameters)[1:-1]
 
 
 def _excitation(done: Regressed) -> Excitation:
@@ -126,34 +133,13 @@ def _excitation(done: Regressed) -> Excitation:
     return excitation_of(reduced, tuple(names), sd)
 
 
-def _some(logs: Any) -> bool:
-    return isinstance(logs, Log | Prepared) or bool(logs)
+def _whole(robot: Robot, columns: Sequence[str]) -> bool:
+    """Whether all that torques depend on most is looked for: what every link weighs, and every joint's friction."""
+    links = {f"{link.name}.mass" for link in robot.links if link.mass > 0.0 and link.name in robot.shown_names}
+    found = {name.partition(".")[0] for name in columns if name in set(group_names(robot, "friction"))}
+    friction = {joint.name for joint in robot.joints if joint.friction or joint.viscous or joint.coulomb}
+    return links <= set(columns) and friction <= found
 
 
 def _judged(run: Rows, values: Array) -> PredictionError:
-    return prediction_error(run.W, run.y, values, moving=run.moving)
-
-
-def _worse(robot: dict[str, PredictionError], estimate: dict[str, PredictionError]) -> list[str]:
-    """Runs in which the consistent robot is much worse than the estimate that it was made from."""
-    pairs = [(name, error.overall, estimate[name].overall) for name, error in robot.items()]
-    return [
-        f"{name}: no real robot has the parameters that were estimated: the nearest has errors of rms {own:.3g}, the "
-        f"estimate {least:.3g}; excite more, or use method='consistent'"
-        for name, own, least in pairs
-        if own > _WORSE * least
-    ]
-
-
-def _poor(robot: Robot, judged: dict[str, PredictionError]) -> list[str]:
-    """Runs and forces that are not explained."""
-    found = []
-    for name, error in judged.items():
-        forces = zip(robot.coordinates.names("tau"), error.nrmse, strict=True)
-        poor = [force for force, share in forces if share > _POOR]
-        if poor:
-            found.append(
-                f"{name}: the model explains little of {listed(poor)}: what is left is more than {_POOR:g} % of the "
-                "measured force; check its column, its unit and the joints' friction"
-            )
-    return found
+    return prediction_error(run.W, run.y, values, moving=run.moving, reference=run.level)

@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 from neuler.errors import InputError
 from neuler.extras import require
 from neuler.identify.estimate import Estimate, listed
-from neuler.identify.least_squares import Options, assembled, force_deviations, undetermined_message
+from neuler.identify.least_squares import Options, Undetermined, assembled, force_deviations
+from neuler.identify.singular import singular, singular_values
 from neuler.identify.stacked import RANK, Solution, Stacked, Triangles, regressor, solved, triangle
 from neuler.inputs import array, number, whole
 
@@ -86,7 +87,7 @@ def instrumental(
         values, before = found.values, sd
         if given is None:
             left = np.maximum(reduced.rows - found.rank / len(sd), 1.0)
-            sd = np.maximum(np.sqrt(reduced.squares(values) / left), 1e-9 * np.maximum(reduced.levels, 1e-300))
+            sd = np.maximum(np.sqrt(reduced.squares(values) / left), reduced.least(1e-9))
         spread = np.linalg.norm(found.root, axis=1)
         small = np.abs(values - last) <= tolerance * spread + 1e-12 * np.abs(values)
         converged = bool(small.all()) and bool(np.allclose(sd, before, rtol=0.01))
@@ -96,7 +97,7 @@ def instrumental(
     found = stages.solved(sd)
     missing = tuple(name for name, free in zip(data.names, found.free, strict=True) if free)
     if missing and options.undetermined == "refuse":
-        raise InputError(undetermined_message(data, missing, found.rank))
+        raise Undetermined(data, missing, found.rank)
     notes = [f"not determined by these rows: {listed(missing)}"] * bool(missing)
     if (strength := stages.strength(sd)) < WEAK:
         notes.append(
@@ -127,7 +128,7 @@ class _Stages:
         factor = self.reduced.combined(sd)
         Z = factor[:, : self.size]
         norms = np.linalg.norm(Z, axis=0)
-        U, s, _ = np.linalg.svd(Z / np.where(norms > 0, norms, 1.0), full_matrices=False)
+        U, s, _ = singular(Z / np.where(norms > 0, norms, 1.0), full=False)
         return factor, U[:, s > RANK * s[0]]
 
     def solved(self, sd: Array) -> Solution:
@@ -141,16 +142,17 @@ class _Stages:
     def first(self, sd: Array) -> Array:
         """Coefficients (columns of Z, p) of the projection of W on Z."""
         factor = self.reduced.combined(sd)
-        found = np.linalg.lstsq(factor[:, : self.size], factor[:, self.size : -1], rcond=1e-12)[0]
-        return np.asarray(found, dtype=float)
+        U, s, Vt = singular(factor[:, : self.size], full=False)
+        kept = s > 1e-12 * s[0]
+        return np.asarray(Vt[kept].T @ (U[:, kept].T @ factor[:, self.size : -1] / s[kept, None]))
 
     def strength(self, sd: Array) -> float:
         """Least ratio, over all combinations of columns, of the norms of the projection of W and of W."""
         factor, U = self._projected(sd)
         W = factor[:, self.size : -1]
         norms = np.linalg.norm(W, axis=0)
-        Q, s, _ = np.linalg.svd(W / np.where(norms > 0, norms, 1.0), full_matrices=False)
-        return float(np.linalg.svd(U.T @ Q[:, s > RANK * s[0]], compute_uv=False)[-1])
+        Q, s, _ = singular(W / np.where(norms > 0, norms, 1.0), full=False)
+        return float(singular_values(U.T @ Q[:, s > RANK * s[0]])[-1])
 
 
 def _deviations(value: Any, size: int) -> Array:
@@ -207,7 +209,7 @@ def hausman(least_squares: Estimate, iv: Estimate) -> Hausman:
     t = np.where(used, d / np.where(used, sd, 1.0), 0.0)
     own = 2 * stdtr(each, -np.abs(t)) * max(1, int(used.sum()))
     columns = tuple(iv.names[k] for k in np.argsort(own) if own[k] < BIASED and used[k])
-    s, V = np.linalg.svd(psi[:, used] / sd[used], full_matrices=False)[1:]
+    _, s, V = singular(psi[:, used] / sd[used], full=False)
     rank = int(np.count_nonzero(s > 1e-7 * s[0])) if used.any() else 0
     if rank == 0:
         return Hausman(0.0, 1.0, ())

@@ -33,6 +33,7 @@ Array = NDArray[np.float64]
 BADLY = 100.0
 """Scaled condition number above which a motion excites badly: one per cent of error in y may be the whole of x."""
 _PASSES = 50
+_REMEDY, _REPORT = "Drop or group these columns (base parameters), or excite them", ', or set undetermined="report"'
 _FLOOR = 1e-9
 """Least standard deviation of a force, as a part of its root mean square: a perfect fit has none."""
 
@@ -91,7 +92,7 @@ def weighted(
 
 def force_deviations(reduced: Triangles) -> tuple[Array, int, bool]:
     """Standard deviation of the residuals of each force (nu,), passes taken, and whether they converged."""
-    floor = np.maximum(_FLOOR * np.maximum(reduced.levels, 1e-3 * reduced.levels.max()), 1e-300)
+    floor = reduced.least(_FLOOR)
     sd = np.ones(len(floor))
     for passes in range(1, _PASSES + 1):
         found = solved(reduced.combined(sd))
@@ -130,7 +131,7 @@ def reweighted(
     reduced = data.triangles()
     sd, _, _ = force_deviations(reduced)
     values = solved(reduced.combined(sd)).values
-    floor = np.maximum(_FLOOR * np.sqrt((data.y**2).mean(axis=0)), 1e-300)
+    floor = reduced.least(_FLOOR)
     passes, converged = 0, False
     while passes < _PASSES and not converged:
         passes += 1
@@ -188,7 +189,7 @@ class Options:
         root = found.root if root is None else root
         undetermined = tuple(name for name, free in zip(data.names, found.free, strict=True) if free)
         if undetermined and self.undetermined == "refuse":
-            raise InputError(undetermined_message(data, undetermined, found.rank))
+            raise Undetermined(data, undetermined, found.rank)
         residuals = data.residuals(found.values)
         used = residuals if used is None else used
         notes = [*notes]
@@ -250,13 +251,13 @@ def assembled(
     )  # fmt: skip
 
 
-def undetermined_message(data: Stacked, undetermined: tuple[str, ...], rank: int) -> str:
-    """Which columns have no effect and which appear in combinations only, and what can be done."""
-    idle = tuple(name for k, name in enumerate(data.names) if name in undetermined and not data.W[:, :, k].any())
-    tied = tuple(name for name in undetermined if name not in idle)
-    parts = [f"without any effect: {listed(idle)}"] * bool(idle)
-    parts += [f"only in combination with others: {listed(tied)}"] * bool(tied)
-    return (
-        f"{data.called}: the data determines {rank} of {len(data.names)} columns; {'; '.join(parts)}. Drop or group "
-        'these columns (base parameters), excite them, or set undetermined="report"'
-    )
+class Undetermined(InputError):
+    """Columns that the data does not determine; ``told`` says which, without what can be done."""
+
+    def __init__(self, data: Stacked, missing: tuple[str, ...], rank: int, remedy: str = _REPORT) -> None:
+        idle = tuple(name for k, name in enumerate(data.names) if name in missing and not data.W[:, :, k].any())
+        tied = tuple(name for name in missing if name not in idle)
+        parts = [f"without any effect: {listed(idle)}"] * bool(idle)
+        parts += [f"only in combination with others: {listed(tied)}"] * bool(tied)
+        self.told = f"the data determines {rank} of {len(data.names)} columns; {'; '.join(parts)}"
+        super().__init__(f"{data.called}: {self.told}. {_REMEDY}{remedy}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from neuler.files.columns import read_columns
 from neuler.identify import plausibility as check
 from neuler.identify.prepared import Prepared, prepared
 from neuler.identify.reading import RUN, Run, runs_of
-from neuler.inputs import array, number, told
+from neuler.inputs import array, told
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
 
@@ -71,7 +71,9 @@ class Log:
                 )
             check.check_numbers(values, check.names_of(self.robot, key), t, self.name)
             self._set(key, values)
-        object.__setattr__(self, "weight", number(f"{self.name}: weight", self.weight, above=0.0))
+        object.__setattr__(self, "weight", check.check_weight(self.name, self.weight))
+        if isinstance(self.notes, str) or not isinstance(self.notes, Iterable):
+            raise InputError(f"{self.name}: notes must be texts, got {told(self.notes)}")
         object.__setattr__(self, "notes", tuple(self.notes))
 
     def _set(self, key: str, values: Array) -> None:
@@ -156,6 +158,8 @@ class Log:
         ``weights``: by run, 1 where there is none.
         """
         shown, found = _runs(path, robot, columns, units, torque_constants, ratios, rate)
+        if weights is not None and not isinstance(weights, Mapping):
+            raise InputError(f"{shown}: weights must map runs to weights, {{1: 2.0}}, got {told(weights)}")
         given = {
             f"{key:g}" if isinstance(key, int | float) else str(key): each for key, each in (weights or {}).items()
         }
@@ -232,6 +236,8 @@ def _times(given: Any, name: str) -> Array:
 def _runs(
     path: str | os.PathLike[str], robot: Robot, columns: Any, units: Any, torque_constants: Any, ratios: Any, rate: Any
 ) -> tuple[str, list[Run]]:
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"log: path must be the name of a file, got {told(path)}")
     shown = os.path.basename(os.fspath(path))
     if not isinstance(robot, Robot):
         raise InputError(f"{shown}: a robot is needed, got {told(robot)}")

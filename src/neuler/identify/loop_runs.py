@@ -33,6 +33,8 @@ _PARTS = 64
 """How many parts of a period the rates of log and controller may have to meet in."""
 _DRIFT = 0.01
 """Share of a sampling period by which both may drift apart over a log."""
+_STEPS = 10**8
+"""Of a simulation, at most."""
 _HALVINGS = 4
 """Of the step, at most."""
 _ENOUGH = 1e-5
@@ -223,6 +225,12 @@ def grid_of(ready: Prepared, period: float | None, step: float | None) -> Grid:
                 f"{name}: step is {given:g} s, and must divide {part:g} s, in which samples of the log and of the "
                 "controller meet"
             )
+        count = substeps * ratio.denominator * len(t)
+        if count > _STEPS:
+            raise InputError(
+                f"{name}: step is {given:g} s, and the log has {t[-1] - t[0]:.4g} s: {count:.2g} steps are too many; "
+                "take a longer one, or leave it to be chosen"
+            )
     dt = part / substeps
     first = round(float(t[0]) / dt)
     if first < 0 or abs(float(t[0]) - first * dt) > 1e-3 * part:
@@ -252,6 +260,11 @@ def refined(run: ClosedRun, values: Array, motion: SimulatedMotion) -> tuple[Clo
             break
         run, motion = finer, found
     return run, motion, error
+
+
+def white_noise(values: Array) -> Array:
+    """Standard deviations of the noise of series (n, k): third differences know no motion."""
+    return np.asarray(np.median(np.abs(np.diff(values, 3, axis=0)), axis=0) / (0.6745 * np.sqrt(20.0)))
 
 
 def checked_torque(value: Any) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from neuler.errors import InputError
 from neuler.identify.estimate import Estimate, listed
 from neuler.identify.least_squares import Options, force_deviations
-from neuler.identify.loop_runs import ClosedRun, Failure, SimulatedMotion
+from neuler.identify.loop_runs import ClosedRun, Failure, SimulatedMotion, white_noise
 from neuler.identify.rows import filtered
 from neuler.identify.stacked import Solution, Stacked, Triangles, solved
 
@@ -34,6 +34,8 @@ _LINEAR = 0.02
 """Share of a step's effect by which it may miss what the Jacobian foretold, for that Jacobian to be used once more."""
 _SETTLED, _NOTHING = 1e-2, 1e-11
 """Steps have converged below this share of every standard deviation, or where they change outputs by less than that."""
+_NOISE, _UNEXPLAINED = 3.0, 0.01
+"""Residuals are no noise above so many times that of the measurements, and above this share of what was measured."""
 _SLOW = 1e-3
 """Share of a simulated joint's highest velocity below which the regressor of its friction means nothing."""
 
@@ -125,11 +127,38 @@ class LoopProblem:
         return filtered(run.ready, np.asarray(kernel(motion.q, motion.qd, run.accelerations(values, motion))))
 
     def estimate(self, point: Point, data: Stacked, options: Options, passes: int, converged: bool) -> Estimate:
-        """The estimate with its uncertainty: least squares of r + W x on W."""
+        """The estimate with its uncertainty: least squares of r + W x on W.
+
+        Where these leave the bounds, or the search did not converge, the values are those that were simulated.
+        """
         whole = dataclasses.replace(data, y=point.residuals + data.W @ point.values)
         reduced = whole.triangles()
         sd, _, _ = force_deviations(reduced)
-        return options.finished(whole, reduced, sd, passes, converged)
+        found = solved(reduced.combined(sd))
+        if not converged or bool((found.values < allowed(self.names, found.values)).any()):
+            found = dataclasses.replace(found, values=point.values)
+        return options.finished(whole, reduced, sd, passes, converged, values=found)
+
+    def unexplained(self, point: Point) -> list[str]:
+        """Logs with residuals that are no noise: by far above it, and not small beside what was measured."""
+        notes, begin = [], 0
+        for run, measured in zip(self.runs, self.measured, strict=True):
+            residuals, begin = point.residuals[begin : begin + len(measured)], begin + len(measured)
+            size = measured if self.output == "tau" else measured - measured.mean(axis=0)
+            rms, size = (np.sqrt((x**2).mean(axis=0)) for x in (residuals, size))
+            noise, share = white_noise(self._given(run)), rms / np.maximum(size, 1e-300)
+            share = np.where(rms > _NOISE * noise, share, 0.0)
+            k = int(np.argmax(share))
+            if share[k] > _UNEXPLAINED:
+                table = run.ready.robot.coordinates
+                name = table.names("tau")[k] if self.output == "tau" else table.names("q")[table.own.places[k]]
+                what = "torque" if self.output == "tau" else "position"
+                notes.append(
+                    f"{run.ready.name}: the simulated {what} of {name!r} misses the measured one by {share[k]:.1%}, "
+                    f"{rms[k] / max(noise[k], 1e-300):.3g} times its noise, of which intervals know nothing: "
+                    "check the controller's gains, period and reference, then friction and the robot's structure"
+                )
+        return notes
 
 
 def _moving(run: ClosedRun, motion: SimulatedMotion) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from neuler.control.controller import Controller
 from neuler.control.references import Reference
 from neuler.errors import InputError
-from neuler.identify.loop_runs import ClosedRun, Failure, checked_torque, grid_of, refined
+from neuler.identify.loop_runs import ClosedRun, Failure, checked_torque, grid_of, refined, white_noise
 from neuler.identify.positions import closed
 from neuler.identify.prepared import Prepared
 from neuler.inputs import array, told
@@ -198,9 +198,7 @@ def _check_start(ready: Prepared, q0: Array, notes: list[str]) -> None:
     """Refuse a log that begins elsewhere; note one that begins a little aside."""
     q = np.asarray(ready.log.q)
     begun = _measured(ready)[0]
-    noise = np.median(np.abs(np.diff(q, 3, axis=0)), axis=0) / (
-        0.6745 * np.sqrt(20.0)
-    )  # third differences know no motion
+    noise = white_noise(q)
     away, allowed = np.abs(begun - q0), np.maximum(_OFF * np.ptp(q, axis=0), 10.0 * noise) + 1e-9
     k = int(np.argmax(away / allowed))
     joint = ready.robot.coordinates.names("q")[k]

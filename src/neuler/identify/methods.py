@@ -102,9 +102,9 @@ def _instrumental(data: RegressionData) -> Found:
 
 def _consistent(data: RegressionData) -> Found:
     W, y, names, weights = data.W, data.y, data.names, data.weights
-    chosen = choose_weight(W, y, names, data.prior, lower=data.lower, weights=weights).weight
-    estimate = constrained(W, y, names, prior=data.prior, weight=chosen, lower=data.lower, weights=weights)
-    return Found(estimate, (), {"weight": chosen})
+    chosen = choose_weight(W, y, names, data.prior, lower=data.lower, weights=weights)
+    estimate = constrained(W, y, names, prior=data.prior, weight=chosen.weight, lower=data.lower, weights=weights)
+    return Found(estimate, tuple(_drawn(estimate, chosen.force_sd)), {"weight": chosen.weight})
 
 
 def _bayesian(data: RegressionData) -> Found:
@@ -119,12 +119,33 @@ def _bayesian(data: RegressionData) -> Found:
     ratio = np.diag(plain.covariance)[known] / np.diag(plain.classical)[known]
     inflation = max(1.0, float(np.median(ratio))) if len(ratio) else 1.0
     weight = inflation / (float(np.count_nonzero(weights)) * data.prior_sd**2)
-    estimate = constrained(
-        W, y, names, prior=data.prior, weight=weight, metric="entropic", lower=data.lower, weights=weights
-    )
-    return Found(estimate, (), {"weight": weight, "prior_sd": data.prior_sd, "inflation": inflation})
+    try:
+        estimate = constrained(
+            W, y, names, prior=data.prior, weight=weight, metric="entropic", lower=data.lower, weights=weights
+        )
+    except InputError as error:
+        raise InputError(
+            f"fit: the solver finds nothing with prior_sd={data.prior_sd:g}, which lets the prior count {weight:.2g} "
+            f"times as much as the measurements ({error}); give another prior_sd"
+        ) from None
+    least = np.maximum(plain.force_sd, 1e-3 * np.sqrt((y**2).mean(axis=0)))
+    notes = _drawn(estimate, least, f", or give a prior_sd above {data.prior_sd:g}")
+    return Found(estimate, tuple(notes), {"weight": weight, "prior_sd": data.prior_sd, "inflation": inflation})
 
 
+def _drawn(estimate: Estimate, least: Array, more: str = "") -> list[str]:
+    """What to say where an estimate explains the forces much worse than the ``least`` deviations without a prior."""
+    times = float((estimate.force_sd / np.maximum(least, 1e-300)).max())
+    if times <= WORSE:
+        return []
+    return [
+        f"the given robot draws the estimate away from what was measured: errors are up to {times:.3g} times those of "
+        f"least squares; use method='weighted', begin with masses nearer to the real ones{more}"
+    ]
+
+
+WORSE = 1.5
+"""Times the errors of an estimate, from which on one that real bodies or a prior allow is no more the same."""
 BASE: dict[str, Callable[[RegressionData], Found]] = {
     "weighted": _least_squares("weighted"),
     "ordinary": _least_squares("ordinary"),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
+from neuler.inputs import number
 from neuler.robot import Robot
 from neuler.robot.columns import column_names
 from neuler.trace.recipe import Operand
@@ -17,6 +18,8 @@ Array = NDArray[np.float64]
 
 FEWEST = 20
 """Rows that a log must have at least."""
+_BEYOND = 1e50
+"""Numbers above it, and steps of time or weights below its inverse, are no measurements: their squares overflow."""
 _JITTER, _MISSING = 0.01, 1.5
 """Shares of a step: beyond the first, times count as uneven; beyond the second, samples are missing."""
 _DEGREES = 180.0 / np.pi
@@ -27,11 +30,14 @@ _SPINS = 20.0
 
 
 class Findings(NamedTuple):
-    """What was found: ``errors`` cannot be right, ``notes`` and ``delays`` look wrong or are worth knowing."""
+    """What was found: ``errors`` cannot be right, all others look wrong or are worth knowing."""
 
     errors: list[str]
     notes: list[str]
     delays: Sequence[str] = ()
+    """Torques that are late or early beside the given robot's."""
+    swaps: Sequence[str] = ()
+    """Torques that resemble those of other joints of the given robot."""
 
 
 def names_of(robot: Robot, kind: str) -> list[str]:
@@ -65,6 +71,8 @@ def check_times(t: Array, called: str) -> None:
                 f"; {remedy}"
             )
     step = float(np.median(steps))
+    if not 1.0 / _BEYOND < step < _BEYOND:
+        raise InputError(f"{called}: samples are {step:.3g} s apart, which cannot be; what is the unit of the times?")
     if (gap := steps > _MISSING * step).any():
         k = int(np.argmax(gap))
         raise InputError(
@@ -90,6 +98,21 @@ def check_numbers(values: Array, names: Sequence[str], t: Array, called: str) ->
             f"({_count(lost[:, column])} in this column, {int(lost.sum())} in all); cut the log there into runs, or "
             "fill gaps first"
         )
+
+    if (far := np.abs(values) > _BEYOND).any():
+        row, column = (int(x) for x in np.argwhere(far)[0])
+        raise InputError(
+            f"{called}: column {names[column]!r} has {values[row, column]:.3g} in row {row} at {t[row]:.6g} s, which "
+            "cannot be; what is its unit?"
+        )
+
+
+def check_weight(called: str, weight: Any) -> float:
+    """How much a run counts beside others."""
+    found = number(f"{called}: weight", weight, above=0.0)
+    if not 1.0 / _BEYOND < found < _BEYOND:
+        raise InputError(f"{called}: weight must be about one, so that other runs count beside it, got {found:.3g}")
+    return found
 
 
 def _count(where: NDArray[np.bool_]) -> str:

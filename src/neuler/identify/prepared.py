@@ -77,6 +77,8 @@ class Prepared:
     """What was changed or left out, with counts, and what looks wrong."""
     delays: tuple[str, ...] = ()
     """Of the notes those on torques that are late or early beside the given robot's; ``fit`` looks again."""
+    swaps: tuple[str, ...] = ()
+    """Likewise those on torques that resemble another joint's."""
     rate: float = field(default=0.0)
     """Samples a second (Hz), before decimation."""
 
@@ -199,10 +201,12 @@ def prepared(log: Log, given: dict[str, Any]) -> Prepared:
     trim, rows = _rows(log, t, cutoff, options, notes)
     kept = slice(rows[0], rows[-1] + 1)
     delays: list[str] = []
+    swaps: list[str] = []
     for found in _compared(log, t, arrays, cutoff, order, zone, (q[kept], qd[kept], qdd[kept]), kept):
         _raise(log, found.errors, options.check, notes)
-        notes += [*found.notes, *found.delays]
+        notes += [*found.notes, *found.delays, *found.swaps]
         delays += found.delays
+        swaps += found.swaps
     reach = 0.0 if math.isinf(min(cutoff, parallel)) or robot.nu != robot.nv else 1.0 / min(cutoff, parallel)
     moving = one_way(qd[kept], zone, math.ceil(reach * log.rate))
     for name, share in zip(names_of(robot, "qd"), (np.abs(qd[kept]) > zone).mean(axis=0), strict=True):
@@ -223,7 +227,7 @@ def prepared(log: Log, given: dict[str, Any]) -> Prepared:
     }  # fmt: skip
     return Prepared(
         log, t[kept], q[kept], qd[kept], qdd[kept], arrays["tau"][kept], moving, rows, settings, tuple(notes),
-        tuple(delays), log.rate,
+        tuple(delays), tuple(swaps), log.rate,
     )  # fmt: skip
 
 

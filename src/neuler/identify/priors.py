@@ -6,7 +6,7 @@ within its uncertainty and are nearest to the prior.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from neuler.errors import InputError
 from neuler.identify.bodies import links_of
 from neuler.identify.consistent import StandardParameters, nearest_standard
 from neuler.identify.physical import inconsistency, nearest_consistent
+from neuler.robot import Robot
 from neuler.solve.base_parameters import BaseParameters
 
 Array = NDArray[np.float64]
@@ -25,14 +26,20 @@ _NOT_NEGATIVE = (
 _LOSSES = ("viscous", "coulomb", "coulomb_reverse", "static", "damping")
 _BALL, _LEAST = 0.05, 0.05
 """Radius of gyration (m) of a usual link, and what share of its pseudo-inertia a prior has at least."""
+_LIGHTEST, _BARE = 0.01, 1e-3
+"""The least mass (kg) of a usual link; and of what is usual, what a robot weighs less than if it has no masses."""
+_DENSITY, _SLIM = 40.0, 0.5
+"""Mass (kg) of an arm of one metre's reach, which grows with its cube; and the radius of gyration of a usual link as a
+share of its length."""
 
 
 def prior_of(base: BaseParameters) -> tuple[list[int], Array, list[str]]:
     """Numbers of the columns that may matter, a consistent prior for them from the robot's own data, and notes.
 
     A link without any effect, as one that does not move, is left as it is, and so is one without mass that is fixed to
-    another: it is a frame. A link whose data are those of no body has
-    the nearest body in their place, measured by a ball of 2 % of the robot's mass and 5 cm radius of gyration.
+    another: it is a frame. A link whose data are those of no body has the nearest body in their place, measured by a
+    ball of 2 % of the robot's mass and 5 cm radius of gyration. Where the robot has no masses to speak of, its size
+    says what is usual.
     """
     lost, links = set(base.without_effect), links_of(base.columns)
     frames = {joint.child for joint in base.robot.joints if not joint.moves}
@@ -44,15 +51,31 @@ def prior_of(base: BaseParameters) -> tuple[list[int], Array, list[str]]:
     left_out = {k for link in idle for k in links[link]}
     kept = [k for k in range(len(base.columns)) if k not in left_out]
     values, notes = base.standard.copy(), []
-    usual = max(0.02 * base.robot.mass, 0.01)
+    usual, radius, least = max(0.02 * base.robot.mass, _LIGHTEST), _BALL, _LEAST
+    heavy, size = _of_size(base.robot)
+    bare = base.robot.mass < _BARE * heavy * len(links)
+    if bare:
+        usual, radius, least = heavy, size, 1.0
     for link, ten in links.items():
         why = inconsistency(values[ten]) if link not in idle else ""
         if why:
             mass = max(usual, float(values[ten[0]]))
-            ball = np.array([mass, 0, 0, 0, *[2 * mass * _BALL**2] * 3, 0, 0, 0])
-            values[ten] = nearest_consistent(values[ten], ball, _LEAST)
-            notes.append(f"the given link {link!r} is no real body ({why}); the prior is the nearest that is one")
+            ball = np.array([mass, 0, 0, 0, *[2 * mass * radius**2] * 3, 0, 0, 0])
+            values[ten] = nearest_consistent(values[ten], ball, least)
+            if not bare:
+                notes.append(f"the given link {link!r} is no real body ({why}); the prior is the nearest that is one")
+    if bare and len(idle) < len(links):
+        notes.append(f"the given robot has no masses: links of {heavy:.2g} kg, usual for its size, are the prior")
     return kept, values[kept], notes
+
+
+def _of_size(robot: Robot) -> tuple[float, float]:
+    """Mass (kg) and radius of gyration (m) of a usual link, of arms with a robot's reach: the longest of its chains."""
+    along = {robot.link_names[0]: 0.0}
+    for joint in robot.joints:
+        along[joint.child] = along.get(joint.parent, 0.0) + float(np.linalg.norm(joint.placement.translation))
+    count, reach = max(sum(joint.moves for joint in robot.joints), 1), max(along.values())
+    return max(_DENSITY * reach**3 / count, _LIGHTEST), max(_SLIM * reach / count, _BALL)
 
 
 def without_friction(names: Sequence[str], prior: Array) -> Array:
@@ -60,33 +83,38 @@ def without_friction(names: Sequence[str], prior: Array) -> Array:
     return np.where([name.rpartition(".")[2] in _LOSSES for name in names], np.nan, prior)
 
 
-def not_negative(names: Iterable[str]) -> dict[str, float]:
-    """Bounds of friction, rotor inertia and stiffness among columns: zero."""
-    return {name: 0.0 for name in names if name.rpartition(".")[2] in _NOT_NEGATIVE}
+def not_negative(names: Iterable[str], free: Collection[str] = ()) -> dict[str, float]:
+    """Bounds of friction, rotor inertia and stiffness among columns: zero.
+
+    Of columns that are ``free``, those of the user's own, nothing is known, whatever they are called.
+    """
+    return {name: 0.0 for name in names if name.rpartition(".")[2] in _NOT_NEGATIVE and name not in free}
 
 
 def nearest_robot(
-    base: BaseParameters, kept: list[int], own: Sequence[str], values: Array, covariance: Array, prior: Array
-) -> tuple[StandardParameters, float]:
+    base: BaseParameters, kept: list[int], more: Sequence[str], free: Collection[str], values: Array,
+    covariance: Array, prior: Array,
+) -> tuple[StandardParameters, float]:  # fmt: skip
     """All parameters of a consistent robot with these base parameters, values of columns beside them, and the weight.
 
-    ``values`` and ``covariance`` are of the base parameters and of the ``own`` columns after them: what the prior does
-    not let base parameters have, columns that act alike make up for. The prior counts as little as the solver bears:
-    data that are far more accurate than it make the programme stiff.
+    ``values`` and ``covariance`` are of the base parameters and of ``more`` columns after them, of which some are
+    ``free`` of bounds: what the prior does not let base parameters have, columns that act alike make up for. The prior
+    counts as little as the solver bears: data that are far more accurate than it make the programme stiff.
     """
-    names = [*(base.columns[k] for k in kept), *own]
+    names = [*(base.columns[k] for k in kept), *more]
     K = np.zeros((len(values), len(names)))
     K[: len(base), : len(kept)] = base.grouping[:, kept]
-    K[len(base) :, len(kept) :] = np.eye(len(own))
-    every = np.concatenate([prior, np.full(len(own), np.nan)])
+    K[len(base) :, len(kept) :] = np.eye(len(more))
+    every = np.concatenate([prior, np.full(len(more), np.nan)])
     for weight in _WEIGHTS:
         try:
             found = nearest_standard(
-                K, values, names, every, covariance=covariance, weight=weight, lower=not_negative(names)
+                K, values, names, every, covariance=covariance, weight=weight, lower=not_negative(names, free)
             )
         except InputError:
-            if weight == _WEIGHTS[-1]:
-                raise
             continue
-        break
-    return found, weight
+        return found, weight
+    raise InputError(
+        "fit: no robot of real bodies was found with parameters near those that were estimated; check columns and "
+        "units of the logs, excite more, or use method='consistent'"
+    )

@@ -62,7 +62,7 @@ def runs_of(
         if not there and operand.name in ("qd", "qdd"):
             continue
         if len(there) < len(names):
-            raise FormatError(_missing(names, there, given, found, called))
+            raise FormatError(_missing(names, there, given, found, table.skipped, called))
         sources = [found[name] for name in names]
         si = si_units(robot, operand.name)
         chosen = [
@@ -74,7 +74,7 @@ def runs_of(
         else:
             labels = [f"{called}: column {s.name!r}" for s in sources]
             factors = np.array([factor(*each) for each in zip(labels, chosen, si, strict=True)])
-        values = np.stack([_numbers(table, s, called) for s in sources], axis=-1)
+        values = np.stack(_alike([(s.name, _numbers(table, s, called)) for s in sources], called), axis=-1)
         arrays[operand.name] = values * (factors * [s.factor for s in sources])
     t = _times(table, found, told_units, rate, len(arrays["q"]), called)
     used = {source.name for source in found.values()}
@@ -117,6 +117,11 @@ def _matched(
         scale = 1.0
         if isinstance(target, tuple | list) and len(target) == 2:
             target, scale = target[0], number(f"{called}: columns: factor of {name!r}", target[1])
+        if not isinstance(target, str) or scale == 0.0:
+            raise InputError(
+                f"{called}: columns: {name!r} must be mapped to a name, 'q1', or to a name and a factor that is not "
+                f"zero, ('q1', -1), got {told((columns or {})[name])}"
+            )
         spread = [f"{name}[{k}]" for k in range(len(names)) if f"{name}[{k}]" in table.columns]
         if target in KINDS and spread:
             wanted = column_names(robot, Operand(target, (_sizes(robot)[target],)))
@@ -142,18 +147,33 @@ def _matched(
 
 
 def _missing(
-    names: Sequence[str], there: Sequence[str], given: Sequence[str], found: Mapping[str, _Source], called: str
-) -> str:
+    names: Sequence[str], there: Sequence[str], given: Sequence[str], found: Mapping[str, _Source],
+    skipped: Sequence[str], called: str,
+) -> str:  # fmt: skip
     missing = [name for name in names if name not in there]
     taken = {source.name for source in found.values()}
     others = [name for name in given if name not in taken]
     likely = closest(missing[0], others)
-    meant = f"; is it {likely!r}?" if likely else f"; not used are {listed(missing[0], others, 6)}" if others else ""
+    meant = f"; is it {likely!r}?" if likely else f"; not used are {listed(missing[0], others, 6)}." if others else "."
+    if skipped:
+        meant += f" What is no column or table of real numbers is left out: {listed(missing[0], skipped, 6)}."
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     return (
         f"{called}: has no column {missing[0]!r}{more}{meant} Columns are named like q_<joint>, q1 or q[0]; "
         "columns={'name in the file': 'q1'} says what yours are called"
     )
+
+
+def _alike(columns: list[tuple[str, Array]], called: str) -> list[Array]:
+    """The columns, if they have equally many rows."""
+    (first, values), *others = columns
+    for name, each in others:
+        if len(each) != len(values):
+            raise FormatError(
+                f"{called}: columns {first!r} and {name!r} must have equally many rows, got {len(values)} and "
+                f"{len(each)}"
+            )
+    return [each for _, each in columns]
 
 
 def _numbers(table: MeasuredTable, source: _Source, called: str) -> Array:
@@ -171,8 +191,11 @@ def _times(
 ) -> Array:
     source = found.get(TIMES[0])
     if source is None:
-        if rate is None and table.scalars.get("dt", 0.0) > 0.0:
-            return np.asarray(np.arange(count) * table.scalars["dt"], dtype=np.float64)
+        if rate is None and "dt" in table.scalars:
+            dt = number(f"{called}: dt", table.scalars["dt"], above=0.0, unit="s", error=FormatError)
+            return np.asarray(np.arange(count) * dt, dtype=np.float64)
+        if rate is None and "dt" in (*table.columns, *table.skipped):
+            raise FormatError(f"{called}: dt must be a single number (s), not an array")
         if rate is None:
             raise FormatError(
                 f"{called}: has no column 't' or 'time'; rate= says how many samples a second it has, columns= what "
@@ -185,7 +208,8 @@ def _times(
     scale = factor(f"{called}: column {source.name!r}", unit, "s") * source.factor
     values = table.columns[source.name]
     if values.dtype.kind in "iu" and len(values):  # whole nanoseconds since 1970 have more digits than a float
-        return (values - values[0]) * scale
+        whole = values.astype(np.int64)  # differences of short ones overflow
+        return (whole - whole[0]) * scale
     return _numbers(table, source, called) * scale
 
 
@@ -204,7 +228,7 @@ def _split(
         raise FormatError(f"{called}: the column 'run' has {len(values)} rows, the others {len(t)}")
     labels = np.array([_label(value) for value in values])
     if (empty := labels == "").any():
-        raise FormatError(f"{called}: row {int(np.argmax(empty)) + 1} has no value in the column 'run'")
+        raise FormatError(f"{called}: row {int(np.argmax(empty))} has no value in the column 'run'")
     timed = "t" in found
     every = []
     for label in dict.fromkeys(labels.tolist()):

@@ -7,7 +7,8 @@ with the columns Y of the robot's parameters, E of the user's own, and what the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,8 @@ from neuler.identify.prepared import Prepared
 from neuler.identify.user_columns import UserColumns
 from neuler.inputs import told
 from neuler.kernels import Kernel
+from neuler.naming import hint
+from neuler.passes.parameters import parse
 from neuler.robot import Robot
 
 Array = NDArray[np.float64]
@@ -37,6 +40,8 @@ class Rows:
     W: Array
     y: Array
     moving: NDArray[np.bool_]
+    level: Array
+    """Root mean squares of the measured forces behind the filter, with what is known, (nu,)."""
     weight: float = 1.0
 
 
@@ -88,7 +93,8 @@ class Regression:
 def filtered_rows(ready: Prepared, columns: Array, forces: Array) -> Rows:
     """Columns and forces of a run behind its filter."""
     W, y = filtered(ready, refuse_singular(ready, columns)), ready.filter(forces)
-    return Rows(ready.name, W, y, moving_rows(ready, y.shape), ready.weight)
+    level = np.sqrt((ready.filter(ready.tau) ** 2).mean(axis=0))
+    return Rows(ready.name, W, y, moving_rows(ready, y.shape), level, ready.weight)
 
 
 def filtered(ready: Prepared, columns: Array) -> Array:
@@ -126,8 +132,9 @@ def refuse_singular(ready: Prepared, W: Array) -> Array:
     return W
 
 
-def known_loads(called: str, loads: Any, runs: Iterable[str]) -> dict[str, dict[str, float]]:
-    """Known loads by run, checked."""
+def known_loads(called: str, loads: Any, runs: Iterable[str], robot: Robot) -> dict[str, dict[str, float]]:
+    """Known loads by run, checked: every name is one number of the robot."""
+    loads = {} if loads is None else loads
     names = list(runs)
     if not isinstance(loads, Mapping):
         raise InputError(
@@ -137,30 +144,83 @@ def known_loads(called: str, loads: Any, runs: Iterable[str]) -> dict[str, dict[
     for run, values in loads.items():
         if run not in names:
             raise InputError(f"{called}: loads has no run {run!r} to load; runs are {', '.join(map(repr, names))}")
+        if names.count(run) > 1:
+            raise InputError(
+                f"{called}: loads: a fitted and a held-out log are both called {run!r}; give them different names, to "
+                "say which was loaded"
+            )
         if not isinstance(values, Mapping) or not values:
             raise InputError(f"{called}: loads[{run!r}] must map parameters to values, got {told(values)}")
         for name, value in values.items():
+            _check_load(f"{called}: loads[{run!r}]", name, robot)
             if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value):
                 raise InputError(f"{called}: loads[{run!r}][{name!r}] must be a finite number, got {told(value)}")
     return {run: {name: float(x) for name, x in values.items()} for run, values in loads.items()}
 
 
-def prepared_logs(called: str, logs: Any, preparation: dict[str, Any], robot: Robot | None = None) -> list[Prepared]:
+def _check_load(what: str, name: Any, robot: Robot) -> None:
+    if not isinstance(name, str):
+        raise InputError(f"{what} must map names of parameters to values, got {told(name)}")
+    numbers = parse(robot, name, what)
+    if len(numbers) > 1:
+        frame = numbers[0].owner if numbers[0].of in ("link", "payload") else robot.shown_names[-1]
+        raise InputError(
+            f"{what}: {name!r} stands for {len(numbers)} numbers; give each of a payload by its name, such as "
+            f"'payload:{frame}.mass'"
+        )
+
+
+def known_options(called: str, preparation: Iterable[str], own: Iterable[str] = ()) -> None:
+    """Refuse options that neither ``Log.prepare`` nor the caller itself, whose are ``own``, has."""
+    known = list(dict.fromkeys([*own, *list(inspect.signature(Log.prepare).parameters)[1:]]))
+    for name in preparation:
+        if name not in known:
+            raise InputError(f"{called}: there is no option {name!r}; {hint(name, known)}")
+
+
+def prepared_logs(called: str, logs: Any, preparation: dict[str, Any]) -> list[Prepared]:
     """Logs made ready, all of one robot."""
-    given: Sequence[Any] = list(logs) if isinstance(logs, Iterable) else [logs]
-    found: list[Prepared] = []
-    for each in given:
-        if not isinstance(each, Log | Prepared):
-            raise InputError(
-                f"{called}: logs must be neuler.identify.Log or what its prepare() returns, got {told(each)}"
-            )
-        found.append(each if isinstance(each, Prepared) else each.prepare(**preparation))
-    if not found:
+    return prepared_groups(called, {"": logs}, preparation)[0]
+
+
+def prepared_groups(called: str, groups: Mapping[str, Any], preparation: dict[str, Any]) -> list[list[Prepared]]:
+    """Logs made ready, all of one robot: those to be fitted, of which there is one at least, and others by argument.
+
+    Options that no log would be prepared with are refused.
+    """
+    known_options(called, preparation)
+    given = {f"{called}: {argument}" if argument else called: _logs(logs) for argument, logs in groups.items()}
+    for label, logs in given.items():
+        for each in logs:
+            if not isinstance(each, Log | Prepared):
+                raise InputError(
+                    f"{label}: logs must be neuler.identify.Log or what its prepare() returns, got {told(each)}"
+                )
+    if not given[called]:
         raise InputError(f"{called}: at least one log is needed")
+    if preparation and not any(isinstance(each, Log) for logs in given.values() for each in logs):
+        name = next(iter(preparation))
+        raise InputError(
+            f"{called}: {name}= says how logs are prepared, and all are prepared already; give it to Log.prepare, or "
+            "give the logs themselves"
+        )
+    robot = given[called][0].robot
+    return [_prepared(label, logs, preparation, robot) for label, logs in given.items()]
+
+
+def _logs(given: Any) -> list[Any]:
+    if given is None or isinstance(given, Iterable):
+        return [] if given is None else list(given)
+    return [given]
+
+
+def _prepared(label: str, logs: list[Any], preparation: dict[str, Any], robot: Robot) -> list[Prepared]:
+    """Of one group, each with a name of its own."""
+    found: list[Prepared] = [each if isinstance(each, Prepared) else each.prepare(**preparation) for each in logs]
     for each in found:
-        if each.robot != (robot or found[0].robot):
-            raise InputError(f"{called}: log {each.name!r} is of another robot; logs are fitted with one robot's model")
+        if each.robot != robot:
+            raise InputError(f"{label}: log {each.name!r} is of another robot; logs are fitted with one robot's model")
     names = [each.name for each in found]
     if len(set(names)) != len(names):
-        raise InputError(f"{called}: two logs are called {next(x for x in names if names.count(x) > 1)!r}; give names")
+        raise InputError(f"{label}: two logs are called {next(x for x in names if names.count(x) > 1)!r}; give names")
     return found

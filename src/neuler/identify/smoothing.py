@@ -31,6 +31,9 @@ _MOVES = 1e3
 """A column with no frequency of so many times the noise's power stands still."""
 _QUIET = 0.6
 """Share of the highest frequency above which a series is taken to be noise."""
+_BAND, _ABOVE_NOISE = 1.5, 3.0
+"""Motion ends where the mean power of the frequencies down to f / 1.5 is no longer so many times the noise's: rounded
+positions have single lines that are far stronger than the noise, up to the highest frequency."""
 _BETA = 20.0
 """Of the Kaiser window, whose side lobes are then below 1e-15 in power: noise of 1e-5 rad shows beside swings of 1."""
 _OUTSIDE, _ABOVE = 8.0, 5.0
@@ -160,7 +163,8 @@ def spectrum(values: Array, rate: float) -> Spectrum:
     """Motion and noise in series (n, columns).
 
     Powers are those of the series less its line, under a Kaiser window, averaged over five frequencies. Noise is taken
-    to be white, with the median of all powers above 0.6 of the highest frequency. Motion is where the power is ten
+    to be white, as strong as what is above 0.6 of the highest frequency: of rounded positions the median alone would
+    miss the lines. Motion is where the power is ten times the noise's, as far as the mean from f / 1.5 to f is three
     times the noise's, but for frequencies three times as high as all others.
     """
     count = len(values)
@@ -168,18 +172,31 @@ def spectrum(values: Array, rate: float) -> Spectrum:
     level = level - line * (line.T @ level) / float((line**2).sum())
     power = np.abs(np.fft.rfft(level * np.kaiser(count, _BETA)[:, None], axis=0)) ** 2
     f = np.fft.rfftfreq(count, 1.0 / rate)
-    floor = np.median(power[f > _QUIET * f[-1]], axis=0) / math.log(2.0)
+    high = power[f > _QUIET * f[-1]]
+    floor = np.maximum(np.median(high, axis=0) / math.log(2.0), high.mean(axis=0))
     noise = np.maximum(floor, 1e-28 * power.max(axis=0))
     mean = np.stack([np.convolve(column, np.ones(5) / 5.0, "same") for column in power.T], axis=-1)
-    motion = np.where((mean > _CLEAR * noise) & (f > 0.0)[:, None], mean - noise, 0.0)
-    highest = np.full(values.shape[1], np.nan)
+    clear = (mean > _CLEAR * noise) & (f > 0.0)[:, None]
+    above = _around(power) > _ABOVE_NOISE * noise
+    motion, highest = np.zeros_like(mean), np.full(values.shape[1], np.nan)
     for k in range(values.shape[1]):
-        clear = f[motion[:, k] > 0.0]
-        if len(clear):
-            jumps = np.flatnonzero((clear[1:] > _GAP * clear[:-1]) & (clear[:-1] > 20.0 * rate / count))
-            highest[k] = clear[jumps[0]] if len(jumps) else clear[-1]
-            motion[f > highest[k], k] = 0.0
+        if not above[:, k].any():
+            continue
+        at = np.flatnonzero(clear[: np.flatnonzero(above[:, k])[-1] + 1, k])
+        if len(at):
+            jumps = np.flatnonzero((f[at[1:]] > _GAP * f[at[:-1]]) & (f[at[:-1]] > 20.0 * rate / count))
+            at = at[: jumps[0] + 1] if len(jumps) else at
+            highest[k] = f[at[-1]]
+            motion[at, k] = mean[at, k] - noise[k]
     return Spectrum(np.asarray(f, dtype=np.float64), motion, noise, highest)
+
+
+def _around(power: Array) -> Array:
+    """The mean of powers (frequencies, columns) from f / 1.5 to f."""
+    total = np.concatenate([np.zeros((1, power.shape[1])), np.cumsum(power, axis=0)])
+    last = np.arange(len(power))
+    first = np.floor(last / _BAND).astype(int)
+    return np.asarray((total[last + 1] - total[first]) / (last + 1 - first)[:, None])
 
 
 def chosen_cutoff(values: Array, rate: float, order: int) -> tuple[float, dict[str, Any]]:

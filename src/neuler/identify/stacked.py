@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from neuler.errors import InputError
 from neuler.extras import require
+from neuler.identify.singular import singular, singular_values
 from neuler.inputs import array, told
 from neuler.inputs import names as as_names
 
@@ -170,13 +171,22 @@ class Triangles:
     def combined(self, sd: Array) -> Array:
         """One factor of all forces, each divided by its standard deviation, (p + 1, p + 1)."""
         size = self.factors.shape[1]
-        stacked = np.linalg.qr((self.factors / sd[:, None, None]).reshape(-1, size), mode="r")
+        rows = (self.factors / sd[:, None, None]).reshape(-1, size)
+        stacked = np.linalg.qr(rows[rows.any(axis=1)], mode="r")  # a force does not know every column
         return np.concatenate([stacked, np.zeros((size - len(stacked), size))])
 
     @property
     def levels(self) -> Array:
         """Root mean square of the weighted y of each force, (nu,)."""
         return np.sqrt((self.factors[:, :, -1] ** 2).sum(axis=1) / np.maximum(self.rows, 1))
+
+    def least(self, share: float) -> Array:
+        """What standard deviations are at least, (nu,): a share of each force's level.
+
+        A force without rows, of a joint that rests, has no level: a thousandth of the largest one counts.
+        """
+        levels = self.levels
+        return np.maximum(share * np.maximum(levels, 1e-3 * levels.max()), 1e-300)
 
 
 @dataclass(frozen=True)
@@ -201,15 +211,13 @@ def solved(factor: Array) -> Solution:
     R, rhs = factor[:-1, :-1], factor[:-1, -1]
     norms = np.linalg.norm(R, axis=0)
     scale = np.where(norms > 0, norms, 1.0)
-    U, s, Vt = np.linalg.svd(R / scale)
+    U, s, Vt = singular(R / scale)
     rank = int(np.count_nonzero(s > RANK * s[0])) if s[0] > 0 else 0
     root = Vt[:rank].T / s[:rank] / scale[:, None]
     free = np.linalg.norm(Vt[rank:], axis=0) > FREE
-    return Solution(root @ (U[:, :rank].T @ rhs), root, rank, _condition(R), _ratio(s[: max(rank, 1)]), free)
-
-
-def _condition(R: Array) -> float:
-    return _ratio(np.asarray(np.linalg.svd(R, compute_uv=False), dtype=float))
+    return Solution(
+        root @ (U[:, :rank].T @ rhs), root, rank, _ratio(singular_values(R)), _ratio(s[: max(rank, 1)]), free
+    )
 
 
 def _ratio(s: Array) -> float:

@@ -74,8 +74,18 @@ def _near(part: list[Triangles], own: int, left_out: int) -> list[Triangles]:
     return [*([before] if own - 1 != left_out else []), middle, *([after] if own + 1 != left_out else [])]
 
 
+def _factor(rows: Array) -> Array:
+    """The triangular factor of rows (m, n), (n, n); many are zero, and so are columns, of which a force knows some."""
+    kept = rows[rows.any(axis=1)]
+    used = np.flatnonzero(kept.any(axis=0))
+    found = np.zeros((rows.shape[1], rows.shape[1]))
+    factor = np.linalg.qr(kept[:, used], mode="r")
+    found[np.ix_(np.arange(len(factor)), used)] = factor
+    return found
+
+
 def joined(parts: list[Triangles]) -> Triangles:
     """Rows of several parts as one."""
     stacked = np.concatenate([part.factors for part in parts], axis=1)
-    factors = np.stack([np.linalg.qr(rows)[1] for rows in stacked])
+    factors = np.stack([_factor(rows) for rows in stacked])
     return Triangles(factors, sum((part.rows for part in parts), np.zeros(len(stacked))))

@@ -56,7 +56,7 @@ def factor(what: str, unit: Any, si: str) -> float:
     allowed = UNITS[si] | (CURRENTS if si in ("N m", "N") else {})
     if isinstance(unit, str) and unit not in allowed and any(unit in others for others in UNITS.values()):
         raise InputError(
-            f"{what} is measured in {si or 'no unit'} or in {', '.join(allowed)}, got {unit!r}; units of single "
+            f"{what} is measured in {', '.join(filter(None, allowed)) or 'no unit'}, got {unit!r}; units of single "
             "columns stand beside those of kinds: units={'q': 'deg', 'q_slide': 'mm'}"
         )
     return allowed[choice(f"{what}: unit", unit, allowed)]

@@ -7,7 +7,7 @@ the motion excites badly, errors hardly depend on the weight, and the prior is t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,7 +24,8 @@ from neuler.inputs import number, row, whole
 
 Array = NDArray[np.float64]
 TRIED = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""Weights that are compared by default."""
+"""Weights that are compared by default; where the least is the best, lesser ones follow, down to ``LEAST``."""
+LEAST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,8 @@ class WeightChoice:
     weight: float
     tried: Array
     errors: Array
+    force_sd: Array
+    """Standard deviations of the forces, of residuals of least squares; a thousandth of the force at least, (nu,)."""
 
     @property
     def best(self) -> float:
@@ -69,14 +72,23 @@ def choose_weight(
     gap = whole("choose_weight: gap", gap, 0)
     candidates = np.sort(row("choose_weight: tried", tried))
     stretches = Stretches(data, folds, gap)
-    sd = np.maximum(force_deviations(stretches.every)[0], 1e-3 * np.maximum(stretches.every.levels, 1e-300))
-    errors = np.empty((len(candidates), folds))
-    for k, weight in enumerate(candidates):
-        bodies = Bodies(
-            "choose_weight", data.names, prior, number("choose_weight: tried", weight, least=0.0), metric, links, lower,
-            least,
-        )  # fmt: skip
-        errors[k] = stretches.errors(partial(_values, bodies, sd), sd)
+    sd = np.maximum(force_deviations(stretches.every)[0], stretches.every.least(1e-3))
+    known: dict[int, Array] = {}
+
+    def factor(fitted: Triangles) -> Array:  # one for all weights
+        if id(fitted) not in known:
+            known[id(fitted)] = fitted.combined(sd) / np.sqrt(float(fitted.rows.sum()))
+        return known[id(fitted)]
+
+    def judged(weight: float) -> Array:
+        number("choose_weight: tried", weight, least=0.0)
+        bodies = Bodies("choose_weight", data.names, prior, weight, metric, links, lower, least)
+        return stretches.errors(partial(_values, bodies, factor), sd)
+
+    errors = np.stack([judged(weight) for weight in candidates.tolist()])
+    while tried is TRIED and np.argmin(errors.mean(axis=1)) == 0 and candidates[0] > 1.5 * LEAST:
+        candidates = np.concatenate([candidates[:1] / 10.0, candidates])
+        errors = np.concatenate([judged(float(candidates[0]))[None], errors])
     mean = errors.mean(axis=1)
     best = int(np.argmin(mean))
     if not np.isfinite(mean[best]):
@@ -84,11 +96,11 @@ def choose_weight(
     solved = np.where(np.isfinite(mean)[:, None], errors, 0.0)
     margin = np.std(solved - errors[best], axis=1, ddof=1) / np.sqrt(folds)  # of differences within the same stretch
     good = np.flatnonzero(mean <= mean[best] + margin)
-    return WeightChoice(float(candidates[good[-1]]), candidates, errors)
+    return WeightChoice(float(candidates[good[-1]]), candidates, errors, sd)
 
 
-def _values(bodies: Bodies, sd: Array, fitted: Triangles) -> Array | None:
+def _values(bodies: Bodies, factors: Callable[[Triangles], Array], fitted: Triangles) -> Array | None:
     """The minimiser, or None where the solver failed."""
-    factor = fitted.combined(sd) / np.sqrt(float(fitted.rows.sum()))
+    factor = factors(fitted)
     point = bodies.minimised(factor[:, :-1], factor[:, -1])
     return point.values if point.usable else None

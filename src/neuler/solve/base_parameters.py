@@ -93,7 +93,12 @@ class BaseParameters:
         }
 
     def regressor(self) -> Kernel:
-        """The regressor with these columns alone: tau = Y_b b."""
+        """The regressor with these columns alone: tau = Y_b b; refused where there are none."""
+        if not self.names:
+            raise InputError(
+                f"base_parameters: robot {self.robot.name!r} has none among {', '.join(self.columns[:6])}: no force "
+                "depends on them, so there is no regressor; name other columns"
+            )
         return Kernel(self.robot, "regressor", columns=self.names)
 
     def minimal(self) -> Robot:
