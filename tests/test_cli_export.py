@@ -16,7 +16,7 @@ from neuler.cli import main
         (["--lang", "object", "--target", "cortex-m7"], ["two_link_inverse_dynamics.h", "two_link_inverse_dynamics.o"]),
         (["--lang", "python"], ["two_link_inverse_dynamics.py"]),
         (["--lang", "numpy", "--name", "torque"], ["torque.py"]),
-        (["--lang", "latex", "--option", "parameters=links"], ["two_link_inverse_dynamics.tex"]),
+        (["--lang", "latex", "--option", "parameters=links"], ["two_link_inverse_dynamics_links.tex"]),
         (["--lang", "sympy"], ["two_link_inverse_dynamics_sympy.py"]),
     ],
 )  # fmt: skip
@@ -54,6 +54,10 @@ def test_on_standard_output(capsys):
         (["inverse_dynamics", "two_link", "--dt", "0.1"], "--dt is for the quantity step"),
         (["inverse_dynamics", "two_link", "--name", "a b"], "letters, digits"),
         (["inverse_dynamics", "two_link", "--option", "x=1"], "unknown option 'x'"),
+        (["inverse_dynamics", "two_link", "--option", "dtype=float32"], "there is a flag for it, --dtype"),
+        (["step", "two_link", "--dt", "0.1", "--option", "method=euler"], "there is a flag for it, --method"),
+        (["step", "two_link", "--dt", "0.1", "--option", "foo=1"], "no option 'foo'"),
+        (["inverse_dynamics", "two_link", "--lang", "object", "--target", ""], "there is no target ''"),
         (["step", "two_link"], "needs --dt"),
         (["step", "two_link", "--dt", "-1"], "above zero"),
         (["step", "two_link", "--dt", "0.1", "--lang", "python"], "is written as C99"),
@@ -68,7 +72,7 @@ def test_what_is_refused(flags, said, tmp_path, capsys):
 def test_a_file_in_the_place_of_the_folder(tmp_path, capsys):
     (tmp_path / "out").write_text("")
     assert main(["export", "mass_matrix", "two_link", "-o", str(tmp_path / "out")]) == 2
-    assert "is a file; give a folder" in capsys.readouterr().err
+    assert "is a file: give a folder" in capsys.readouterr().err
 
 
 def test_an_object_file_is_not_printed(capsys):
@@ -91,3 +95,8 @@ def test_a_urdf_with_hostile_names(tmp_path):
     sources = sorted((tmp_path / "out").glob("*.c"))
     subprocess.run([*first, "-Wall", "-Werror", "-o", tmp_path / "t", *sources, "-lm"], check=True)
     subprocess.run([tmp_path / "t"], check=True)
+
+
+def test_no_folder(capsys):
+    assert main(["export", "mass_matrix", "two_link", "-o", ""]) == 2
+    assert "-o needs a folder" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import math
 import platform
+import shutil
 import subprocess
 import sys
 
@@ -108,7 +109,7 @@ def test_in_pieces(robot, tmp_path, monkeypatch):
     monkeypatch.setattr(c99, "WHOLE", 50)
     kernel = neuler.robots.get(robot).inverse_dynamics
     code = kernel.c()
-    assert f"double m[{code.memory // 8}];" in code.source
+    assert "    double m[" in code.source
     states = states_of(kernel)
     same(called(compiled(code, tmp_path), code.name, kernel, states), expected(kernel, states))
 
@@ -308,8 +309,6 @@ def test_nothing_is_undefined(robot, tmp_path):
 @pytest.mark.slow
 def test_as_cpp(tmp_path):
     """The header and the source are C++ as well, with another word for restrict."""
-    import shutil
-
     if shutil.which("g++") is None:
         pytest.skip("there is no g++")
     code = neuler.robots.puma560().inverse_dynamics.c(batch=True)
@@ -337,3 +336,82 @@ def test_the_loop_over_columns_is_vectorised(tmp_path):
         pytest.skip("flags of x86-64")
     done = subprocess.run(["gcc", *flags, tmp_path / f"{code.name}.c"], capture_output=True, text=True, check=True)
     assert "loop vectorized using 32 byte vectors" in done.stderr
+
+
+NATURAL = ["error", "scale", "wrong", "FAR_ANGLE", "HUGE_VAL", "f_sincos", "f_near", "f_min", "np", "Matrix", "state"]
+
+
+@pytest.mark.parametrize("name", NATURAL)
+def test_operands_of_any_name(name, tmp_path):
+    """What comes along in C, in its test and in Python has other names."""
+    f = neuler.function(lambda x: {name: np.sin(x) * 2.0, "y": neuler.math.minimum(x, 1.0)}, {"x": 3}, name="f")
+    code = f.c(batch=True)
+    assert ran(code, tmp_path).returncode == 0
+    g = neuler.function(lambda x: np.sin(x) * 2.0, {name: 3}, name="f")
+    assert ran(g.c(), tmp_path).returncode == 0
+    for numpy in (False, True):
+        space = {}
+        exec(g.python("f", numpy=numpy), space)
+        np.testing.assert_allclose(space["f"]([0.1, 0.2, 0.3]), g([0.1, 0.2, 0.3]), atol=1e-15)
+    exec(g.sympy().code(), {})
+
+
+@pytest.mark.parametrize("name", ["test", "all", "features", "malloc", "np"])
+def test_functions_of_reserved_names(name):
+    f = neuler.function(lambda x: x * 2.0, {"x": 1}, name="g")
+    with pytest.raises(neuler.InputError, match=f"'{name}_' will do"):
+        f.c(name)
+
+
+def test_names_that_are_too_long():
+    f = neuler.function(lambda x: x * 2.0, {"x": 1}, name="g")
+    with pytest.raises(neuler.InputError, match="at most 80 letters, got 200"):
+        f.c("a" * 200)
+    with pytest.raises(neuler.InputError, match="name must be a text"):
+        f.c(5)
+    robot = neuler.robots.two_link()
+    long = neuler.Robot("r" * 100, robot.links, robot.joints)
+    names = {long.compile(x).export_name for x in ("inverse_dynamics", "forward_dynamics", "mass_matrix")}
+    assert len(names) == 3
+    assert all(len(name) <= 60 for name in names)
+    options = ({}, {"parameters": "links"}, {"external": ("link2",)})
+    assert len({robot.compile("inverse_dynamics", **each).export_name for each in options}) == 3
+
+
+def test_far_angles_in_columns_whatever_arguments_are_called(tmp_path):
+    f = neuler.function(lambda q, q_i: np.sin(q) * q_i, {"q": 2, "q_i": 2}, name="f")
+    states = f._sample_states(80)
+    states["q"][3, 1] = 1e17
+    library = compiled(f.c(batch=True), tmp_path)
+    np.testing.assert_array_equal(in_columns(library, "f", f, states)[0], called(library, "f", f, states)[0])
+
+
+@pytest.mark.parametrize("compiler", [name for name in compilers() if name in ("clang", "zig")][:1])
+def test_clang_is_silent_about_loops_that_stay_as_they_are(compiler, tmp_path):
+    f = neuler.function(lambda x: neuler.math.exp(x) + neuler.math.arctan2(x, 2.0), {"x": 2})
+    compiled(f.c(batch=True), tmp_path, compiler, "-O3")
+
+
+def test_results_that_are_infinite(tmp_path):
+    f = neuler.function(lambda x: np.array([np.nan, np.inf, -np.inf, 0.0, 1.0]) + 0.0 * x, {"x": ()})
+    assert ran(f.c(), tmp_path).returncode == 0
+
+
+def test_headers_claim_bits_where_they_are_equal():
+    robot = neuler.robots.two_link()
+    assert "have the bits" in robot.inverse_dynamics.c().header
+    assert "have the bits" not in robot.inverse_dynamics.c(dtype="float32").header
+    assert "have the bits" not in neuler.function(lambda x: neuler.math.exp(x), {"x": 1}).c().header
+
+
+@pytest.mark.slow
+def test_cmake_builds_all_of_a_folder(tmp_path):
+    if shutil.which("cmake") is None:
+        pytest.skip("there is no cmake")
+    robot = neuler.robots.two_link()
+    for code in (robot.inverse_dynamics.c(), robot.mass_matrix.c(), robot.step_c(1e-3)):
+        code.save(tmp_path / "c")
+    subprocess.run(["cmake", "-S", tmp_path / "c", "-B", tmp_path / "b"], check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", tmp_path / "b"], check=True, capture_output=True)
+    done = subprocess.run(["ctest", "--test-dir", tmp_path / "b"], check=True, capture_output=True, text=True)
+    assert "0 tests failed out of 3" in done.stdout

@@ -110,8 +110,13 @@ def test_what_is_refused():
     kernel = neuler.robots.two_link().mass_matrix
     with pytest.raises(neuler.InputError, match="did you mean 'riscv64'"):
         kernel.object_file("riscv")
-    with pytest.raises(neuler.InputError, match="or any triple of LLVM"):
+    with pytest.raises(neuler.InputError, match="or a triple of these architectures"):
         kernel.object_file("no-such-machine")
+    for target in ("avr-unknown-unknown", "msp430-elf", "bpf-unknown-unknown", 5):
+        with pytest.raises(neuler.InputError, match="target"):
+            kernel.object_file(target)
+    with pytest.raises(neuler.InputError, match="a function inside"):
+        kernel.object_file("x86_64", "sincos_all")
     with pytest.raises(neuler.InputError, match="'size' or 'speed'"):
         kernel.object_file(optimize="both")
     assert kernel.object_file("armv7-none-linux-gnueabihf").startswith(b"\x7fELF")

@@ -16,6 +16,7 @@ DT, STEPS = 1e-3, 200
 def stepped(code, folder, begin, fed, kept, steps=STEPS):
     """States after every step, and the status of the last."""
     library = compiled(code, folder)
+    assert code.header.split(f"int {code.name}_begin(")[1].split(");")[0].count(",") == len(begin)
     state = (ctypes.c_char * (code.memory + 64))()
     pointer = ctypes.byref(state)
     arrays = [np.ascontiguousarray(x, float) for x in begin]
@@ -134,6 +135,69 @@ def test_what_is_refused():
         ((DT,), {"method": "heun"}, "method must be one of"),
         ((DT, None, "a b"), {}, "letters, digits"),
         ((DT,), {"far": "never"}, "far must be one of"),
+        ((DT,), {"limit": "stop"}, "there is no option 'limit'; did you mean 'limits'"),
+        ((DT,), {"called": "x"}, "there is no option 'called'"),
+        ((DT,), {"external": {"link2": np.zeros((3, 6))}}, "of one run"),
+        ((DT,), {"limits": "bounce"}, "step_c: limits must be one of"),
     ):
         with pytest.raises(neuler.InputError, match=said):
             robot.step_c(*arguments, **options)
+
+
+def test_efforts_cut_forces_off(tmp_path):
+    """Of forces that are fed, as a rollout cuts them off."""
+    robot = neuler.robots.two_link()
+    tau = np.tile([50.0, -40.0], (STEPS, 1))  # the limits are 10 N m
+    wanted = robot.rollout([0.1, 0.2], [0.0, 0.0], tau, DT, effort="clip")
+    found, _ = stepped(robot.step_c(DT, effort="clip"), tmp_path, ([0.1, 0.2], [0.0, 0.0]), (tau,), (2, 2))
+    same(found, [wanted.q, wanted.qd])
+
+
+@pytest.mark.parametrize(
+    ("limits", "q", "status"),
+    [("ignore", [np.nan, 0.0], 1), ("ignore", [np.inf, 0.0], 1), ("stop", [1.5, 0.0], 3), ("hold", [0.0, -1.5], 3)],
+)
+def test_a_run_that_may_not_begin(limits, q, status, tmp_path):
+    robot = neuler.robots.two_link()
+    bounds = neuler.Limits(-1.0, 1.0)
+    joints = [dataclasses.replace(joint, limits=bounds) if joint.moves else joint for joint in robot.joints]
+    robot = robot.replace(joints=joints)
+    wanted = robot.rollout(q, [0.0, 0.0], np.zeros((5, 2)), DT, limits=limits)
+    assert (wanted.status, wanted.step) == (status, 0)
+    library = compiled(robot.step_c(DT, limits=limits), tmp_path)
+    state = (ctypes.c_char * 20_000)()
+    arrays = [np.array(x, float).ctypes.data_as(ctypes.c_void_p) for x in (q, [0.0, 0.0], [0.0, 0.0])]
+    assert library.two_link_step_begin(ctypes.byref(state), *arrays[:2]) == status
+    assert library.two_link_step(ctypes.byref(state), arrays[2]) == status
+
+
+def test_a_quaternion_that_is_no_rotation(tmp_path):
+    robot = neuler.robots.two_link()
+    base = neuler.Link(robot.links[0].name, 2.0, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1, 0.0, 0.0, 0.0))
+    robot = robot.replace(links=[base, *robot.links[1:]]).with_free_base()
+    library = compiled(robot.step_c(DT), tmp_path)
+    q, qd = robot.neutral(), np.zeros(robot.nv)
+    state = (ctypes.c_char * 20_000)()
+    for size, status in ((1.0, 0), (2.0, 1), (0.0, 1)):
+        q[6] = size
+        arrays = [x.ctypes.data_as(ctypes.c_void_p) for x in (q, qd)]
+        assert library.two_link_step_begin(ctypes.byref(state), *arrays) == status
+
+
+def test_the_header_of_a_step():
+    """What is given where, frames by their own names, what is built in."""
+    robot = neuler.robots.puma560()
+    law = GravityPD(robot, kp=100.0, kd=20.0, period=5 * DT)
+    header = robot.step_c(DT, law, "s", external={"link6": np.zeros(6)}, limits="stop", reference=np.zeros(12)).header
+    for text in (
+        "s_begin:",
+        "fx on frame 'link6'",
+        "every 5 steps",
+        "Limits of the joints: stop.",
+        "s_read:",
+        "q[6] (out)",
+    ):
+        assert text in header
+    assert "q_2" not in header
+    assert "tau);" in header.split("s_read(")[1]
+    assert "tau" not in header.split("int s_begin(")[1].split(");")[0]

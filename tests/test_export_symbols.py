@@ -1,5 +1,6 @@
 """SymPy, LaTeX, Python and CasADi: closed forms of textbooks, agreement with kernels, names."""
 
+import dataclasses
 import shutil
 import subprocess
 import sys
@@ -205,6 +206,62 @@ def test_constants_have_the_batch_of_the_inputs():
     assert space["f"](np.zeros((3, 4, 2))).shape == (3, 4, 2)
 
 
+def test_python_where_a_kernel_is_finite():
+    """What is not chosen may divide by zero; exponentials overflow to infinity."""
+    m = neuler.math
+    f = neuler.function(
+        lambda x: np.array([m.where(m.less(0.0, x), 1.0 / x, 0.0), m.exp(x), m.where(m.less(0.0, x), m.log(x), 0.0)]),
+        {"x": ()},
+    )
+    space = {}
+    exec(f.python("f"), space)
+    with np.errstate(all="ignore"):
+        for x in (0.0, 2.0, -1.0, 1000.0, -1000.0):
+            np.testing.assert_allclose(space["f"](x), f(x), rtol=1e-15)
+
+
+def test_outputs_called_like_common_values():
+    f = neuler.function(
+        lambda q: {"s_1": np.array([np.sin(q[0]) * 2.0, 3.0 * np.sin(q[0])]), "b": np.sin(q[0]) * q[1]}, {"q": 2}
+    )
+    for numpy in (False, True):
+        space = {}
+        exec(f.python("f", numpy=numpy), space)
+        found = space["f"]([0.3, 0.4])
+        np.testing.assert_allclose(found[0], f([0.3, 0.4]).s_1)
+        np.testing.assert_allclose(found[1], f([0.3, 0.4]).b)
+
+
+def test_lone_outputs_have_the_batch():
+    f = neuler.function(lambda x, y: {"a": x * 2.0, "b": x * y, "c": 1.0}, {"x": (), "y": ()})
+    space = {}
+    exec(f.python("f", numpy=True), space)
+    assert [x.shape for x in space["f"](1.0, np.zeros(5))] == [(5,), (5,), (5,)]
+
+
+def test_every_symbol_has_a_letter_of_its_own():
+    robot = neuler.robots.two_link()
+    renamed = {"link1": "left1", "link2": "right1"}
+    links = [dataclasses.replace(link, name=renamed.get(link.name, link.name)) for link in robot.links]
+    joints = [
+        dataclasses.replace(
+            joint, parent=renamed.get(joint.parent, joint.parent), child=renamed.get(joint.child, joint.child)
+        )
+        for joint in robot.joints
+    ]
+    found = neuler.Robot("r", links, joints).compile("inverse_dynamics", parameters="links").sympy()
+    letters = list(found.letters.values())
+    assert len(set(letters)) == len(letters)
+    f = neuler.function(lambda v: np.sin(v[0] * v[1]) * (v[0] + v[1]) ** 2, {"v": 2}).sympy()
+    assert len(set(f.letters.values())) == len(f.letters)
+    kernel = two_link().compile("inverse_dynamics", parameters="links")
+    with pytest.raises(neuler.InputError, match="the name 'm' twice"):
+        kernel.sympy(names={"link1.mass": "m", "link2.mass": "m"})
+    for wrong in (["a"], {"link2.mass": 5}, {"link2.mass": ""}):
+        with pytest.raises(neuler.InputError, match="names="):
+            kernel.python(names=wrong)
+
+
 # ---- CasADi -------------------------------------------------------------------------------------------------------
 
 
@@ -312,3 +369,13 @@ def test_latex_is_read_by_tex(tmp_path):
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert not done.returncode, done.stdout[-2000:]
+
+
+def test_names_that_casadi_has_for_something_else():
+    pytest.importorskip("casadi")
+    f = neuler.function(lambda x: x * 2.0, {"x": 1}, name="f")
+    for name in ("jac", "hess", "null"):
+        with pytest.raises(neuler.InputError, match="for something else"):
+            f.casadi(name)
+    g = neuler.function(lambda x, jac_y_x: x * jac_y_x, {"x": 1, "jac_y_x": 1}, "y", name="a" * 60)
+    np.testing.assert_allclose(np.array(g.casadi(external=True)(2.0, 3.0)), 6.0)

@@ -118,6 +118,25 @@ def test_symbols(robot):
             robot.gravity_force(symbol.sym("q", 2))
 
 
+def test_numbers_of_symbolic_libraries(robot):
+    casadi, sympy = pytest.importorskip("casadi"), pytest.importorskip("sympy")
+    wanted = robot.gravity_force([0.1, 0.2])
+    np.testing.assert_array_equal(robot.gravity_force(casadi.DM([0.1, 0.2])), wanted)
+    f = neuler.function(lambda x: x * 2.0, {"x": ()})
+    assert f(sympy.Float(0.5)) == 1.0
+    with pytest.raises(neuler.InputError, match="real numbers"):
+        robot.gravity_force([sympy.Symbol("a"), 0.0])
+
+
+def test_objects_without_numbers(robot):
+    class Nothing(Tensor):
+        def __dlpack__(self, **options):
+            raise BufferError("no")
+
+    with pytest.raises(neuler.InputError, match="NumPy cannot read it"):
+        robot.gravity_force(Nothing(Q))
+
+
 def test_functions_and_simulations(robot):
     f = neuler.function(lambda x: x * 2.0, {"x": 2})
     np.testing.assert_array_equal(f(Tensor(Q)), 2.0 * Q)

@@ -5,7 +5,6 @@ Known by the protocol of DLPack and by what NumPy cannot tell: no other library 
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -38,14 +37,17 @@ def taken(called: str, name: str, value: Any, *, error: type[NeulerError] = Inpu
         return value
     library = kind.__module__.partition(".")[0]
     what = f"{called}: {name} is a {library} {kind.__name__}"
-    if library in _SYMBOLS and library in sys.modules:
+    if library in _SYMBOLS:
+        numbers = _evaluated(library, value)
+        if numbers is not None:
+            return numbers
         raise error(f"{what}, and numbers are needed; {_SYMBOLS[library]} computes with such symbols")
     if "Tracer" in kind.__name__ and library in ("jax", "jaxlib"):
         raise error(
             f"{what}: inside a function that JAX transforms there are no numbers yet; jax.pure_callback calls a kernel "
             "with them, function.jacobian() and function.vjp() are its derivatives"
         )
-    if hasattr(value, "toarray") or getattr(value, "is_sparse", False) is True:
+    if (hasattr(value, "toarray") and hasattr(value, "nnz")) or getattr(value, "is_sparse", False) is True:
         raise error(f"{what}, which is sparse; .toarray() or .to_dense() gives all its numbers")
     if getattr(value, "requires_grad", False) is True:
         raise error(
@@ -65,6 +67,20 @@ def taken(called: str, name: str, value: Any, *, error: type[NeulerError] = Inpu
     except Exception:  # types that NumPy does not have, or data that it must not write: it may still read them
         pass
     try:
-        return np.asarray(value)
+        found = np.asarray(value)
+        if found.dtype == object and found.shape == ():
+            raise TypeError("it has no numbers that NumPy understands")
+        return found
     except Exception as problem:  # whatever the other library raises
         raise error(f"{what}, and NumPy cannot read it: {problem}; convert it to float64") from None
+
+
+def _evaluated(library: str, value: Any) -> Any:
+    """Numbers of a symbolic library that are numbers already; None of symbols."""
+    try:
+        if library == "casadi":
+            found = np.asarray(value.full(), dtype=float)  # of DM alone
+            return found[:, 0] if found.shape[1] == 1 else found
+        return np.asarray(value.tolist() if hasattr(value, "tolist") else value, dtype=float)
+    except (AttributeError, TypeError, ValueError):
+        return None

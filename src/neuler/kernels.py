@@ -281,8 +281,13 @@ class Kernel(Compiled):
         return entry_names(self.robot, operand) or []
 
     @property
-    def _full_name(self) -> str:
-        return f"{self.robot.name}_{self.quantity}"
+    def _name_parts(self) -> tuple[str, ...]:
+        options = [
+            "_".join(value) if isinstance(value, tuple) else name if value is True else str(value)
+            for name, value in self.options.items()
+            if value
+        ]
+        return (self.robot.name, self.quantity, *options)
 
     def _about(self) -> tuple[str, ...]:
         said = find(self.quantity).text.split("\n\n")[0].split("\n")

@@ -17,6 +17,8 @@ def is_table(given: Any) -> bool:
         return False
     if hasattr(given, "column_names") and hasattr(given, "column"):
         return True
+    if callable(getattr(given, "columns", None)):  # a matrix of CasADi
+        return False
     return hasattr(given, "to_numpy") and (hasattr(given, "columns") or hasattr(given, "index"))
 
 

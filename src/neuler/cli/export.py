@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from neuler.cli.common import load_robot, note, robot_command
 from neuler.cli.evaluate import options_of, quantities
 from neuler.compiled import Compiled
 from neuler.errors import InputError
+from neuler.export.c99.code import save
 from neuler.files.ends import STANDARD
 from neuler.plain import count
 from neuler.robot import Robot
@@ -22,7 +22,7 @@ object  an object file for another machine, with the header; --target cortex-m4,
 python  a function of lists, with math alone; numpy: of arrays
 latex   formulas, common values by name; sympy: a file of Python that makes the expressions
 
-QUANTITY step is one step of a simulation of --dt seconds (C99 alone).
+QUANTITY step is one step of a simulation of --dt seconds (C99 only).
 
   neuler export inverse_dynamics puma560 -o puma/
   neuler export forward_dynamics arm.urdf --dtype float32 --target cortex-m4 --lang object -o arm/
@@ -61,8 +61,12 @@ _ONLY = {"far": ("c",), "batch": ("c",), "target": ("object",)}
 def run(chosen: Any) -> None:
     """Write it."""
     for flag, languages in _ONLY.items():
-        if getattr(chosen, flag) and chosen.lang not in languages:
+        if getattr(chosen, flag) not in (None, False) and chosen.lang not in languages:
             raise InputError(f"--{flag} is for --lang {' or '.join(languages)}, not for {chosen.lang}")
+    if chosen.lang == "object" and chosen.out == STANDARD:
+        raise InputError("an object file does not go to standard output: give a folder with -o")
+    if not chosen.out:
+        raise InputError("-o needs a folder, or - for standard output")
     robot = load_robot(chosen)
     step = chosen.quantity == STEP
     for flag in ("dt", "method"):
@@ -71,17 +75,10 @@ def run(chosen: Any) -> None:
     files = _step(robot, chosen) if step else _files(robot, chosen)
     if chosen.out == STANDARD:
         for text in files.values():
-            if isinstance(text, bytes):
-                raise InputError("an object file does not go to standard output: give a folder with -o")
             print(text)
         return
-    folder = Path(chosen.out)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"-o {chosen.out}: is a file; give a folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    print(f"wrote {count(len(files), 'file')} to {folder}: {', '.join(files)}")
+    save(files, chosen.out)
+    print(f"wrote {count(len(files), 'file')} to {chosen.out}: {', '.join(files)}")
 
 
 def _step(robot: Robot, chosen: Any) -> Mapping[str, str]:
@@ -89,24 +86,33 @@ def _step(robot: Robot, chosen: Any) -> Mapping[str, str]:
         raise InputError(f"{STEP} is written as C99 in double precision, one run at a time")
     if chosen.dt is None:
         raise InputError(f"{STEP} needs --dt, the time step in seconds")
-    options = options_of(chosen.option)
+    options = _options(chosen, ("dt", "method", "name", "far"))
     return robot.step_c(
         chosen.dt, name=chosen.name, method=chosen.method or "rk4", far=chosen.far or "libm", **options
     ).files
 
 
 def _files(robot: Robot, chosen: Any) -> Mapping[str, str | bytes]:
-    kernel = robot.compile(chosen.quantity, **{**options_of(chosen.option), "dtype": chosen.dtype})
-    if chosen.lang in ("c", "object"):
+    kernel = robot.compile(chosen.quantity, **_options(chosen, ("dtype",)), dtype=chosen.dtype)
+    if chosen.lang == "c":
         code = kernel.c(chosen.name, far=chosen.far or "libm", batch=chosen.batch)
-        if chosen.lang == "c":
-            note(f"{code.operations} for one state, about {code.memory} bytes of the stack")
-            return code.files
-        made = kernel.object_file(chosen.target or "x86_64", chosen.name)
-        return {f"{code.name}.h": code.header, f"{code.name}.o": made}
+        note(f"{code.operations} for one state, about {code.memory} bytes of the stack")
+        return code.files
+    if chosen.lang == "object":
+        made = kernel.object_file("x86_64" if chosen.target is None else chosen.target, chosen.name)
+        name = chosen.name or kernel.export_name
+        return {f"{name}.h": kernel.object_header(chosen.name), f"{name}.o": made}
     if chosen.dtype != "float64":
         raise InputError(f"--dtype {chosen.dtype} is for --lang c and object")
     return _text(kernel, chosen)
+
+
+def _options(chosen: Any, flags: Sequence[str]) -> dict[str, Any]:
+    found = options_of(chosen.option)
+    for name in flags:
+        if name in found:
+            raise InputError(f"--option {name}: there is a flag for it, --{name}")
+    return found
 
 
 def _text(kernel: Compiled, chosen: Any) -> Mapping[str, str]:

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from neuler import extras
+from neuler.errors import InputError
 from neuler.export.c99.code import c_code
 from neuler.export.compilers import shared_library
 from neuler.export.interface import Interface
+from neuler.naming import fresh
 from neuler.trace import graph as g
 from neuler.trace.differentiate import jacobian
 from neuler.trace.graph import Node, Scalar
@@ -31,6 +33,8 @@ def casadi_function(interface: Interface, *, external: bool = False) -> Any:
     extras.require("casadi", "CasADi's functions need CasADi", "casadi")
     import casadi
 
+    if not casadi.Function.check_name(interface.name):
+        raise InputError(f"casadi: CasADi takes {interface.name!r} for something else; give another name")
     recipe, names = interface.recipe, interface.arguments()
     inputs, outputs = ([names[x.name] for x in side] for side in (recipe.inputs, recipe.outputs))
     if external:
@@ -103,7 +107,8 @@ def _jacobian(recipe: Recipe) -> Recipe:
             for y, x in pairs
         ]
 
-    outputs = tuple(Operand(f"jac_{y.name}_{x.name}", (y.size, x.size)) for y, x in pairs)
+    taken = [x.name for x in recipe.inputs]
+    outputs = tuple(Operand(fresh(f"jac_{y.name}_{x.name}", taken), (y.size, x.size)) for y, x in pairs)
     return Recipe(recipe.inputs, outputs, trace)
 
 
@@ -122,8 +127,8 @@ def _external(interface: Interface) -> Any:
     folder = tempfile.TemporaryDirectory(prefix="neuler-casadi-")
     _KEPT.append(folder)
     where, name = Path(folder.name), interface.name
-    parts = {name: Interface(f"{name}_values", interface.recipe)}
-    parts[f"jac_{name}"] = Interface(f"jac_{name}_values", _jacobian(interface.recipe))
+    parts = {name: Interface("values", interface.recipe)}
+    parts[f"jac_{name}"] = Interface("slopes", _jacobian(interface.recipe))
     for each in parts.values():
         c_code(each).save(where)
     glue = where / f"{name}_casadi.c"

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from neuler.errors import CompileError
-
-FLAGS = ("-std=c99", "-O2", "-ffp-contract=off")
+from neuler.export.c99.code import FLAGS
 
 
 def find_compiler() -> list[str]:
@@ -39,7 +38,7 @@ def shared_library(sources: Sequence[Path], target: Path) -> Path:
     """Compile C files of this machine to a shared library."""
     command = [
         *find_compiler(),
-        *FLAGS,
+        *FLAGS.split(),
         "-march=native",
         "-shared",
         "-fPIC",

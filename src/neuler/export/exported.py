@@ -36,7 +36,8 @@ class Exported:
         Readable, without dependencies but the C library's mathematics; no allocation, no state. Where a machine
         multiplies and adds in one operation, results have the bits of the kernel's (compiled with
         ``-ffp-contract=off``; exp, log, tanh, atan2 and powers are the C library's). ``dtype``: "float64" or "float32".
-        ``far="nan"`` needs no sine of the C library: angles beyond 1e6 (or 1e15, with fused operations) give NaN.
+        Angles beyond 1e15 (1e6 without fused operations, 8192 in single precision) are left to the C library's sine;
+        with ``far="nan"`` they give NaN, and no sine of the C library is needed.
         ``batch=True`` adds ``NAME_batch`` over columns of states, a loop that compilers vectorise.
 
         >>> import neuler
@@ -52,16 +53,21 @@ class Exported:
         found = None if states is None else self._sample_results(states)
         interface = self._interface(name)
         return c_code(
-            interface, dtype=dtype or self.dtype.name, far=far, batch=batch, samples=states, results=found or ()
+            interface,
+            dtype=self.dtype.name if dtype is None else dtype,
+            far=far,
+            batch=batch,
+            samples=states,
+            results=found or (),
         )
 
     def object_file(self, target: str = "x86_64", name: str | None = None, *, optimize: str = "size") -> bytes:
         """The same function as an object file for another machine, straight from LLVM: no compiler is needed.
 
         ``target``: "thumbv7em" (or "cortex-m4", "cortex-m7", "cortex-m33"), "aarch64", "riscv64", "x86_64",
-        "x86_64-v3", "windows", "macos", "macos-x86_64", "wasm32", or a triple of LLVM. The function is
-        ``void NAME(const double *q, ..., double *tau)``, floats where ``dtype`` is float32, declared as in the header
-        of :meth:`c`; it calls the C library of the target. ``optimize``: for "size" or "speed".
+        "x86_64-v3", "windows", "macos", "macos-x86_64", "wasm32", or a triple of such a machine. The function is
+        ``void NAME(const double *q, ..., double *tau)``, floats where ``dtype`` is float32, declared in
+        :meth:`object_header`; it calls the C library of the target. ``optimize``: for "size" or "speed".
 
         >>> import neuler
         >>> neuler.robots.two_link().compile("inverse_dynamics", dtype="float32").object_file("cortex-m4")[:4]
@@ -71,10 +77,16 @@ class Exported:
 
         return object_file(self._interface(name), target, self.dtype.name, optimize)
 
+    def object_header(self, name: str | None = None) -> str:
+        """The header of :meth:`object_file`."""
+        from neuler.export.c99.code import object_header
+
+        return object_header(self._interface(name), self.dtype.name)
+
     def python(self, name: str | None = None, *, numpy: bool = False, names: Mapping[str, str] | None = None) -> str:
         """The same function as a file of Python: on lists with ``math`` alone, or on arrays with NumPy.
 
-        For teaching, for review, and where nothing can be compiled; kernels are faster by far. Values that are used
+        For teaching, for review, and where nothing can be compiled; kernels are much faster. Values that are used
         again have names, sines SYMORO+'s: ``s_2``, ``c_23``. ``names`` gives parameters other names:
         {"link2.mass": "m2"}.
 
@@ -134,13 +146,16 @@ class Exported:
     @property
     def export_name(self) -> str:
         """What it is called in other languages, unless another name is given."""
-        from neuler.export.names import identifier
+        from neuler.export.names import LONGEST, identifier
 
-        return identifier(self._full_name, otherwise="function")
+        parts = [identifier(part, otherwise="function") for part in self._name_parts if part]
+        room = LONGEST - sum(len(part) + 1 for part in parts[1:])
+        return "_".join([parts[0][: max(room, 8)].rstrip("_"), *parts[1:]])[:LONGEST]
 
     @property
-    def _full_name(self) -> str:
-        return self._called
+    def _name_parts(self) -> tuple[str, ...]:
+        """What it is called by; the first part is cut where the name would be too long."""
+        return (self._called,)
 
     def _about(self) -> tuple[str, ...]:
         """Lines that say what it computes."""

@@ -5,7 +5,7 @@ Names of common values are SYMORO+'s where these are sines (``s_2``, ``c_23``), 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,29 +35,24 @@ class Formulas:
     common: tuple[Formula, ...]
     outputs: Mapping[str, tuple[Any, ...]]
 
-    @property
-    def count(self) -> int:
-        """How many formulas there are."""
-        return len(self.common) + sum(map(len, self.outputs.values()))
-
 
 def formulas(
     interface: Interface,
     inputs: Callable[[Operand], Sequence[Any]],
     named: Callable[[str], Any],
     number: Callable[[float], Any],
-    table: Table,
+    table: Table | Callable[[frozenset[str]], Table],
     world: str,
 ) -> Formulas:
     """Write a function in another world.
 
     ``inputs`` gives the symbols of an operand, ``named`` the symbol of a common value, ``number`` a constant, ``table``
-    the operations; one that it lacks is refused, with the name of the ``world``.
+    the operations, or chooses them by those that there are; one that it lacks is refused, by the ``world``'s name.
     """
     recipe = interface.recipe
     nodes, results = traced(recipe)
     known: dict[Node, Any] = {}
-    taken: set[str] = {interface.name}
+    taken = {interface.name, *interface.arguments().values()}
     at = 0
     for operand in recipe.inputs:
         for node, symbol in zip(nodes[at : at + operand.size], inputs(operand), strict=True):
@@ -66,6 +61,8 @@ def formulas(
         at += operand.size
     graph = next((x.graph for x in results if isinstance(x, Node)), None)
     live = graph.live(results) if graph else []
+    if callable(table):
+        table = table(frozenset(node.op for node in live))
     uses: dict[Node, int] = {}
     for node in live:
         for operand_ in node.operands:
@@ -80,10 +77,8 @@ def formulas(
         if node in known:
             continue
         if node.op not in table:
-            raise InputError(
-                f"{interface.name}: {world} has no word for {node.op!r}; {_REMEDY.get(node.op, 'use C99')}"
-            )
-        found = table[node.op](value(node.a), value(node.b) if _BINARY(node) else None)
+            raise InputError(f"{interface.name}: {world} has no word for {node.op!r}; kernel.c() has")
+        found = table[node.op](value(node.a), value(node.b) if _has_two(node) else None)
         wave = node.op in (g.SIN, g.COS)
         if (uses.get(node, 0) > 1 and node.op is not g.NEG) or wave:
             name = names.of(node)
@@ -98,20 +93,8 @@ def formulas(
     return Formulas(tuple(common), outputs)
 
 
-_REMEDY = {
-    g.SIGN: "robot.with_smooth_friction(width) or robot.without_friction() has no sign",
-}
 _ONE = frozenset((g.NEG, g.SIN, g.COS, g.SQRT, g.SIGN, g.ABS, g.EXP, g.LOG, g.TANH))
 
 
-def _BINARY(node: Node) -> bool:
+def _has_two(node: Node) -> bool:
     return node.op not in _ONE
-
-
-def numbered(operand: Operand) -> Iterator[tuple[str, int | None]]:
-    """The entries of an operand: its name and the place, counted from one; None of a lone number."""
-    if not operand.shape:
-        yield operand.name, None
-        return
-    for k in range(operand.size):
-        yield operand.name, k + 1

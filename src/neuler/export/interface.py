@@ -6,12 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from neuler.errors import InputError
-from neuler.export.names import identifier
+from neuler.export.names import LONGEST, identifier
 from neuler.naming import hint
 from neuler.trace.recipe import Operand, Recipe
 
 _INSIDE = ("count", "first", "end", "far", "i", "k", "m", "n", "state")
 """What functions in C call values of their own."""
+_ALONG = (
+    "above", "batch", "begin", "bits", "leq", "less", "mask", "max", "min", "near", "part", "pow", "read", "sign",
+    "signed", "sincos", "state",
+)  # fmt: skip
+"""What names of functions in C that come along end with."""
+MOST = 80
+"""Letters of a name."""
 Label = tuple[str, str]
 """What a number is called, and its unit; either may be empty."""
 
@@ -29,19 +36,23 @@ class Interface:
     """By operand, of each number; operands without are not mentioned."""
 
     def __post_init__(self) -> None:
-        if identifier(self.name) != self.name:
+        if not isinstance(self.name, str):
+            raise InputError(f"name must be a text, got {self.name!r:.60}")
+        if len(self.name) > MOST:
+            raise InputError(f"name must have at most {MOST} letters, got {len(self.name)}: {self.name[:40]!r}...")
+        if len(self.name) <= LONGEST and identifier(self.name) != self.name:
             raise InputError(
                 f"name must be letters, digits and single underscores, and no word of C or Python, got {self.name!r}; "
                 f"{identifier(self.name)!r} will do"
             )
 
     def arguments(self) -> dict[str, str]:
-        """By operand, inputs first, a name that other languages take; different operands have different names.
+        """By operand, inputs first, a name that other languages take.
 
-        Capitals alone tell no two apart, and none is that of the function.
+        Different operands have different names, and none is that of the function or of what comes along with it.
         """
         found: dict[str, str] = {}
-        taken = {self.name, *_INSIDE}
+        taken = {self.name, *_INSIDE, *(f"{self.name}_{each}" for each in _ALONG)}
         for operand in (*self.recipe.inputs, *self.recipe.outputs):
             found[operand.name] = identifier(operand.name, taken)
             taken.add(found[operand.name])
@@ -56,7 +67,14 @@ class Interface:
                 known.setdefault(label, []).append((operand.name, k))
                 if operand.name == "parameters" and label:
                     found[operand.name, k] = label
+        if names is not None and not isinstance(names, Mapping):
+            raise InputError(f"{called}: names= must map parameters to names, got {names!r:.60}")
+        given = list((names or {}).values())
         for label, name in (names or {}).items():
+            if not isinstance(name, str) or not name:
+                raise InputError(f"{called}: names= {label!r} must be given a name, got {name!r:.60}")
+            if given.count(name) > 1:
+                raise InputError(f"{called}: names= gives the name {name!r} twice")
             if label not in known:
                 raise InputError(f"{called}: names= knows no number {label!r}; {hint(label, known)}")
             if len(known[label]) > 1:

@@ -21,9 +21,14 @@ C_WORDS = frozenset((
     "copysign", "hypot", "isnan", "isinf", "isfinite", "signbit", "erf", "gamma", "lgamma", "tgamma", "j0", "j1",
     "jn", "y0", "y1", "yn", "abs", "labs", "div", "ldiv", "time", "clock", "signal", "remove", "rename", "main",
     "printf", "memcpy", "memset", "size_t", "uint64_t", "uint32_t", "int32_t", "NAN", "INFINITY", "NULL", "EOF",
-    "M_PI", "I", "errno", "stdin", "stdout", "stderr", "linux", "unix", "index",
+    "M_PI", "I", "errno", "stdin", "stdout", "stderr", "linux", "unix", "index", "FMA", "HAS_FMA", "FAR_ANGLE",
+    "NEULER_RESTRICT", "NEULER_NO_FMA", "HUGE_VAL", "HUGE_VALF", "HUGE_VALL", "FP_NAN", "FP_INFINITE", "FP_ZERO",
+    "FP_NORMAL", "FP_SUBNORMAL", "FP_FAST_FMA", "FP_FAST_FMAF", "MATH_ERRNO", "MATH_ERREXCEPT", "SIZE_MAX",
+    "BUFSIZ", "RAND_MAX", "DBL_MAX", "FLT_MAX", "np", "neuler", "test", "all", "install", "clean", "help",
+    "package", "features", "math", "string", "stdio", "stdlib", "stdint", "stddef", "assert", "limits", "locale",
+    "ctype", "complex", "fenv", "inttypes", "tgmath", "wchar", "malloc", "calloc", "realloc", "free",
 ))  # fmt: skip
-"""Words of C and C++, and functions and macros of the C library that a parameter would hide."""
+"""Words of C and C++, names of the C library, its headers and of build tools that a name must not hide."""
 LONGEST = 60
 
 

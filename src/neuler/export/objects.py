@@ -7,6 +7,7 @@ sines (``sincos`` is ours up to the limit of its quick reduction), exponentials 
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,12 +50,25 @@ MACHINES = {
 """By the names that ``target`` takes."""
 
 
+_ARCHITECTURES = ("x86_64", "i686", "i386", "aarch64", "arm", "thumb", "riscv32", "riscv64", "powerpc64", "wasm")
+"""Of triples: on others LLVM has no code for doubles, or ends the process."""
+_INSIDE = r"sincos_\w+|neuler_\w+|chunk\d+|table\d+|numbers|reduce_\w+|clear"
+"""Names of what stands in a module."""
+
+
 def object_file(interface: Interface, target: str = "x86_64", dtype: str = "float64", optimize: str = "size") -> bytes:
     """The object file of an interface for one of ``MACHINES``, or for any triple that LLVM has code for."""
+    if not isinstance(target, str):
+        raise InputError(f"object: target must be a text, got {target!r:.60}")
+    if re.fullmatch(_INSIDE, interface.name):
+        raise InputError(f"object: {interface.name!r} is the name of a function inside; give another name")
     machine = MACHINES.get(target)
     if machine is None:
-        if "-" not in target or not _known_triple(target):
-            raise InputError(f"object: there is no target {target!r}; {hint(target, MACHINES)}, or any triple of LLVM")
+        if "-" not in target or not target.startswith(_ARCHITECTURES) or not _known_triple(target):
+            raise InputError(
+                f"object: there is no target {target!r}; {hint(target, MACHINES)}, or a triple of these architectures, "
+                "such as 'armv7-none-linux-gnueabihf'"
+            )
         machine = Machine(target)
     if optimize not in ("size", "speed"):
         raise InputError(f"object: optimize must be 'size' or 'speed', got {optimize!r}")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from neuler.export.formulas import formulas
+from neuler.export.formulas import Table, formulas
 from neuler.export.interface import Interface, shape
 from neuler.export.names import comment, identifier
 from neuler.trace import graph as g
@@ -49,7 +49,7 @@ _ARITHMETIC = {
 _PLAIN = {
     **_ARITHMETIC,
     g.SIN: _call("sin"), g.COS: _call("cos"), g.SQRT: _call("_sqrt"), g.SIGN: _call("_sign"), g.ABS: _call("abs"),
-    g.EXP: _call("exp"), g.LOG: _call("log"), g.TANH: _call("tanh"), g.ATAN2: _call("atan2", 2),
+    g.EXP: _call("_exp"), g.LOG: _call("_log"), g.TANH: _call("tanh"), g.ATAN2: _call("atan2", 2),
     g.POW: _call("_pow", 2),
     g.ABOVE: _call("_above", 2), g.FELT: lambda a, b: Text(f"_above({a}, {g.FELT_FROM['float64']!r} * {b})"),
     g.LESS: _call("_less", 2), g.LEQ: _call("_leq", 2), g.MASK: _call("_mask", 2), g.MIN: _call("_min", 2),
@@ -68,6 +68,9 @@ _ARRAYS = {
     g.MASK: lambda a, b: Text(f"np.where({a} != 0.0, {b}, 0.0)"),
 }  # fmt: skip
 _HELPERS = {
+    "_exp": "def _exp(x):\n    return exp(x) if x < 709.7 else _INFINITY if x > 0.0 else x",
+    "_log": "def _log(x):\n    return log(x) if x > 0.0 else -_INFINITY if x == 0.0 else _NAN",
+    "_div": "def _div(a, b):\n    return a / b if b != 0.0 else _NAN if a == 0.0 or a != a else a * _INFINITY",
     "_sqrt": "def _sqrt(x):\n    return sqrt(x) if x >= 0.0 else _NAN",
     "_sign": "def _sign(x):\n    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else x",
     "_pow": "def _pow(x, p):\n    return x**p if x >= 0.0 else _NAN",
@@ -78,6 +81,11 @@ _HELPERS = {
     "_min": "def _min(a, b):\n    return a if a != a or a < b else b",
     "_max": "def _max(a, b):\n    return a if a != a or a > b else b",
 }
+
+
+def _plain(operations: frozenset[str]) -> Table:
+    """Where values are chosen, one that is not chosen may divide by zero."""
+    return {**_PLAIN, g.DIV: _call("_div", 2)} if g.MASK in operations else _PLAIN
 
 
 def number(x: float) -> Text:
@@ -109,7 +117,7 @@ def python_code(interface: Interface, *, numpy: bool = False, names: Mapping[str
 
     symbols_of: dict[str, list[Text]] = {}
 
-    found = formulas(interface, inputs, Text, number, _ARRAYS if numpy else _PLAIN, "Python")
+    found = formulas(interface, inputs, Text, number, _ARRAYS if numpy else _plain, "Python")
     recipe = interface.recipe
     body: list[str] = []
     for operand in recipe.inputs:
@@ -136,7 +144,7 @@ def python_code(interface: Interface, *, numpy: bool = False, names: Mapping[str
     for operand in recipe.outputs:
         values = found.outputs[operand.name]
         if not operand.shape:
-            results.append(str(values[0]))
+            results.append(f"np.array(np.broadcast_to({values[0]}, _batch))" if numpy else str(values[0]))
             continue
         name = names[operand.name]
         if numpy:

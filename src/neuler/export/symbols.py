@@ -11,12 +11,19 @@ from math import prod
 from typing import Any
 
 from neuler import extras
-from neuler.export.formulas import Formula, formulas
+from neuler.export.formulas import formulas
 from neuler.export.interface import Interface
 from neuler.export.names import identifier, latex
 from neuler.trace import graph as g
 from neuler.trace.recipe import Operand
 
+_PAGE = 60
+"""Formulas that a notebook shows."""
+_OF_SYMPY = (
+    "Abs", "COMMON", "Max", "Matrix", "Min", "Ne", "OUTPUTS", "Piecewise", "Symbol", "atan2", "exp", "log", "pi",
+    "sign", "sqrt", "tanh",
+)  # fmt: skip
+"""Names that the code of expressions needs."""
 _DOTS = {
     "q": "",
     "qd": r"\dot",
@@ -72,12 +79,15 @@ class Symbolic:
 
     def latex(self) -> str:
         """All formulas below each other, for a document that uses ``amsmath``."""
-        lines = [formula.replace(" = ", " &= ", 1) for formula in self.formulas()]
-        return "\\begin{align}\n" + " \\\\\n".join(lines) + "\n\\end{align}\n"
+        return "\\begin{align}\n" + " \\\\\n".join(self._aligned()) + "\n\\end{align}\n"
+
+    def _aligned(self) -> list[str]:
+        return [formula.replace(" = ", " &= ", 1) for formula in self.formulas()]
 
     def code(self) -> str:
         """A file of Python that makes the same expressions: symbols, common values, outputs, each by its name."""
-        names = [symbol.name for symbol in self.letters if symbol not in dict(self.common)]
+        common = {symbol for symbol, _ in self.common}
+        names = [symbol.name for symbol in self.letters if symbol not in common]
         lines = [f'"""{self.name}: expressions of SymPy. Common values are symbols; COMMON says what they are."""', ""]
         lines += ["from sympy import *", "", ""]
         every = [*names, *(symbol.name for symbol, _ in self.common)]
@@ -88,10 +98,12 @@ class Symbolic:
         lines += [f'    "{name}": {value},' for name, value in self.outputs.items()]
         return "\n".join([*lines, "}", ""])
 
-    def _repr_latex_(self) -> str:
-        """For notebooks."""
-        lines = [formula.replace(" = ", " &= ", 1) for formula in self.formulas()]
-        return "$\\displaystyle \\begin{aligned}" + r" \\ ".join(lines) + "\\end{aligned}$"
+    def _repr_latex_(self) -> str | None:
+        """For notebooks; none of functions that are longer than a page."""
+        size = len(self.common) + sum(len(_entries(value)) for value in self.outputs.values())
+        if size > _PAGE:
+            return None
+        return "$\\displaystyle \\begin{aligned}" + r" \\ ".join(self._aligned()) + "\\end{aligned}$"
 
     def __repr__(self) -> str:
         """How many values it has."""
@@ -105,15 +117,20 @@ def symbolic(interface: Interface, names: Mapping[str, str] | None = None) -> Sy
 
     own, given = interface.renamed(names, "sympy"), set((names or {}).values())
     letters: dict[Any, str] = {}
-    taken: set[str] = set()
+    taken = set(_OF_SYMPY)
+    by_name: dict[str, Any] = {}
     flat: dict[str, list[Any]] = {}
+
+    def lettered(made: Any, letter: str) -> Any:
+        """A symbol with a letter of its own: its whole name where another has the letter."""
+        known = set(letters.values())
+        letters[made] = letter if letter not in known else latex(made.name)
+        return made
 
     def symbol(name: str, letter: str) -> Any:
         own = identifier(name, taken)
         taken.add(own)
-        made = sympy.Symbol(own, real=True)
-        letters[made] = letter
-        return made
+        return lettered(sympy.Symbol(own, real=True), letter)
 
     def inputs(operand: Operand) -> Sequence[Any]:
         made = []
@@ -129,20 +146,16 @@ def symbolic(interface: Interface, names: Mapping[str, str] | None = None) -> Sy
 
     def named(name: str) -> Any:
         made = sympy.Symbol(name, real=True)
-        letters[made] = _wave(name)
-        return made
+        by_name[name] = made
+        return lettered(made, _wave(name))
 
     found = formulas(interface, inputs, named, _number, _table(), "SymPy")
     recipe = interface.recipe
-    common = tuple((_symbol_of(letters, each), each.value) for each in found.common)
+    common = tuple((by_name[each.name], each.value) for each in found.common)
     outputs = {x.name: _shaped(found.outputs[x.name], x.shape) for x in recipe.outputs}
     return Symbolic(
         interface.name, {x.name: _shaped(flat[x.name], x.shape) for x in recipe.inputs}, common, outputs, letters
     )
-
-
-def _symbol_of(letters: Mapping[Any, str], each: Formula) -> Any:
-    return next(symbol for symbol in letters if symbol.name == each.name)
 
 
 def _number(x: float) -> Any:
@@ -210,7 +223,7 @@ def _entries(value: Any, place: tuple[int, ...] = ()) -> list[tuple[tuple[int, .
 
 def _indexed(name: str, place: tuple[int, ...]) -> str:
     index = " ".join(str(k + 1) for k in place) if all(k < 9 for k in place) else ",".join(str(k + 1) for k in place)
-    plain = name in _DOTS or name in _LETTERS or len(name) == 1
+    plain = name in _DOTS or name in _LETTERS or (len(name) == 1 and name.isascii())
     letter = _LETTERS.get(name, "q" if name in _DOTS else name if plain else latex(name))
     dotted = f"{_DOTS[name]}{{{letter}}}" if _DOTS.get(name) else letter
     return f"{dotted}_{{{index}}}" if index else dotted
@@ -235,7 +248,9 @@ def _given(name: str) -> str:
         return f"\\{match[1]}_{{{match[2]}}}"
     if match:
         return f"{match[1] if len(match[1]) == 1 else latex(match[1])}_{{{match[2]}}}"
-    return f"\\{name}" if name in _GREEK else name if len(name) == 1 and name.isalpha() else latex(name)
+    return (
+        f"\\{name}" if name in _GREEK else name if len(name) == 1 and name.isascii() and name.isalpha() else latex(name)
+    )
 
 
 _GREEK = frozenset(

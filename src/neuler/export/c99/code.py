@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -22,15 +23,13 @@ from neuler.export.interface import Interface, shape
 from neuler.export.names import comment
 from neuler.export.objects import machine_bytes, object_file
 from neuler.inputs import choice
+from neuler.trace import graph as g
 from neuler.trace.recipe import Operand, Operations
 from neuler.version import __version__
 
-FLAGS = "-std=c99 -O2 -ffp-contract=off"
-"""With these, and on a machine that multiplies and adds in one operation, results have the bits of the kernel's."""
-
 RESTRICT = (
     "#ifndef NEULER_RESTRICT",
-    "#ifdef __cplusplus",
+    "#if defined(__cplusplus) || defined(_MSC_VER)",
     "#define NEULER_RESTRICT __restrict",
     "#else",
     "#define NEULER_RESTRICT restrict",
@@ -53,7 +52,6 @@ class CCode:
     operations: Operations
     memory: int
     """Bytes: of a function about what it needs of the stack, of a step those of its state."""
-    batch: bool
 
     @property
     def files(self) -> dict[str, str]:
@@ -72,8 +70,8 @@ class CCode:
         return f"<C99 of {self.name}: {self.source.count(chr(10))} lines; {self.operations}>"
 
 
-def save(files: Mapping[str, str], folder: str | os.PathLike[str]) -> list[Path]:
-    """Write texts by their names into a folder, which is made where there is none."""
+def save(files: Mapping[str, str | bytes], folder: str | os.PathLike[str]) -> list[Path]:
+    """Write files by their names into a folder, which is made where there is none."""
     where = Path(folder)
     if where.exists() and not where.is_dir():
         raise InputError(f"{os.fspath(folder)!r} is a file: give a folder for {', '.join(files)}")
@@ -81,7 +79,7 @@ def save(files: Mapping[str, str], folder: str | os.PathLike[str]) -> list[Path]
     paths = []
     for name, text in files.items():
         paths.append(where / name)
-        paths[-1].write_text(text, encoding="utf-8", newline="\n")
+        paths[-1].write_bytes(text if isinstance(text, bytes) else text.encode())
     return paths
 
 
@@ -103,7 +101,7 @@ def c_code(
     total = sum(len(stage.nodes) if isinstance(stage, Chunk) else 2 * len(stage) for stage in schedule.stages)
     if batch and total > WHOLE:
         raise InputError(
-            f"c: batch=True is for functions of at most {WHOLE} operations, this one has {total}: leave it away and "
+            f"c: batch=True is for functions of at most {WHOLE} operations, this one has {total}: leave it out and "
             "call the function for each state"
         )
     parts: list[str] = []
@@ -114,13 +112,13 @@ def c_code(
         pieces = Pieces(schedule, c, interface.name)
         parts, stack = pieces.functions, (4 if c.single else 8) * schedule.slots
         lines = [f"{c.real} m[{schedule.slots}];", *_copies(interface, c, pieces.calls)]
-    main = [*_signature(interface, c), "{", *(f"    {line}" for line in lines), "}", ""]
+    main = [*_signature(interface, c.real), "{", *(f"    {line}" for line in lines), "}", ""]
     many = _batch(interface, schedule, c) if batch else []
     waves = any(not isinstance(stage, Chunk) for stage in schedule.stages)
     sines = functions(c, far) if waves else []  # before the helpers: it uses some
     constants = _structure(interface, source=True)
     source = [
-        *preamble(interface.name, sines=waves, single=c.single),
+        *preamble(interface.name, sines=waves),
         *c.helpers(),
         *sines,
         *constants,
@@ -131,17 +129,18 @@ def c_code(
         "",
     ]
     size = _machine_code(interface, dtype) if total <= WHOLE else ""
-    header = _header(
-        interface,
-        c,
-        schedule.operations,
-        f"about {stack} bytes of the stack{size}",
-        far if waves else None,
-        batch=batch,
-    )
+    ends = [f"Angles: any; beyond FAR_ANGLE in the source {_BEYOND[far]}."] if waves else []
+    if not c.single and LIBRARY.isdisjoint(_operations(schedule)):
+        ends += [
+            "Results have the bits of neuler's own where the machine multiplies and adds in one operation, compiled",
+            f"for it (-march=native or -mfma on x86-64) with {FLAGS}.",
+        ]
+    stack = 16 * math.ceil(_SPILLED * stack / 16)
+    memory = f"about {stack} bytes of the stack{size}"
+    header = _header(interface, c.real, schedule.operations, memory, ends, batch=batch)
     test = "" if samples is None else test_program(interface, c, samples, results)
-    build = cmake(interface.name, tested=bool(test))
-    return CCode(interface.name, header, "\n".join(source), test, build, schedule.operations, stack, batch)
+    build = cmake()
+    return CCode(interface.name, header, "\n".join(source), test, build, schedule.operations, stack)
 
 
 def _machine_code(interface: Interface, dtype: str) -> str:
@@ -154,15 +153,16 @@ def _machine_code(interface: Interface, dtype: str) -> str:
     return f", {machine_bytes(code)} of code on a {machine}"
 
 
-def preamble(name: str, *, sines: bool, single: bool) -> list[str]:
+def preamble(name: str, *, sines: bool, limits: bool = False) -> list[str]:
     """What a source begins with."""
     return [
         f"/* {name}.c: see {name}.h. Written by neuler {__version__}. */",
         f'#include "{name}.h"',
         "",
+        *(["#include <float.h>"] if limits else []),
         "#include <math.h>",
         *(["#include <stdint.h>"] if sines else []),
-        *(["#include <string.h>"] if sines and not single else []),
+        *(["#include <string.h>"] if sines else []),
         "",
         "#if defined(__clang__)",
         "#pragma STDC FP_CONTRACT OFF",
@@ -177,9 +177,9 @@ def undefined(c: Arithmetic, *, sines: bool) -> list[str]:
     return [f"#undef {macro}" for macro in (*macros, *(["FAR_ANGLE"] if sines else []))]
 
 
-def _signature(interface: Interface, c: Arithmetic, *, batch: bool = False, end: str = "") -> list[str]:
+def _signature(interface: Interface, real: str, *, batch: bool = False, end: str = "") -> list[str]:
     name = f"{interface.name}_batch" if batch else interface.name
-    return signature(f"void {name}", parameters(interface, c.real, batch=batch), end)
+    return signature(f"void {name}", parameters(interface, real, batch=batch), end)
 
 
 def _copies(interface: Interface, c: Arithmetic, calls: Sequence[str]) -> list[str]:
@@ -217,29 +217,27 @@ def _batch(interface: Interface, schedule: Schedule, c: Arithmetic) -> list[str]
     ]
     if waves:
         lines += ["    if (far == 0) {", "        continue;", "    }", "    for (i = first; i < end; i++) {"]
-        arguments = []
-        for operand in recipe.inputs:
-            name = names[operand.name]
-            arguments.append(f"{name}_i" if operand.shape else f"{name}[i]")
-            if operand.shape:
-                lines.append(f"        {c.real} {name}_i[{operand.size}];")
-        for operand in recipe.outputs:
-            name = names[operand.name]
-            lines.append(f"        {c.real} {name}_i[{operand.size}];")
-            arguments.append(f"{name}_i")
-        lines.append("        size_t k;")
-        for operand in recipe.inputs:
-            name = names[operand.name]
-            if operand.shape:
-                lines += _each(operand, f"{name}_i[k] = {name}[k * count + i];")
-        lines.append(f"        {interface.name}({', '.join(arguments)});")
-        for operand in recipe.outputs:
-            name = names[operand.name]
-            lines += _each(operand, f"{name}[k * count + i] = {name}_i[k];")
+        arguments, copies, back = [], [], []
+        for k, operand in enumerate((*recipe.inputs, *recipe.outputs)):
+            name, own = names[operand.name], f"x{k}_"  # no argument is called so
+            given = k < len(recipe.inputs)
+            if given and not operand.shape:
+                arguments.append(f"{name}[i]")
+                continue
+            arguments.append(own)
+            lines.append(f"        {c.real} {own}[{operand.size}];")
+            if given:
+                copies += _each(operand, f"{own}[k] = {name}[k * count + i];")
+            else:
+                back += _each(operand, f"{name}[k * count + i] = {own}[k];")
+        lines += ["        size_t k;", *copies, f"        {interface.name}({', '.join(arguments)});", *back]
         lines.append("    }")
     lines.append("}")
     inside = [line if line.startswith("#") else f"    {line}" for line in lines]
-    return [*_signature(interface, c, batch=True), "{", *inside, "}", ""]
+    before = ["#if defined(__clang__)", "#pragma clang diagnostic push"]
+    before += ['#pragma clang diagnostic ignored "-Wpass-failed"', "#endif"]
+    after = ["#if defined(__clang__)", "#pragma clang diagnostic pop", "#endif"]
+    return [*before, *_signature(interface, c.real, batch=True), "{", *inside, "}", *after, ""]
 
 
 _INDEPENDENT = (
@@ -249,7 +247,8 @@ _INDEPENDENT = (
     "#pragma GCC ivdep",
     "#endif",
 )
-"""Columns do not overlap, whatever their length: without that word compilers do not vectorise."""
+"""Columns do not overlap, whatever their length: without that word compilers do not vectorise. A loop that calls the C
+library may stay as it is, and nobody is warned of it."""
 _BLOCK = 64
 """States that are computed again, one by one, where one of their angles is large."""
 
@@ -261,26 +260,41 @@ def _each(operand: Operand, statement: str) -> list[str]:
 # ---- header -------------------------------------------------------------------------------------------------------
 
 
+_SPILLED = 1.4
+"""What compilers take of the stack, beside the bytes of values that wait: seen on a Cortex-M7 and on x86-64."""
+_BEYOND = {"libm": "the C library's functions serve", "nan": "results are NaN"}
+LIBRARY = frozenset((g.EXP, g.LOG, g.TANH, g.ATAN2, g.POW))
+"""Operations whose bits are those of the C library."""
+FLAGS = "-std=c99 -O2 -ffp-contract=off"
+
+
+def _operations(schedule: Schedule) -> set[str]:
+    return {node.op for stage in schedule.stages if isinstance(stage, Chunk) for node in stage.nodes}
+
+
+def object_header(interface: Interface, dtype: str) -> str:
+    """The header of an object file."""
+    real = "double" if dtype == "float64" else "float"
+    operations = lower(interface.recipe, fma=True).operations
+    return _header(interface, real, operations, f"in {interface.name}.o", ["It calls the C library's mathematics."])
+
+
 def _header(
-    interface: Interface, c: Arithmetic, operations: Operations, memory: str, far: str | None, *, batch: bool
+    interface: Interface, real: str, operations: Operations, memory: str, ends: Sequence[str], *, batch: bool = False
 ) -> str:
     name, recipe, names = interface.name, interface.recipe, interface.arguments()
-    guard = f"{name.upper()}_H"
+    guard = f"NEULER_{name}_H"
     text = [comment(line) for line in interface.about]
     for side, operands in (("in ", recipe.inputs), ("out", recipe.outputs)):
         for operand in operands:
-            text.append("")
+            text += [""] if text else []
             text.append(comment(f"{side} {names[operand.name]}{shape(operand)}"))
             text += [f"    {line}" for each in interface.described(operand) for line in _folded(comment(each))]
     text += ["", f"{operations} for one state; {memory}."]
-    if far is not None:
-        beyond = "the C library's functions serve" if far == "libm" else "results are NaN"
-        text += [f"Angles: any; beyond FAR_ANGLE in the source {beyond}."]
     text += [
         "Matrices are stored row by row. NaN in, NaN out. Nothing is allocated, there is no state: calls from several",
         "threads are fine. Outputs may not overlap inputs.",
-        f"Results have the bits of neuler's own with {FLAGS}",
-        "on machines that multiply and add in one operation.",
+        *ends,
     ]
     lines = [f"/* {name}.h", " *"]
     lines += [f" * {line}".rstrip() for line in text]
@@ -296,13 +310,13 @@ def _header(
         'extern "C" {',
         "#endif",
         "",
-        *_signature(interface, c, end=";"),
+        *_signature(interface, real, end=";"),
         "",
     ]
     if batch:
         lines += [
             "/* The same for count states in columns: number k of state i is at [k * count + i]. */",
-            *_signature(interface, c, batch=True, end=";"),
+            *_signature(interface, real, batch=True, end=";"),
             "",
         ]
     lines += _structure(interface, source=False)

@@ -34,19 +34,19 @@ def test_program(
     tolerance = TOLERANCES[c.real]
     arguments = [f"{names[x.name]}_of[i]" if x.shape else f"{names[x.name]}_of[i][0]" for x in recipe.inputs]
     arguments += [names[x.name] for x in recipe.outputs]
-    lines += ["int main(void)", "{", "    int wrong = 0;", "    int i, k;"]
+    lines += ["int main(void)", "{", "    int wrong_ = 0;", "    int i, k;"]
     lines += [f"    for (i = 0; i < {count}; i++) {{"]
     for x in recipe.outputs:
         lines.append(f"        {c.real} {names[x.name]}[{x.size}];")
-    lines.append("        double scale, error;")
+    lines.append("        double scale_, error_;")
     lines.append(f"        {name}({', '.join(arguments)});")
     for x in recipe.outputs:
         own = names[x.name]
         lines += [f"        {line}" for line in _compared(own, f"{own}_of[i]", x.size, tolerance, "i")]
     lines += [
         "    }",
-        f'    printf(wrong ? "{name}: wrong\\n" : "{name}: all {count} states agree\\n");',
-        "    return wrong;",
+        f'    printf(wrong_ ? "{name}: wrong\\n" : "{name}: all {count} states agree\\n");',
+        "    return wrong_;",
         "}",
         "",
     ]
@@ -95,12 +95,14 @@ def step_program(
         "int main(void)",
         "{",
         f"    {name}_state state;",
-        "    int wrong = 0, i = 0, k;",
-        "    double scale, error;",
+        "    int wrong_ = 0, i = 0, k;",
+        "    double scale_, error_;",
     ]
     lines += [f"    double {arguments[x]}[{n}];" for x, n in read.items()]
     lines += [
-        f"    {name}_begin({', '.join(['&state', *begin])});",
+        f"    if ({name}_begin({', '.join(['&state', *begin])}) != 0) {{",
+        "        return 1;",
+        "    }",
         f"    for (i = 0; i < {run.steps}; i++) {{",
         f"        if ({name}({', '.join(['&state', *step])}) != 0) {{",
         '            printf("step %d: status %d, joint %d\\n", i, state.status, state.joint);',
@@ -113,7 +115,7 @@ def step_program(
         own = arguments[x]
         lines += [f"    {line}" for line in _compared(own, f"{own}_end[0]", n, _OF_RUNS, "i")]
     agree = f'"{name}: {run.steps} steps agree\\n"'
-    lines += [f'    printf(wrong ? "{name}: wrong\\n" : {agree});', "    return wrong;", "}", ""]
+    lines += [f'    printf(wrong_ ? "{name}: wrong\\n" : {agree});', "    return wrong_;", "}", ""]
     return "\n".join(lines)
 
 
@@ -133,43 +135,54 @@ def _table(c: Arithmetic, name: str, rows: np.ndarray) -> list[str]:
 def _compared(own: str, wanted: str, size: int, tolerance: float, state: str) -> list[str]:
     """Lines that compare an array with another, relative to its largest entry."""
     return [
-        "scale = 1e-300;",
+        "scale_ = 1e-300;",
         f"for (k = 0; k < {size}; k++) {{",
-        f"    scale = fmax(scale, fabs((double){wanted}[k]));",
+        f"    scale_ = isfinite({wanted}[k]) ? fmax(scale_, fabs((double){wanted}[k])) : scale_;",
         "}",
         f"for (k = 0; k < {size}; k++) {{",
-        f"    error = fabs((double){own}[k] - (double){wanted}[k]) / scale;",
-        f"    if (!(error < {tolerance!r}) && !(isnan({own}[k]) && isnan({wanted}[k]))) {{",
+        f"    error_ = {own}[k] == {wanted}[k] ? 0.0 : fabs((double){own}[k] - (double){wanted}[k]) / scale_;",
+        f"    if (!(error_ < {tolerance!r}) && !(isnan({own}[k]) && isnan({wanted}[k]))) {{",
         f'        printf("%d: {own}[%d] is %.17g, expected %.17g\\n", {state}, k, (double){own}[k],',
         f"               (double){wanted}[k]);",
-        "        wrong = 1;",
+        "        wrong_ = 1;",
         "    }",
         "}",
     ]
 
 
-def cmake(name: str, *, tested: bool) -> str:
-    """A library, and the program as a test of it."""
-    lines = [
-        "cmake_minimum_required(VERSION 3.10)",
-        f"project({name} C)",
-        "",
-        f"add_library({name} STATIC {name}.c)",
-        f"target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})",
-        f"set_target_properties({name} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)",
-        'if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")',
-        f"  target_compile_options({name} PRIVATE -ffp-contract=off)",
-        "endif()",
-        "if(UNIX)",
-        f"  target_link_libraries({name} PUBLIC m)",
-        "endif()",
-    ]
-    if tested:
-        lines += [
-            "",
-            "enable_testing()",
-            f"add_executable({name}_test {name}_test.c)",
-            f"target_link_libraries({name}_test PRIVATE {name})",
-            f"add_test(NAME {name} COMMAND {name}_test)",
-        ]
-    return "\n".join([*lines, ""])
+def cmake() -> str:
+    """A library for every header of the folder, and a test where one stands beside it: the same for all functions."""
+    return """cmake_minimum_required(VERSION 3.10)
+project(neuler_exports C)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+option(NEULER_NATIVE "instructions of this machine, among them fused operations" OFF)
+set(CMAKE_C_STANDARD 99)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
+  add_compile_options(-ffp-contract=off)
+  if(NEULER_NATIVE)
+    add_compile_options(-march=native)
+  endif()
+endif()
+enable_testing()
+file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+foreach(header ${headers})
+  get_filename_component(name ${header} NAME_WE)
+  if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}.c)
+    continue()
+  endif()
+  add_library(neuler_${name} STATIC ${name}.c)
+  target_include_directories(neuler_${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+  if(UNIX)
+    target_link_libraries(neuler_${name} PUBLIC m)
+  endif()
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.c)
+    add_executable(neuler_${name}_test ${name}_test.c)
+    target_link_libraries(neuler_${name}_test PRIVATE neuler_${name})
+    add_test(NAME ${name} COMMAND neuler_${name}_test)
+  endif()
+endforeach()
+"""

@@ -6,6 +6,7 @@ Single precision: three parts of pi/2 and the polynomials of Cephes (Moshier 198
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from neuler.compiler import trig
@@ -57,20 +58,7 @@ def _double(c: Arithmetic) -> list[str]:
         f"#define FAR_ANGLE {number(trig.limit(False))}",
         "#endif",
         "",
-        f"static inline uint64_t {c.prefix}_bits(double x)",
-        "{",
-        "    uint64_t b;",
-        "    memcpy(&b, &x, sizeof b);",
-        "    return b;",
-        "}",
-        "",
-        f"static inline double {c.prefix}_signed(double x, uint64_t sign)",
-        "{",
-        f"    uint64_t b = {c.prefix}_bits(x) ^ (sign & 0x8000000000000000u);",
-        "    memcpy(&x, &b, sizeof x);",
-        "    return x;",
-        "}",
-        "",
+        *_bits(c, "double", "uint64_t", "0x8000000000000000u"),
         "/* Of an angle (rad) up to FAR_ANGLE: k = round(x 2/pi), r = x - k pi/2, polynomials on |r| <= pi/4. */",
         f"static inline void {c.prefix}_near(double x, double *s, double *c)",
         "{",
@@ -123,12 +111,13 @@ def _single(c: Arithmetic) -> list[str]:
     return [
         f"#define FAR_ANGLE {number(_SINGLE_LIMIT)}",
         "",
+        *_bits(c, "float", "uint32_t", "0x80000000u"),
         "/* Of an angle (rad) up to FAR_ANGLE: k = round(x 2/pi), r = x - k pi/2, polynomials on |r| <= pi/4. */",
         f"static inline void {c.prefix}_near(float x, float *s, float *c)",
         "{",
         f"    const float big = {c.fused('x', number(_TWO_OVER_PI), number(_SINGLE_MAGIC))};",
         f"    const float k = big - {number(_SINGLE_MAGIC)};",
-        "    const int32_t n = (int32_t)k;",
+        f"    const uint32_t n = {c.prefix}_bits(big);",
         "#if HAS_FMA",
         f"    const float r = {_nested(c, with_fma)};",
         "#else",
@@ -137,10 +126,30 @@ def _single(c: Arithmetic) -> list[str]:
         "    const float z = r * r;",
         f"    const float sr = {c.fused('r * z', sine, 'r')};",
         f"    const float cr = {c.fused('z * z', cosine, c.fused(number(-0.5), 'z', number(1.0)))};",
-        "    const float odd = (n & 1) ? cr : sr;",
-        "    const float even = (n & 1) ? sr : cr;",
-        "    *s = (n & 2) ? -odd : odd;",
-        "    *c = ((n + 1) & 2) ? -even : even;",
+        "    const float odd = (n & 1u) ? cr : sr;",
+        "    const float even = (n & 1u) ? sr : cr;",
+        f"    *s = {c.prefix}_signed(odd, n << 30);",
+        f"    *c = {c.prefix}_signed(even, (n + 1u) << 30);",
+        "}",
+        "",
+    ]
+
+
+def _bits(c: Arithmetic, real: str, whole: str, sign: str) -> list[str]:
+    """Functions that read the bits of a number, and change its sign by a bit."""
+    return [
+        f"static inline {whole} {c.prefix}_bits({real} x)",
+        "{",
+        f"    {whole} b;",
+        "    memcpy(&b, &x, sizeof b);",
+        "    return b;",
+        "}",
+        "",
+        f"static inline {real} {c.prefix}_signed({real} x, {whole} sign)",
+        "{",
+        f"    {whole} b = {c.prefix}_bits(x) ^ (sign & {sign});",
+        "    memcpy(&x, &b, sizeof x);",
+        "    return x;",
         "}",
         "",
     ]
@@ -173,6 +182,4 @@ def _single_parts(bits: int) -> list[float]:
 
 
 def _exponent(x: float) -> int:
-    import math
-
     return math.frexp(abs(x))[1] - 1

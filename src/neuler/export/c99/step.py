@@ -6,6 +6,7 @@ function over the struct's array.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -26,6 +27,22 @@ from neuler.trace.recipe import Operand, Operations, Recipe
 from neuler.version import __version__
 
 
+@dataclass(frozen=True)
+class Start:
+    """What a run may not begin with."""
+
+    finite: tuple[str, ...] = ()
+    """Variables whose numbers must all be finite."""
+    rotations: tuple[tuple[int, int], ...] = ()
+    """Of each quaternion its first place in q, and the number of the joint."""
+    within: tuple[tuple[int, int, float, float], ...] = ()
+    """Of each limit the place in q, the number of the joint, and the bounds."""
+    slack: float = 0.0
+    """How far the square of a quaternion's length may be from one."""
+    statuses: tuple[int, int] = (1, 3)
+    """What is returned where numbers are not finite or no rotation, and beyond limits."""
+
+
 @dataclass(frozen=True, eq=False)
 class Stepping:
     """A time loop whose clock runs at one pace, and what is said of it."""
@@ -40,6 +57,11 @@ class Stepping:
     labels: Mapping[str, Sequence[Label]] = field(default_factory=dict)
     statuses: Sequence[str] = ()
     """What the numbers say that a step returns."""
+    clipped: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Of operands that are read at every step, the largest size of each number; others are cut off there."""
+    start: Start = field(default_factory=lambda: Start())
+    built_in: tuple[str, ...] = ()
+    """Lines about values that are the same for every run."""
 
     @property
     def given(self) -> tuple[Operand, ...]:
@@ -78,7 +100,7 @@ def c_step(stepping: Stepping, *, far: str = "libm", run: Run | None = None) -> 
     sines = functions(c, far) if any(f"{name}_sincos(" in text for text in body) else []
     numbers = {id(recipe): number for number, recipe in enumerate(program.recipes, 1)}
     source = [
-        *preamble(name, sines=bool(sines), single=False),
+        *preamble(name, sines=bool(sines), limits=True),
         *c.helpers(),
         *sines,
         *body,
@@ -92,13 +114,13 @@ def c_step(stepping: Stepping, *, far: str = "libm", run: Run | None = None) -> 
     arguments = stepping.interface((*stepping.given, *stepping.fed), program.kept).arguments()
     test = "" if run is None else step_program(name, given, fed, read, run, arguments)
     header = _header(stepping, slots, operations)
-    return CCode(name, header, "\n".join(source), test, cmake(name, tested=bool(test)), operations, 8 * slots, False)
+    return CCode(name, header, "\n".join(source), test, cmake(), operations, 8 * slots)
 
 
 def begin_head(stepping: Stepping, end: str = "") -> list[str]:
     """``NAME_begin``: the state of a run at its start."""
     takes = parameters(stepping.interface(stepping.given, ()), "double")
-    return signature(f"void {stepping.name}_begin", [f"{stepping.name}_state *state", *takes], end)
+    return signature(f"int {stepping.name}_begin", [f"{stepping.name}_state *state", *takes], end)
 
 
 def step_head(stepping: Stepping, end: str = "") -> list[str]:
@@ -119,7 +141,7 @@ def _begin(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
     lines = [
         "double *m = state->m;",
         "int k;",
-        f"for (k = 0; k < {stepping.name.upper()}_SLOTS; k++) {{",
+        f"for (k = 0; k < {stepping.name}_SLOTS; k++) {{",
         "    m[k] = 0.0;",
         "}",
     ]
@@ -130,9 +152,40 @@ def _begin(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
             lines += [f"m[{first + k}] = {c.number(float(x))};" for k, x in enumerate(values)]
         else:
             lines += _taken(names[operand.name], operand, first, size)
+    lines += ["state->steps = 0.0;", "state->wait = 0;", "state->status = 0;", "state->joint = -1;"]
+    lines += _looked_at(stepping, c)
     lines += [f"{stepping.name}_part{numbers[id(recipe)]}(m);" for recipe in program.work.once]
-    lines += ["state->steps = 0;", "state->wait = 0;", "state->status = 0;", "state->joint = -1;"]
+    lines.append("return state->status;")
     return [*begin_head(stepping), "{", *(f"    {line}" for line in lines), "}", ""]
+
+
+def _looked_at(stepping: Stepping, c: Arithmetic) -> list[str]:
+    """Numbers that are not finite, quaternions that are no rotations, positions beyond limits: the run is over."""
+    variables, start = stepping.program.variables, stepping.start
+    lines: list[str] = []
+
+    def over(condition: str, status: int, joint: str) -> list[str]:
+        return [
+            f"if (state->status == 0 && {condition}) {{",
+            f"    state->status = {status};",
+            f"    state->joint = {joint};",
+            "}",
+        ]
+
+    for name in start.finite:
+        first, size = variables[name]
+        inside = over(f"!(fabs(m[{first} + k]) <= DBL_MAX)", start.statuses[0], "-1")
+        lines += [f"for (k = 0; k < {size}; k++) {{", *(f"    {line}" for line in inside), "}"]
+    at = variables["q"][0]
+    for first, joint in start.rotations:
+        squares = " + ".join(f"m[{at + first + k}] * m[{at + first + k}]" for k in range(4))
+        lines += over(f"!(fabs({squares} - 1.0) < {c.number(start.slack)})", start.statuses[0], str(joint))
+    for place, joint, lower, upper in start.within:
+        bounds = [f"m[{at + place}] < {c.number(lower)}"] if math.isfinite(lower) else []
+        bounds += [f"m[{at + place}] > {c.number(upper)}"] if math.isfinite(upper) else []
+        if bounds:
+            lines += over(f"({' || '.join(bounds)})", start.statuses[1], str(joint))
+    return lines
 
 
 def _taken(name: str, operand: Operand, first: int, size: int) -> list[str]:
@@ -156,8 +209,13 @@ def _step(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
     lines += ["if (state->status != 0) {", "    return state->status;", "}"]
     for operand in program.streams:
         lines += _taken(names[operand.name], operand, *variables[operand.name])
+        first = variables[operand.name][0]
+        for k, most in enumerate(np.asarray(stepping.clipped.get(operand.name, ()), dtype=float).tolist()):
+            if math.isfinite(most):
+                x = f"m[{first + k}]"
+                lines.append(f"{x} = {x} > {most!r} ? {most!r} : {x} < -{most!r} ? -{most!r} : {x};")
     if TIME in variables:
-        lines.append(f"m[{variables[TIME][0]}] = (double)state->steps * m[{variables['dt'][0]}];")
+        lines.append(f"m[{variables[TIME][0]}] = state->steps * m[{variables['dt'][0]}];")
     if work.control:
         inside = [line for x in program.samples for line in _taken(names[x.name], x, *variables[x.name])]
         inside += [part(recipe) for recipe in work.control]
@@ -177,7 +235,7 @@ def _step(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
             lines += [f"for (n = 0; n < {each.times} && {wanted}; n++) {{", f"    {part(each.recipe)}", "}"]
     status, joint = (variables[x.name][0] for x in work.diagnose.outputs)
     lines += [
-        "state->steps++;",
+        "state->steps += 1.0;",
         f"if (!(m[{variables[ALARM.name][0]}] < 1.0)) {{",
         f"    {part(work.diagnose)}",
         f"    state->status = (int)m[{status}];",
@@ -200,16 +258,18 @@ def _read(stepping: Stepping) -> list[str]:
 
 
 def _header(stepping: Stepping, slots: int, operations: Operations) -> str:
-    name, guard = stepping.name, f"{stepping.name.upper()}_H"
+    name, guard = stepping.name, f"NEULER_{stepping.name}_H"
     text = [comment(line) for line in stepping.about]
-    interface = stepping.interface((*stepping.given, *stepping.fed), stepping.program.kept)
-    names = interface.arguments()
-    seen: set[str] = set()
-    for operand in (*stepping.given, *stepping.fed, *stepping.program.kept):
-        lines = interface.described(operand)
-        if lines and operand.name not in seen:
-            text += ["", comment(f"{names[operand.name]}[{operand.size}]"), *(f"    {comment(line)}" for line in lines)]
-        seen.add(operand.name)
+    sides = (("_begin", stepping.given, ()), ("", stepping.fed, ()), ("_read", (), stepping.program.kept))
+    for suffix, takes, gives in sides:
+        interface = stepping.interface(takes, gives)
+        names = interface.arguments()
+        text += ["", f"{name}{suffix}:"] if takes or gives else []
+        for operand in (*takes, *gives):
+            size = f"[{operand.size}]" if operand.shape else ""
+            text.append(f"    {names[operand.name]}{size}{' (out)' if gives else ''}")
+            text += [f"        {comment(line)}" for line in interface.described(operand)]
+    text += ["", *(comment(line) for line in stepping.built_in)] if stepping.built_in else []
     if stepping.statuses:
         meanings = ", ".join(f"{k} {what}" for k, what in enumerate(stepping.statuses))
         text += [
@@ -224,17 +284,17 @@ def _header(stepping: Stepping, slots: int, operations: Operations) -> str:
     ]
     lines = [f"/* {name}.h", " *", *(f" * {line}".rstrip() for line in text), f" * Written by neuler {__version__}. */"]
     lines += [f"#ifndef {guard}", f"#define {guard}", "", *RESTRICT, ""]
-    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", "", f"#define {name.upper()}_SLOTS {slots}", ""]
+    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", "", f"#define {name}_SLOTS {slots}", ""]
     lines += [
         "typedef struct {",
         f"    double m[{slots}];",
-        "    long steps;",
+        "    double steps;",
         "    int wait;",
         "    int status;",
         "    int joint;",
         f"}} {name}_state;",
         "",
-        "/* Set the state at the beginning of a run. */",
+        "/* Set the state at the beginning of a run; returns its status. */",
         *begin_head(stepping, ";"),
         "",
         "/* Do one step. */",
