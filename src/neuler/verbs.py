@@ -167,7 +167,7 @@ class Methods:
 
         >>> import neuler
         >>> code = neuler.robots.two_link().step_c(1e-3)
-        >>> [line for line in code.header.splitlines() if line.startswith("int ")]
+        >>> [line for line in code.header.splitlines() if line.startswith("int two_link_step(")]
         ['int two_link_step(two_link_step_state *state, const double *NEULER_RESTRICT tau);']
         """
         from neuler.rollouts.embedded import step_c
