@@ -93,8 +93,11 @@ def test_on_a_small_machine(dtype, core, tmp_path):
     flags.append("-mfpu=fpv4-sp-d16" if core == "cortex-m4" else "-mfpu=fpv5-d16")
     strict = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
     subprocess.run(
-        ["arm-none-eabi-gcc", *flags, *strict, "-c", "-o", tmp_path / "c.o", tmp_path / "torque.c"], check=True
+        ["arm-none-eabi-gcc", *flags, *strict, "-fstack-usage", "-c", "-o", tmp_path / "c.o", tmp_path / "torque.c"],
+        check=True,
     )
+    used = [int(line.split("\t")[1]) for line in (tmp_path / "c.su").read_text().splitlines()]
+    assert 0.5 * code.memory < sum(used) <= code.memory  # as the header says
     real = "float" if dtype == "float32" else "double"
     (tmp_path / "main.c").write_text(
         f'#include "torque.h"\nint main(void) {{ static {real} q[24]; '
