@@ -9,22 +9,23 @@ import pytest
 import neuler
 from c_code import compiled, ran, same
 from neuler.control import ComputedTorque, GravityPD, sines
+from random_robots import later
 
 DT, STEPS = 1e-3, 200
 
 
-def stepped(code, folder, begin, fed, kept, steps=STEPS):
+def stepped(code, folder, begin, fed, kept, steps=STEPS, dtype=float):
     """States after every step, and the status of the last."""
     library = compiled(code, folder)
     assert code.header.split(f"int {code.name}_begin(")[1].split(");")[0].count(",") == len(begin)
     state = (ctypes.c_char * (code.memory + 64))()
     pointer = ctypes.byref(state)
-    arrays = [np.ascontiguousarray(x, float) for x in begin]
+    arrays = [np.ascontiguousarray(x, dtype) for x in begin]
     getattr(library, f"{code.name}_begin")(pointer, *(x.ctypes.data_as(ctypes.c_void_p) for x in arrays))
-    found = [np.empty((steps, size)) for size in kept]
+    found = [np.empty((steps, size), dtype) for size in kept]
     status = 0
     for k in range(steps):
-        rows = [np.ascontiguousarray(x[k], float) for x in fed]
+        rows = [np.ascontiguousarray(x[k], dtype) for x in fed]
         status = getattr(library, code.name)(pointer, *(x.ctypes.data_as(ctypes.c_void_p) for x in rows))
         read = [each[k : k + 1].ctypes.data_as(ctypes.c_void_p) for each in found]
         getattr(library, f"{code.name}_read")(pointer, *read)
@@ -201,3 +202,29 @@ def test_the_header_of_a_step():
     assert "q_2" not in header
     assert "tau);" in header.split("s_read(")[1]
     assert "tau" not in header.split("int s_begin(")[1].split(");")[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["two_link", *later(["puma560", "stanford", "rx90", "human", "shuttle_arm"], "puma560")]
+)
+def test_in_single_precision(name, tmp_path):
+    """For a Cortex-M4: near the rollout; the PUMA has dry friction, the human a free base."""
+    robot = neuler.robots.get(name)
+    code = robot.step_c(DT, dtype="float32")
+    assert " double" not in code.source
+    assert ran(code, tmp_path, None, "-Wdouble-promotion").returncode == 0
+    q, qd, tau = (np.float32(x) for x in start(robot))
+    wanted = robot.rollout(q.astype(float), qd.astype(float), tau.astype(float), DT)
+    found, status = stepped(code, tmp_path, (q, qd), (tau,), (robot.nq, robot.nv), dtype=np.float32)
+    assert status == 0 == wanted.status
+    for ours, theirs in zip(found, (wanted.q, wanted.qd), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-3 * np.abs(theirs).max())
+
+
+def test_what_single_precision_is_not_for():
+    with pytest.raises(neuler.InputError, match="float32 is not for loops"):
+        neuler.robots.four_bar().step_c(1e-3, dtype="float32")
+    with pytest.raises(neuler.InputError, match="float32 is not for method 'implicit'"):
+        neuler.robots.two_link().step_c(1e-3, method="implicit", dtype="float32")
+    with pytest.raises(neuler.InputError, match="step_c: dtype must be one of"):
+        neuler.robots.two_link().step_c(1e-3, dtype="float16")

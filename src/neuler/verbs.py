@@ -156,6 +156,7 @@ class Methods:
         *,
         method: str = "rk4",
         far: str = "libm",
+        dtype: str = "float64",
         **options: Any,
     ) -> CCode:
         """One step of :meth:`rollout` as C99, for simulations without Python: ``NAME_begin``, ``NAME``, ``NAME_read``.
@@ -163,7 +164,8 @@ class Methods:
         ``tau``: None, then each step takes the forces (nu); or a controller, which becomes part of it, with its period.
         ``options`` are those of ``rollout``: ``limits``, ``effort``, ``external``, ``loads``, ``memory``,
         ``reference``, ``period``, ``parameters``. Steps have the bits of a rollout's where machines multiply and add in
-        one operation; the struct holds everything, nothing is allocated.
+        one operation; the struct holds everything, nothing is allocated. ``dtype="float32"`` is for machines with
+        single precision: trees, methods "euler" and "rk4".
 
         >>> import neuler
         >>> code = neuler.robots.two_link().step_c(1e-3)
@@ -172,7 +174,7 @@ class Methods:
         """
         from neuler.rollouts.embedded import step_c
 
-        return step_c(cast("Robot", self), dt, tau, name, method=method, far=far, **options)
+        return step_c(cast("Robot", self), dt, tau, name, method=method, far=far, dtype=dtype, **options)
 
     def rollout(
         self,

@@ -48,7 +48,7 @@ def add(commands: Any) -> None:
         metavar="K=V",
         help="of the quantity: external=tool, parameters=links, ...",
     )
-    export.add_argument("--far", choices=("libm", "nan"), help="C: what serves large angles; default: libm")
+    export.add_argument("--far", choices=("libm", "nan"), help="C: how angles beyond 1e15 are handled; default: libm")
     export.add_argument("--batch", action="store_true", help="C: also a loop over columns of states")
     export.add_argument("--target", metavar="MACHINE", help="of an object file; default: x86_64")
     export.add_argument("--dt", type=float, metavar="SECONDS", help="of a step")
@@ -82,13 +82,18 @@ def run(chosen: Any) -> None:
 
 
 def _step(robot: Robot, chosen: Any) -> Mapping[str, str]:
-    if chosen.lang != "c" or chosen.dtype != "float64" or chosen.batch:
-        raise InputError(f"{STEP} is written as C99 in double precision, one run at a time")
+    if chosen.lang != "c" or chosen.batch:
+        raise InputError(f"{STEP} is written as C99, one run at a time")
     if chosen.dt is None:
         raise InputError(f"{STEP} needs --dt, the time step in seconds")
-    options = _options(chosen, ("dt", "method", "name", "far"))
+    options = _options(chosen, ("dt", "method", "name", "far", "dtype"))
     return robot.step_c(
-        chosen.dt, name=chosen.name, method=chosen.method or "rk4", far=chosen.far or "libm", **options
+        chosen.dt,
+        name=chosen.name,
+        method=chosen.method or "rk4",
+        far=chosen.far or "libm",
+        dtype=chosen.dtype,
+        **options,
     ).files
 
 

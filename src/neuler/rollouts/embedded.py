@@ -11,7 +11,7 @@ from neuler.errors import InputError
 from neuler.export.c99.harness import Run
 from neuler.export.c99.step import Start, Stepping, c_step
 from neuler.export.names import identifier
-from neuler.inputs import array
+from neuler.inputs import array, choice
 from neuler.naming import hint
 from neuler.robot import Robot
 from neuler.robot.columns import labels
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 CALLED = "step_c"
 STEPS = 50
 """Of the run that the test repeats."""
+_SINGLE_UNIT = 1e-5
+"""How far the square of a quaternion's length may be from one in single precision."""
 _FIXED = ("dt", "lower", "upper", "parameters")
 _OPTIONS = ("memory", "reference", "period", "external", "loads", "parameters", "limits", "effort")
 
@@ -41,6 +43,7 @@ def step_c(
     *,
     method: Any = "rk4",
     far: str = "libm",
+    dtype: str = "float64",
     **options: Any,
 ) -> CCode:
     """See ``Robot.step_c``."""
@@ -53,6 +56,12 @@ def step_c(
     if tau is not None and not callable(tau):
         raise InputError(f"{CALLED}: tau is a controller, or None: then the step takes the forces, {robot.nu} numbers")
     q0, qd0 = robot.neutral(), np.zeros(robot.nv)
+    single = choice(f"{CALLED}: dtype", dtype, ("float64", "float32")) == "float32"
+    if single and (robot.loops or method == "implicit"):
+        what = (
+            "loops, which are closed to more digits than single precision has" if robot.loops else "method 'implicit'"
+        )
+        raise InputError(f"{CALLED}: float32 is not for {what}; use float64")
     if np.ndim(dt):
         raise InputError(f"{CALLED}: dt must be one number of seconds")
     if options.get("reference") is not None:
@@ -75,13 +84,14 @@ def step_c(
     own = {operand.name: _labels(robot, operand, call.kernel.model) for operand in every}
     clip = {} if callable(tau) or options.get("effort", "ignore") == "ignore" else {"tau": efforts(robot)}
     stepping = Stepping(
-        name, program, fixed, call.period, about, own, REASONS, clip, _start(call), _built_in(fixed, clip, options)
-    )
+        name, program, fixed, call.period, about, own, REASONS, clip, _start(call, single),
+        _built_in(fixed, clip, options), "float" if single else "double",
+    )  # fmt: skip
     return c_step(stepping, far=far, run=_run(call, stepping))
 
 
 def _sampled(period: int) -> str:
-    return "with its controller at every step." if period == 1 else f"with its controller at every {period} steps."
+    return "controller sampled at every step." if period == 1 else f"controller sampled every {period} steps."
 
 
 def _labels(robot: Robot, operand: Operand, model: Model) -> Sequence[tuple[str, str]]:
@@ -108,7 +118,7 @@ def _built_in(
     return tuple(found)
 
 
-def _start(call: Call) -> Start:
+def _start(call: Call, single: bool) -> Start:
     """What a rollout looks at before its first step."""
     model = call.kernel.model
     names = {operand.name for operand in call.kernel.program.given}
@@ -118,7 +128,9 @@ def _start(call: Call) -> Start:
     if model.bounded:
         bounds = zip(limited(model), call.arrays["lower"].tolist(), call.arrays["upper"].tolist(), strict=True)
         within = [(place, joint, lower, upper) for (place, joint), lower, upper in bounds]
-    return Start(tuple(dict.fromkeys(finite)), tuple(turns), tuple(within), UNIT, (NOT_FINITE, LIMIT))
+    return Start(
+        tuple(dict.fromkeys(finite)), tuple(turns), tuple(within), _SINGLE_UNIT if single else UNIT, (NOT_FINITE, LIMIT)
+    )
 
 
 def _one_row(reference: Any) -> np.ndarray:

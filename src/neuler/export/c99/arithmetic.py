@@ -29,6 +29,10 @@ _OWN = {
 """Functions that come along where they are used: arguments and body. NaN stays NaN."""
 
 
+_LARGEST = 3.4028234663852886e38
+"""Of single precision."""
+
+
 @dataclass
 class Arithmetic:
     """Writes expressions for one function; ``prefix`` begins the names of what comes along."""
@@ -38,6 +42,8 @@ class Arithmetic:
     prefix: str
     used: set[str] = field(default_factory=set)
     """Of ``_OWN``, and "fma"."""
+    saturates: bool = False
+    """Whether constants that single precision does not hold are its largest, bounds that nothing reaches, or zero."""
 
     @property
     def single(self) -> bool:
@@ -56,8 +62,8 @@ class Arithmetic:
             return f"(-{text})" if x < 0 else text
         if not self.single:
             return repr(float(x))
-        single = round_to_float32(x)
-        if math.isinf(single) or (single == 0.0) != (x == 0.0):
+        single = round_to_float32(min(max(x, -_LARGEST), _LARGEST) if self.saturates else x)
+        if math.isinf(single) or (not self.saturates and (single == 0.0) != (x == 0.0)):
             raise InputError(f"float32: the number {x:g} does not fit in single precision; use float64")
         text = _shortest(single)
         return f"{text}f"

@@ -110,7 +110,7 @@ def c_code(
         lines, stack = body.lines, body.stack
     else:
         pieces = Pieces(schedule, c, interface.name)
-        parts, stack = pieces.functions, (4 if c.single else 8) * schedule.slots
+        parts, stack = pieces.functions, (4 if c.single else 8) * (schedule.slots + pieces.waiting)
         lines = [f"{c.real} m[{schedule.slots}];", *_copies(interface, c, pieces.calls)]
     main = [*_signature(interface, c.real), "{", *(f"    {line}" for line in lines), "}", ""]
     many = _batch(interface, schedule, c) if batch else []
@@ -128,15 +128,15 @@ def c_code(
         *undefined(c, sines=waves),
         "",
     ]
-    size = _machine_code(interface, dtype) if total <= WHOLE else ""
-    ends = [f"Angles: any; beyond FAR_ANGLE in the source {_BEYOND[far]}."] if waves else []
+    size = _machine_code(interface, dtype) if total <= _SIZED else ""
+    ends = [f"Any angle is valid; beyond FAR_ANGLE in the source {_BEYOND[far]}."] if waves else []
     if not c.single and LIBRARY.isdisjoint(_operations(schedule)):
         ends += [
             "Results have the bits of neuler's own where the machine multiplies and adds in one operation, compiled",
-            f"for it (-march=native or -mfma on x86-64) with {FLAGS}.",
+            f"for it (-march=native or -mfma on x86-64) with {FLAGS}{', for angles up to FAR_ANGLE' * waves}.",
         ]
-    stack = 16 * math.ceil(_SPILLED * stack / 16)
-    memory = f"about {stack} bytes of the stack{size}"
+    stack = stack_bytes(stack)
+    memory = f"with optimisation at most about {stack} bytes of the stack{size}"
     header = _header(interface, c.real, schedule.operations, memory, ends, batch=batch)
     test = "" if samples is None else test_program(interface, c, samples, results)
     build = cmake()
@@ -150,7 +150,12 @@ def _machine_code(interface: Interface, dtype: str) -> str:
         code = object_file(interface, machine.lower(), dtype)
     except CompileError:  # an LLVM without code for it
         return ""
-    return f", {machine_bytes(code)} of code on a {machine}"
+    return f"; {machine_bytes(code)} bytes of code as an object file for a {machine}"
+
+
+def stack_bytes(values: int) -> int:
+    """What compilers take of the stack for so many bytes of values that wait to be used."""
+    return 16 * math.ceil(_SPILLED * values / 16)
 
 
 def preamble(name: str, *, sines: bool, limits: bool = False) -> list[str]:
@@ -262,7 +267,9 @@ def _each(operand: Operand, statement: str) -> list[str]:
 
 _SPILLED = 1.4
 """What compilers take of the stack, beside the bytes of values that wait: seen on a Cortex-M7 and on x86-64."""
-_BEYOND = {"libm": "the C library's functions serve", "nan": "results are NaN"}
+_SIZED = 20_000
+"""Operations up to which the size of the code is stated, which is compiled for that."""
+_BEYOND = {"libm": "the C library's sin and cos are used", "nan": "results are NaN"}
 LIBRARY = frozenset((g.EXP, g.LOG, g.TANH, g.ATAN2, g.POW))
 """Operations whose bits are those of the C library."""
 FLAGS = "-std=c99 -O2 -ffp-contract=off"
@@ -275,8 +282,10 @@ def _operations(schedule: Schedule) -> set[str]:
 def object_header(interface: Interface, dtype: str) -> str:
     """The header of an object file."""
     real = "double" if dtype == "float64" else "float"
-    operations = lower(interface.recipe, fma=True).operations
-    return _header(interface, real, operations, f"in {interface.name}.o", ["It calls the C library's mathematics."])
+    schedule = lower(interface.recipe, fma=True)
+    memory = f"about {stack_bytes((8 if dtype == 'float64' else 4) * schedule.slots)} bytes of the stack"
+    ends = [f"Implemented in {interface.name}.o, which calls libm."]
+    return _header(interface, real, schedule.operations, memory, ends)
 
 
 def _header(
@@ -284,7 +293,7 @@ def _header(
 ) -> str:
     name, recipe, names = interface.name, interface.recipe, interface.arguments()
     guard = f"NEULER_{name}_H"
-    text = [comment(line) for line in interface.about]
+    text = [line for each in interface.about for line in _folded(comment(each))]
     for side, operands in (("in ", recipe.inputs), ("out", recipe.outputs)):
         for operand in operands:
             text += [""] if text else []

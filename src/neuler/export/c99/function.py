@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from neuler.compiler.schedule import Chunk, Schedule
@@ -165,8 +165,13 @@ def _alive(schedule: Schedule) -> int:
             order += [(node, schedule.sums.reads(node)) for node in stage.nodes if node not in schedule.sums.vanished]
         else:
             order += [(node, [each.angle]) for each in stage for node in each.waves if node is not None]
-    last = {read: k for k, (_, reads) in enumerate(order) for read in reads}
     ends = {node for stage in schedule.stages if isinstance(stage, Chunk) for node, _ in stage.stores}
+    return waiting(order, ends)
+
+
+def waiting(order: Sequence[tuple[Node, Sequence[Node]]], ends: Collection[Node]) -> int:
+    """How many values at most wait to be used: all in order, with what each reads; some wait for the end."""
+    last = {read: k for k, (_, reads) in enumerate(order) for read in reads}
     alive, most = 0, 0
     leaving: dict[int, int] = {}
     for k, (node, _) in enumerate(order):

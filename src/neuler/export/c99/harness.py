@@ -30,9 +30,9 @@ def test_program(
         "",
     ]
     for operand, values in [*((x, samples[x.name]) for x in recipe.inputs), *zip(recipe.outputs, results, strict=True)]:
-        lines += _table(c, f"{names[operand.name]}_of", np.asarray(values, dtype=float).reshape(count, operand.size))
+        lines += _table(c, f"{names[operand.name]}_of_", np.asarray(values, dtype=float).reshape(count, operand.size))
     tolerance = TOLERANCES[c.real]
-    arguments = [f"{names[x.name]}_of[i]" if x.shape else f"{names[x.name]}_of[i][0]" for x in recipe.inputs]
+    arguments = [f"{names[x.name]}_of_[i]" if x.shape else f"{names[x.name]}_of_[i][0]" for x in recipe.inputs]
     arguments += [names[x.name] for x in recipe.outputs]
     lines += ["int main(void)", "{", "    int wrong_ = 0;", "    int i, k;"]
     lines += [f"    for (i = 0; i < {count}; i++) {{"]
@@ -42,7 +42,7 @@ def test_program(
     lines.append(f"        {name}({', '.join(arguments)});")
     for x in recipe.outputs:
         own = names[x.name]
-        lines += [f"        {line}" for line in _compared(own, f"{own}_of[i]", x.size, tolerance, "i")]
+        lines += [f"        {line}" for line in _compared(own, f"{own}_of_[i]", x.size, tolerance, "i")]
     lines += [
         "    }",
         f'    printf(wrong_ ? "{name}: wrong\\n" : "{name}: all {count} states agree\\n");',
@@ -64,7 +64,7 @@ class Run:
 
 
 def step_program(
-    name: str,
+    c: Arithmetic,
     given: Mapping[str, int],
     fed: Mapping[str, int],
     read: Mapping[str, int],
@@ -72,7 +72,7 @@ def step_program(
     arguments: Mapping[str, str],
 ) -> str:
     """The program for a step that is run many times; sizes by operand, and what they are called in C."""
-    c = Arithmetic("double", name)
+    name = c.prefix
     lines = [
         f"/* Compares {run.steps} steps of {name} with a rollout of neuler's; 0 where they agree. */",
         f'#include "{name}.h"',
@@ -83,13 +83,14 @@ def step_program(
     ]
     for sizes, values in ((given, run.given), (fed, run.fed), (read, run.read)):
         for operand, size in sizes.items():
-            suffix = "_end" if values is run.read else "_of"
+            suffix = "_end_" if values is run.read else "_of_"
             lines += _table(
                 c, f"{arguments[operand]}{suffix}", np.asarray(values[operand], dtype=float).reshape(-1, size)
             )
-    begin = [f"{arguments[x]}_of[0]" for x in given]
+    begin = [f"{arguments[x]}_of_[0]" for x in given]
     step = [
-        f"{arguments[x]}_of[{'i' if np.asarray(run.fed[x]).reshape(-1, n).shape[0] > 1 else 0}]" for x, n in fed.items()
+        f"{arguments[x]}_of_[{'i' if np.asarray(run.fed[x]).reshape(-1, n).shape[0] > 1 else 0}]"
+        for x, n in fed.items()
     ]
     lines += [
         "int main(void)",
@@ -98,7 +99,7 @@ def step_program(
         "    int wrong_ = 0, i = 0, k;",
         "    double scale_, error_;",
     ]
-    lines += [f"    double {arguments[x]}[{n}];" for x, n in read.items()]
+    lines += [f"    {c.real} {arguments[x]}[{n}];" for x, n in read.items()]
     lines += [
         f"    if ({name}_begin({', '.join(['&state', *begin])}) != 0) {{",
         "        return 1;",
@@ -113,13 +114,13 @@ def step_program(
     ]
     for x, n in read.items():
         own = arguments[x]
-        lines += [f"    {line}" for line in _compared(own, f"{own}_end[0]", n, _OF_RUNS, "i")]
+        lines += [f"    {line}" for line in _compared(own, f"{own}_end_[0]", n, _OF_RUNS[c.real], "i")]
     agree = f'"{name}: {run.steps} steps agree\\n"'
     lines += [f'    printf(wrong_ ? "{name}: wrong\\n" : {agree});', "    return wrong_;", "}", ""]
     return "\n".join(lines)
 
 
-_OF_RUNS = 1e-6
+_OF_RUNS = {"double": 1e-6, "float": 1e-2}
 """Of what a run ends with: rounding grows along it where machines do not fuse."""
 
 

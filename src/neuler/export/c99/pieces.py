@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from neuler.compiler.schedule import Chunk, Schedule
 from neuler.export.c99.arithmetic import Arithmetic
-from neuler.export.c99.function import wrapped
+from neuler.export.c99.function import waiting, wrapped
 from neuler.export.values import Names
 from neuler.trace.graph import Node, Scalar
 
@@ -16,6 +16,8 @@ class Pieces:
         self.schedule, self.c, self.label = schedule, c, label
         self.functions: list[str] = []
         self.calls: list[str] = []
+        self.waiting = 0
+        """Values of one piece that wait to be used, at most."""
         for stage in schedule.stages:
             if isinstance(stage, Chunk):
                 self._piece(stage)
@@ -45,7 +47,11 @@ class Pieces:
         own = set(chunk.nodes)
         read = {x for node in chunk.nodes if node not in schedule.sums.vanished for x in schedule.sums.reads(node)}
         read |= {node for node, _ in chunk.stores}
-        for node in sorted(read - own, key=lambda each: each.id):
+        outside = sorted(read - own, key=lambda each: each.id)
+        order = [(node, schedule.sums.reads(node)) for node in chunk.nodes if node not in schedule.sums.vanished]
+        ends = {node for node, _ in chunk.stores}
+        self.waiting = max(self.waiting, waiting([*((node, ()) for node in outside), *order], ends))
+        for node in outside:
             known[node] = names.of(node)
             lines.append(f"const {real} {known[node]} = m[{schedule.slot[node]}];")
         for node in chunk.nodes:

@@ -15,7 +15,7 @@ import numpy as np
 from neuler.compiler.program import ALARM, TIME, Program
 from neuler.errors import InputError
 from neuler.export.c99.arithmetic import Arithmetic
-from neuler.export.c99.code import RESTRICT, CCode, preamble, undefined
+from neuler.export.c99.code import RESTRICT, CCode, preamble, stack_bytes, undefined
 from neuler.export.c99.function import parameters, signature
 from neuler.export.c99.harness import Run, cmake, step_program
 from neuler.export.c99.pieces import Pieces
@@ -62,6 +62,8 @@ class Stepping:
     start: Start = field(default_factory=lambda: Start())
     built_in: tuple[str, ...] = ()
     """Lines about values that are the same for every run."""
+    real: str = "double"
+    """Of all numbers: double or float."""
 
     @property
     def given(self) -> tuple[Operand, ...]:
@@ -89,14 +91,16 @@ def c_step(stepping: Stepping, *, far: str = "libm", run: Run | None = None) -> 
     if program.lookups:
         raise InputError(f"{name}: a loop that looks tables up has no C")
     stepping.interface((), ())  # refuses a bad name
-    c = Arithmetic("double", name)
+    c = Arithmetic(stepping.real, name, saturates=True)
     schedules, operations = program.schedules(fma=True)
     slots = max(schedule.slots for schedule in schedules)
     body: list[str] = []
+    waiting = 0
     for number, schedule in enumerate(schedules, 1):
         pieces = Pieces(schedule, c, f"{name}_part{number}")
         lines = "\n".join(f"    {line}" for line in pieces.calls)
-        body += [*pieces.functions, f"static void {name}_part{number}(double *m)\n{{\n{lines}\n}}\n"]
+        waiting = max(waiting, pieces.waiting)
+        body += [*pieces.functions, f"static void {name}_part{number}({c.real} *m)\n{{\n{lines}\n}}\n"]
     sines = functions(c, far) if any(f"{name}_sincos(" in text for text in body) else []
     numbers = {id(recipe): number for number, recipe in enumerate(program.recipes, 1)}
     source = [
@@ -112,37 +116,38 @@ def c_step(stepping: Stepping, *, far: str = "libm", run: Run | None = None) -> 
     ]
     given, fed, read = ({x.name: x.size for x in side} for side in (stepping.given, stepping.fed, program.kept))
     arguments = stepping.interface((*stepping.given, *stepping.fed), program.kept).arguments()
-    test = "" if run is None else step_program(name, given, fed, read, run, arguments)
-    header = _header(stepping, slots, operations)
-    return CCode(name, header, "\n".join(source), test, cmake(), operations, 8 * slots)
+    test = "" if run is None else step_program(c, given, fed, read, run, arguments)
+    size = 4 if c.single else 8
+    header = _header(stepping, size * slots + 32, operations, stack_bytes(size * waiting), slots)
+    return CCode(name, header, "\n".join(source), test, cmake(), operations, size * slots)
 
 
 def begin_head(stepping: Stepping, end: str = "") -> list[str]:
     """``NAME_begin``: the state of a run at its start."""
-    takes = parameters(stepping.interface(stepping.given, ()), "double")
+    takes = parameters(stepping.interface(stepping.given, ()), stepping.real)
     return signature(f"int {stepping.name}_begin", [f"{stepping.name}_state *state", *takes], end)
 
 
 def step_head(stepping: Stepping, end: str = "") -> list[str]:
     """``NAME``: one step."""
-    takes = parameters(stepping.interface(stepping.fed, ()), "double")
+    takes = parameters(stepping.interface(stepping.fed, ()), stepping.real)
     return signature(f"int {stepping.name}", [f"{stepping.name}_state *state", *takes], end)
 
 
 def read_head(stepping: Stepping, end: str = "") -> list[str]:
     """``NAME_read``: what the state holds."""
-    gives = parameters(stepping.interface((), stepping.program.kept), "double")
+    gives = parameters(stepping.interface((), stepping.program.kept), stepping.real)
     return signature(f"void {stepping.name}_read", [f"const {stepping.name}_state *state", *gives], end)
 
 
 def _begin(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
-    c, program = Arithmetic("double", stepping.name), stepping.program
+    c, program = Arithmetic(stepping.real, stepping.name), stepping.program
     names = stepping.interface(stepping.given, ()).arguments()
     lines = [
-        "double *m = state->m;",
+        f"{c.real} *m = state->m;",
         "int k;",
         f"for (k = 0; k < {stepping.name}_SLOTS; k++) {{",
-        "    m[k] = 0.0;",
+        f"    m[k] = {c.number(0.0)};",
         "}",
     ]
     for operand in program.given:
@@ -152,7 +157,7 @@ def _begin(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
             lines += [f"m[{first + k}] = {c.number(float(x))};" for k, x in enumerate(values)]
         else:
             lines += _taken(names[operand.name], operand, first, size)
-    lines += ["state->steps = 0.0;", "state->wait = 0;", "state->status = 0;", "state->joint = -1;"]
+    lines += ["state->steps = 0;", "state->wait = 0;", "state->status = 0;", "state->joint = -1;"]
     lines += _looked_at(stepping, c)
     lines += [f"{stepping.name}_part{numbers[id(recipe)]}(m);" for recipe in program.work.once]
     lines.append("return state->status;")
@@ -162,6 +167,7 @@ def _begin(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
 def _looked_at(stepping: Stepping, c: Arithmetic) -> list[str]:
     """Numbers that are not finite, quaternions that are no rotations, positions beyond limits: the run is over."""
     variables, start = stepping.program.variables, stepping.start
+    size_of, most = c.call("fabs"), "FLT_MAX" if c.single else "DBL_MAX"
     lines: list[str] = []
 
     def over(condition: str, status: int, joint: str) -> list[str]:
@@ -174,12 +180,13 @@ def _looked_at(stepping: Stepping, c: Arithmetic) -> list[str]:
 
     for name in start.finite:
         first, size = variables[name]
-        inside = over(f"!(fabs(m[{first} + k]) <= DBL_MAX)", start.statuses[0], "-1")
+        inside = over(f"!({size_of}(m[{first} + k]) <= {most})", start.statuses[0], "-1")
         lines += [f"for (k = 0; k < {size}; k++) {{", *(f"    {line}" for line in inside), "}"]
     at = variables["q"][0]
     for first, joint in start.rotations:
         squares = " + ".join(f"m[{at + first + k}] * m[{at + first + k}]" for k in range(4))
-        lines += over(f"!(fabs({squares} - 1.0) < {c.number(start.slack)})", start.statuses[0], str(joint))
+        away = f"{size_of}({squares} - {c.number(1.0)})"
+        lines += over(f"!({away} < {c.number(start.slack)})", start.statuses[0], str(joint))
     for place, joint, lower, upper in start.within:
         bounds = [f"m[{at + place}] < {c.number(lower)}"] if math.isfinite(lower) else []
         bounds += [f"m[{at + place}] > {c.number(upper)}"] if math.isfinite(upper) else []
@@ -202,7 +209,8 @@ def _step(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
         return f"{name}_part{numbers[id(recipe)]}(m);"
 
     work = program.work
-    lines = ["double *m = state->m;"]
+    c = Arithmetic(stepping.real, name)
+    lines = [f"{c.real} *m = state->m;"]
     copies = any(operand.shape for operand in stepping.fed)
     counts = any(each.unless and not each.back for each in work.parts)
     lines += ["int k;"] * copies + ["int n;"] * counts
@@ -212,10 +220,10 @@ def _step(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
         first = variables[operand.name][0]
         for k, most in enumerate(np.asarray(stepping.clipped.get(operand.name, ()), dtype=float).tolist()):
             if math.isfinite(most):
-                x = f"m[{first + k}]"
-                lines.append(f"{x} = {x} > {most!r} ? {most!r} : {x} < -{most!r} ? -{most!r} : {x};")
+                x, high, low = f"m[{first + k}]", c.number(most), c.number(-most)
+                lines.append(f"{x} = {x} > {high} ? {high} : {x} < {low} ? {low} : {x};")
     if TIME in variables:
-        lines.append(f"m[{variables[TIME][0]}] = state->steps * m[{variables['dt'][0]}];")
+        lines.append(f"m[{variables[TIME][0]}] = ({c.real})state->steps * m[{variables['dt'][0]}];")
     if work.control:
         inside = [line for x in program.samples for line in _taken(names[x.name], x, *variables[x.name])]
         inside += [part(recipe) for recipe in work.control]
@@ -228,15 +236,15 @@ def _step(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
         if not each.unless:
             lines.append(part(each.recipe))
             continue
-        wanted = f"!(m[{variables[each.unless][0]}] < 1.0)"
+        wanted = f"!(m[{variables[each.unless][0]}] < {c.number(1.0)})"
         if each.back:
             lines += [f"if ({wanted}) {{", f"    {part(each.recipe)}", f"    goto again{k - each.back};", "}"]
         else:
             lines += [f"for (n = 0; n < {each.times} && {wanted}; n++) {{", f"    {part(each.recipe)}", "}"]
     status, joint = (variables[x.name][0] for x in work.diagnose.outputs)
     lines += [
-        "state->steps += 1.0;",
-        f"if (!(m[{variables[ALARM.name][0]}] < 1.0)) {{",
+        "state->steps++;",
+        f"if (!(m[{variables[ALARM.name][0]}] < {c.number(1.0)})) {{",
         f"    {part(work.diagnose)}",
         f"    state->status = (int)m[{status}];",
         f"    state->joint = (int)m[{joint}];",
@@ -250,14 +258,14 @@ def _step(stepping: Stepping, numbers: Mapping[int, int]) -> list[str]:
 def _read(stepping: Stepping) -> list[str]:
     program = stepping.program
     names = stepping.interface((), program.kept).arguments()
-    lines = ["const double *m = state->m;", "int k;"]
+    lines = [f"const {stepping.real} *m = state->m;", "int k;"]
     for operand in program.kept:
         first, size = program.variables[operand.name]
         lines += [f"for (k = 0; k < {size}; k++) {{", f"    {names[operand.name]}[k] = m[{first} + k];", "}"]
     return [*read_head(stepping), "{", *(f"    {line}" for line in lines), "}", ""]
 
 
-def _header(stepping: Stepping, slots: int, operations: Operations) -> str:
+def _header(stepping: Stepping, state: int, operations: Operations, stack: int, slots: int) -> str:
     name, guard = stepping.name, f"NEULER_{stepping.name}_H"
     text = [comment(line) for line in stepping.about]
     sides = (("_begin", stepping.given, ()), ("", stepping.fed, ()), ("_read", (), stepping.program.kept))
@@ -279,16 +287,17 @@ def _header(stepping: Stepping, slots: int, operations: Operations) -> str:
         ]
     text += [
         "",
-        f"{operations} a step, what is repeated counted once. The state takes {8 * slots + 32} bytes; nothing is",
-        "allocated, and there is no other state: several runs and threads are fine.",
+        f"{operations} a step, what is repeated counted once. The state takes {state} bytes, a step with",
+        f"optimisation at most about {stack} bytes of the stack; nothing is allocated, and there is no other state:",
+        "several runs and threads are fine.",
     ]
     lines = [f"/* {name}.h", " *", *(f" * {line}".rstrip() for line in text), f" * Written by neuler {__version__}. */"]
-    lines += [f"#ifndef {guard}", f"#define {guard}", "", *RESTRICT, ""]
+    lines += [f"#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>", "", *RESTRICT, ""]
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", "", f"#define {name}_SLOTS {slots}", ""]
     lines += [
         "typedef struct {",
-        f"    double m[{slots}];",
-        "    double steps;",
+        f"    {stepping.real} m[{slots}];",
+        "    uint64_t steps;",
         "    int wait;",
         "    int status;",
         "    int joint;",
