@@ -143,3 +143,13 @@ def test_functions_and_simulations(robot):
     wanted = robot.rollout(Q, QD, None, 1e-3, 5)
     found = robot.rollout(Tensor(Q), Tensor(QD), None, 1e-3, 5)
     np.testing.assert_array_equal(found.q, wanted.q)
+
+
+def test_lists_of_what_is_no_number():
+    import sympy
+
+    kernel = neuler.robots.two_link().mass_matrix
+    with pytest.raises(neuler.InputError, match=r"sympy Symbol; kernel.sympy\(\) computes"):
+        kernel(sympy.symbols("a b"))
+    with pytest.raises(neuler.InputError, match="values of type dict"):
+        kernel([{}, 1.0])

@@ -180,7 +180,7 @@ F = neuler.function(lambda x, u: x * u, {"x": 3, "u": ()}, name="scaled")
         ((), {"x": [1, 2, 3]}, "input 'u' is not given; it takes x, u"),
         (([1, 2, 3], "a"), {}, "u must be real numbers"),
         (([1, 2, 3j], 1), {}, "x must be real numbers, got complex numbers"),
-        (([1, 2, None], 1), {}, "x must be real numbers, got values of type object"),
+        (([1, 2, None], 1), {}, "x must be real numbers, got values of type NoneType"),
         ((np.ones((2, 3)), np.ones(3)), {}, "batch axes do not broadcast"),
         (([1, 2, 3], 1.0), {"out": np.zeros(2)}, "out does not fit"),
         (([1, 2, 3], 1.0), {"out": [0, 0, 0]}, "out for y must be an array, got list"),

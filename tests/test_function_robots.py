@@ -184,7 +184,7 @@ def test_traced_arguments_that_do_not_fit():
         ((q, q), r"takes 3 arrays \(q, qd, qdd\), got 2"),
         ((q, QD[0], QDD[0] + 1j), "qdd must be real numbers, got complex numbers"),
         ((q, QD[0], ["a"] * 6), "qdd must be real numbers"),
-        ((q, QD[0], [q[0]] * 5 + [None]), "qdd must be real numbers, got values of type object"),
+        ((q, QD[0], [q[0]] * 5 + [None]), "qdd must be real numbers, got values of type NoneType"),
         ((q, QD[:4], QDD[:3]), "batch axes do not broadcast"),
         ((q, np.array(other.inputs("q", 6), dtype=object), QDD[0]), "traced values of two functions meet"),
     ):

@@ -48,7 +48,7 @@ def test_what_is_not_finite_is_not_hidden(bad, which):
         ((0.5, np.zeros(6), np.zeros(6)), r"expected q with last axis 6.*got shape \(\)"),
         ((["a"] * 6, np.zeros(6), np.zeros(6)), "q must be real numbers, got values of type <U1"),
         ((np.zeros(6), np.zeros(6, complex), np.zeros(6)), "qd must be real numbers, got complex numbers"),
-        ((np.zeros(6), [None] * 6, np.zeros(6)), "qd must be real numbers, got values of type object"),
+        ((np.zeros(6), [None] * 6, np.zeros(6)), "qd must be real numbers, got values of type NoneType"),
         ((np.zeros(6), [[1, 2], [3]], np.zeros(6)), "qd is not a regular array of numbers"),
         ((np.zeros(6), np.zeros(6)), r"takes 3 arrays \(q, qd, qdd\), got 2"),
         ((), r"takes 3 arrays \(q, qd, qdd\), got 0"),

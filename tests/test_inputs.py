@@ -81,7 +81,7 @@ def test_no_number(given, message):
         (lambda: row("r", [[1.0]]), "r must be a list of finite numbers"),
         (lambda: array("f", "q", [[1], [2, 3]], (2,)), "f: q is not a regular array of numbers"),
         (lambda: array("f", "q", ["a", "b"], (2,)), "f: q must be real numbers, got values of type <U1"),
-        (lambda: array("f", "q", [None, 1], (2,)), "f: q must be real numbers, got values of type object"),
+        (lambda: array("f", "q", [None, 1], (2,)), "f: q must be real numbers, got values of type NoneType"),
         (lambda: array("f", "q", [1j, 1], (2,)), "f: q must be real numbers, got complex numbers"),
         (lambda: array("f", "q", np.ma.ones(2), (2,)), "f: q is a masked array"),
         (lambda: array("f", "q", np.zeros(2, np.longdouble), (2,)), "convert it to float64"),

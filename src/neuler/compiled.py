@@ -19,7 +19,7 @@ from neuler.dask_arrays import any_lazy, is_dask
 from neuler.dask_calls import DaskArgument, call
 from neuler.errors import InputError
 from neuler.export.exported import Exported
-from neuler.foreign_arrays import taken
+from neuler.foreign_arrays import taken, values_said
 from neuler.naming import hint
 from neuler.tables import is_table, take_columns
 from neuler.trace.inlining import inlined, scalars
@@ -409,8 +409,7 @@ class Compiled(DirectCall, Exported):
         """Refuse an array, of NumPy or Dask, whose type or last axes are not those of an input."""
         kind = value.dtype.kind
         if kind not in "fiub" and not traced:
-            what = "complex numbers" if kind == "c" else f"values of type {value.dtype}"
-            raise InputError(f"{self._called}: {operand.name} must be real numbers, got {what}")
+            raise InputError(f"{self._called}: {operand.name} must be real numbers, got {values_said(value)}")
         if value.dtype.char == "g":
             raise InputError(f"{self._called}: {operand.name} is {value.dtype}; convert it to float64")
         core = value.shape[value.ndim - len(operand.shape) :] if value.ndim >= len(operand.shape) else None

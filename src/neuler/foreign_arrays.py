@@ -51,7 +51,7 @@ def taken(called: str, name: str, value: Any, *, error: type[NeulerError] = Inpu
         raise error(f"{what}, which is sparse; .toarray() or .to_dense() gives all its numbers")
     if getattr(value, "requires_grad", False) is True:
         raise error(
-            f"{what} that requires gradients, which would be lost without a word; .detach() gives its numbers, "
+            f"{what} that requires gradients, which would be lost silently; .detach() gives its numbers, "
             "neuler.function(kernel).jacobian() and .vjp() compute derivatives"
         )
     if not hasattr(kind, "__dlpack__") or not hasattr(kind, "__dlpack_device__"):
@@ -73,6 +73,29 @@ def taken(called: str, name: str, value: Any, *, error: type[NeulerError] = Inpu
         return found
     except Exception as problem:  # whatever the other library raises
         raise error(f"{what}, and NumPy cannot read it: {problem}; convert it to float64") from None
+
+
+def values_said(value: Any) -> str:
+    """What an array holds that are no real numbers; of objects the first (of others than traced ones, if there are).
+
+    >>> values_said(np.array([1.0, {}], dtype=object)), values_said(np.array([1j])), values_said(np.array(["a"]))
+    ('values of type dict', 'complex numbers', 'values of type <U1')
+    """
+    if value.dtype.kind == "c":
+        return "complex numbers"
+    if value.dtype.kind != "O" or not isinstance(value, np.ndarray):
+        return f"values of type {value.dtype}"
+    strange = [x for x in value.flat if not isinstance(x, float | int | np.number)] or [value]
+    first = next((x for x in strange if _library(x) != "neuler"), strange[0])
+    library, kind = _library(first), type(first).__name__
+    if library == "builtins":
+        return f"values of type {kind}"
+    remedy = f"; {_SYMBOLS[library]} computes with such symbols" if library in _SYMBOLS else ""
+    return f"values of type {library} {kind}{remedy}"
+
+
+def _library(x: Any) -> str:
+    return type(x).__module__.partition(".")[0]
 
 
 def _evaluated(library: str, value: Any) -> Any:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from neuler.dask_arrays import lazy, refuse_dask
 from neuler.errors import InputError, NeulerError
-from neuler.foreign_arrays import taken
+from neuler.foreign_arrays import taken, values_said
 from neuler.naming import closest
 from neuler.tables import is_table, take_columns
 
@@ -196,8 +196,7 @@ def array(called: str, name: str, value: Any, core: tuple[int, ...], meaning: st
     if found.dtype.kind == "O":
         found = numbers_ if (numbers_ := _of_objects(found)) is not None else found
     if found.dtype.kind not in "fiub":
-        came = "complex numbers" if found.dtype.kind == "c" else f"values of type {found.dtype}"
-        raise InputError(f"{called}: {name} must be real numbers, got {came}")
+        raise InputError(f"{called}: {name} must be real numbers, got {values_said(found)}")
     if found.dtype.char == "g":
         raise InputError(f"{called}: {name} is {found.dtype}; convert it to float64")
     if found.ndim < len(core) or found.shape[found.ndim - len(core) :] != core:
