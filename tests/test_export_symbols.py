@@ -375,7 +375,50 @@ def test_names_that_casadi_has_for_something_else():
     pytest.importorskip("casadi")
     f = neuler.function(lambda x: x * 2.0, {"x": 1}, name="f")
     for name in ("jac", "hess", "null"):
-        with pytest.raises(neuler.InputError, match="for something else"):
+        with pytest.raises(neuler.InputError, match="reserved in CasADi"):
             f.casadi(name)
     g = neuler.function(lambda x, jac_y_x: x * jac_y_x, {"x": 1, "jac_y_x": 1}, "y", name="a" * 60)
     np.testing.assert_allclose(np.array(g.casadi(external=True)(2.0, 3.0)), 6.0)
+
+
+def horner(x):
+    value = 1.0
+    for k in range(400):
+        value = value * x + 1.0 / (k + 1.0)
+    return value
+
+
+def test_values_far_inside_each_other():
+    """Parsers and computer algebra have limits, so that a long chain gets names on the way."""
+    f = neuler.function(horner, {"x": ()}, name="horner")
+    space = {}
+    exec(f.python(), space)
+    np.testing.assert_allclose(space["horner"](0.9), f(0.9), rtol=1e-14)
+    found = f.sympy()
+    assert len(found.common) == 15
+    assert found.latex()
+
+
+def test_products_of_numbers_that_are_whole():
+    names = {"link1.zz": "zz1", "link2.mass": "m2", "link2.mx": "mx2", "link2.zz": "zz2", "joint2.placement.x": "l1"}
+    kernel = neuler.robots.two_link().compile("inverse_dynamics", parameters=[*names, "gravity"])
+    assert "1.0" not in kernel.latex(names=names)
+
+
+def test_a_listing_is_described_by_the_names_that_are_given():
+    kernel = neuler.robots.two_link().compile("gravity_force", parameters=["link2.mass", "gravity"])
+    text = kernel.python(names={"link2.mass": "m2"})
+    assert "0: m2" in text
+    assert "link2.mass" not in text.split('"""')[1].split("in  parameters")[1]
+
+
+def test_functions_called_like_those_inside():
+    f = neuler.function(lambda x: 2.0 * x, {"x": 2}, name="values")
+    for name in ("values", "slopes"):
+        assert float(f.casadi(name, external=True)([1.0, 2.0])[1]) == 4.0
+
+
+def test_a_compiler_that_is_no_command(monkeypatch):
+    monkeypatch.setenv("CC", '"unbalanced')
+    with pytest.raises(neuler.CompileError, match="CC is no command"):
+        neuler.robots.two_link().mass_matrix.casadi(external=True)

@@ -300,9 +300,11 @@ class Kernel(Compiled):
         found = labels(self.robot, operand)
         return found or [(name, "") for name in self._entries(operand)]
 
-    def _sample_states(self, count: int) -> dict[str, np.ndarray] | None:
+    def _in(self, dtype: str) -> Kernel:
+        return self if self.dtype.name == dtype else self._variant({DTYPE: dtype})
+
+    def _sample_states(self, count: int) -> dict[str, np.ndarray]:
         found = super()._sample_states(count)
-        assert found is not None
         for name, values in found.items():
             if name == PARAMETERS:
                 values[:] = self.parameter_values

@@ -17,6 +17,7 @@ from neuler.errors import InputError
 from neuler.export.c99.code import c_code
 from neuler.export.compilers import shared_library
 from neuler.export.interface import Interface
+from neuler.export.names import identifier
 from neuler.naming import fresh
 from neuler.trace import graph as g
 from neuler.trace.differentiate import jacobian
@@ -34,7 +35,7 @@ def casadi_function(interface: Interface, *, external: bool = False) -> Any:
     import casadi
 
     if not casadi.Function.check_name(interface.name):
-        raise InputError(f"casadi: CasADi takes {interface.name!r} for something else; give another name")
+        raise InputError(f"casadi: {interface.name!r} is reserved in CasADi; give another name")
     recipe, names = interface.recipe, interface.arguments()
     inputs, outputs = ([names[x.name] for x in side] for side in (recipe.inputs, recipe.outputs))
     if external:
@@ -127,8 +128,9 @@ def _external(interface: Interface) -> Any:
     folder = tempfile.TemporaryDirectory(prefix="neuler-casadi-")
     _KEPT.append(folder)
     where, name = Path(folder.name), interface.name
-    parts = {name: Interface("values", interface.recipe)}
-    parts[f"jac_{name}"] = Interface("slopes", _jacobian(interface.recipe))
+    own = [name, f"jac_{name}"]
+    parts = {name: Interface(identifier("values", own), interface.recipe)}
+    parts[f"jac_{name}"] = Interface(identifier("slopes", own), _jacobian(interface.recipe))
     for each in parts.values():
         c_code(each).save(where)
     glue = where / f"{name}_casadi.c"

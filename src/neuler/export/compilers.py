@@ -19,7 +19,10 @@ def find_compiler() -> list[str]:
     """The command of a C compiler: what CC names, the system's, or that of the package ``ziglang``."""
     named = os.environ.get("CC", "").strip()
     if named:
-        command = shlex.split(named)
+        try:
+            command = shlex.split(named)
+        except ValueError as error:
+            raise CompileError(f"CC is no command: {named!r} ({error})") from None
         if shutil.which(command[0]) is None:
             raise CompileError(f"CC names {named!r}, and there is no such command")
         return command
@@ -50,5 +53,5 @@ def shared_library(sources: Sequence[Path], target: Path) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines()
-        raise CompileError(f"{command[0]} failed: {' '.join(lines[:3]) or f'it ended with {done.returncode}'}")
+        raise CompileError(f"{command[0]} failed: {' '.join(lines[:3]) or f'exited with status {done.returncode}'}")
     return target

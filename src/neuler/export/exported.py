@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuler.inputs import choice
 from neuler.trace.recipe import Operand, Recipe
 
 if TYPE_CHECKING:
@@ -49,17 +50,10 @@ class Exported:
         """
         from neuler.export.c99.code import c_code
 
-        states = self._sample_states(SAMPLES)
-        found = None if states is None else self._sample_results(states)
-        interface = self._interface(name)
-        return c_code(
-            interface,
-            dtype=self.dtype.name if dtype is None else dtype,
-            far=far,
-            batch=batch,
-            samples=states,
-            results=found or (),
-        )
+        precision = self.dtype.name if dtype is None else choice("c: dtype", dtype, ("float64", "float32"))
+        samples = self._sample_states(SAMPLES)
+        results = self._in(precision)._sample_results(samples)
+        return c_code(self._interface(name), dtype=precision, far=far, batch=batch, samples=samples, results=results)
 
     def object_file(self, target: str = "x86_64", name: str | None = None, *, optimize: str = "size") -> bytes:
         """The same function as an object file for another machine, straight from LLVM: no compiler is needed.
@@ -137,20 +131,19 @@ class Exported:
 
     def _interface(self, name: str | None = None) -> Interface:
         """Names of all that goes in and comes out, for other languages."""
-        from neuler.export.interface import Interface
+        from neuler.export.interface import Interface, distinct
 
         own = self.export_name if name is None else name
-        labels = {operand.name: self._labels(operand) for operand in (*self.recipe.inputs, *self.recipe.outputs)}
-        return Interface(own, self.recipe, self._about(), labels)
+        recipe = distinct(self.recipe)
+        sides = zip((*recipe.inputs, *recipe.outputs), (*self.recipe.inputs, *self.recipe.outputs), strict=True)
+        return Interface(own, recipe, self._about(), {each.name: self._labels(operand) for each, operand in sides})
 
     @property
     def export_name(self) -> str:
         """What it is called in other languages, unless another name is given."""
-        from neuler.export.names import LONGEST, identifier
+        from neuler.export.names import joined
 
-        parts = [identifier(part, otherwise="function") for part in self._name_parts if part]
-        room = LONGEST - sum(len(part) + 1 for part in parts[1:])
-        return "_".join([parts[0][: max(room, 8)].rstrip("_"), *parts[1:]])[:LONGEST]
+        return joined(self._name_parts)
 
     @property
     def _name_parts(self) -> tuple[str, ...]:
@@ -165,7 +158,11 @@ class Exported:
         """The name and the unit of each number of an operand; none where they have none."""
         return ()
 
-    def _sample_states(self, count: int) -> dict[str, np.ndarray] | None:
+    def _in(self, dtype: str) -> Exported:
+        """The same function in another precision."""
+        raise NotImplementedError
+
+    def _sample_states(self, count: int) -> dict[str, np.ndarray]:
         """So many states for tests, by input."""
         rng = np.random.default_rng(0)
         return {operand.name: rng.uniform(-1.0, 1.0, (count, *operand.shape)) for operand in self.recipe.inputs}

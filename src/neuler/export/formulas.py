@@ -68,6 +68,7 @@ def formulas(
         for operand_ in node.operands:
             uses[operand_] = uses.get(operand_, 0) + 1
     names = Names(taken, "v")
+    depth: dict[Node, int] = {}
     common: list[Formula] = []
 
     def value(x: Scalar) -> Any:
@@ -77,13 +78,15 @@ def formulas(
         if node in known:
             continue
         if node.op not in table:
-            raise InputError(f"{interface.name}: {world} has no word for {node.op!r}; kernel.c() has")
+            raise InputError(f"{interface.name}: {world} cannot express {node.op!r}; use kernel.c()")
         found = table[node.op](value(node.a), value(node.b) if _has_two(node) else None)
         wave = node.op in (g.SIN, g.COS)
-        if (uses.get(node, 0) > 1 and node.op is not g.NEG) or wave:
+        depth[node] = 1 + max((depth.get(x, 0) for x in node.operands), default=0)
+        if (uses.get(node, 0) > 1 and node.op is not g.NEG) or wave or depth[node] > _DEEP:
             name = names.of(node)
             common.append(Formula(name, found))
             found = named(name)
+            depth[node] = 0
         known[node] = found
     flat = [value(x) for x in results]
     outputs, at = {}, 0
@@ -93,6 +96,8 @@ def formulas(
     return Formulas(tuple(common), outputs)
 
 
+_DEEP = 50
+"""Operations inside each other from which on a value gets a name: parsers and computer algebra have limits."""
 _ONE = frozenset((g.NEG, g.SIN, g.COS, g.SQRT, g.SIGN, g.ABS, g.EXP, g.LOG, g.TANH))
 
 

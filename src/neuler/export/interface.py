@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from neuler.errors import InputError
 from neuler.export.names import LONGEST, identifier
-from neuler.naming import hint
+from neuler.naming import fresh, hint
 from neuler.trace.recipe import Operand, Recipe
 
 _INSIDE = ("count", "first", "end", "far", "i", "k", "m", "n", "state")
@@ -52,7 +52,7 @@ class Interface:
         Different operands have different names, and none is that of the function or of what comes along with it.
         """
         found: dict[str, str] = {}
-        taken = {self.name, *_INSIDE, *(f"{self.name}_{each}" for each in _ALONG)}
+        taken = {self.name, f"NEULER_{self.name}_H", *_INSIDE, *(f"{self.name}_{each}" for each in _ALONG)}
         for operand in (*self.recipe.inputs, *self.recipe.outputs):
             found[operand.name] = identifier(operand.name, taken)
             taken.add(found[operand.name])
@@ -76,16 +76,18 @@ class Interface:
             if given.count(name) > 1:
                 raise InputError(f"{called}: names= gives the name {name!r} twice")
             if label not in known:
-                raise InputError(f"{called}: names= knows no number {label!r}; {hint(label, known)}")
+                raise InputError(f"{called}: names=: unknown parameter {label!r}; {hint(label, known)}")
             if len(known[label]) > 1:
                 places = ", ".join(operand for operand, _ in known[label])
                 raise InputError(f"{called}: names= {label!r} is a number of {places}; name parameters alone")
             found[known[label][0]] = name
         return found
 
-    def described(self, operand: Operand) -> list[str]:
-        """Lines about the numbers of an operand: places, names, units."""
+    def described(self, operand: Operand, renamed: Mapping[tuple[str, int], str] | None = None) -> list[str]:
+        """Lines about the numbers of an operand: places, names (or what they are renamed to), units."""
         labels = self.labels.get(operand.name, ())
+        if renamed:
+            labels = [(renamed.get((operand.name, k), label), unit) for k, (label, unit) in enumerate(labels)]
         units = {unit for _, unit in labels}
         if not labels:
             return []
@@ -93,6 +95,17 @@ class Interface:
             return [f"{k}: {name}{f' ({unit})' if unit else ''}" for k, (name, unit) in enumerate(labels)]
         names = ", ".join(name for name, _ in labels if name)
         return [f"{names} ({units.pop()})" if names else units.pop()]
+
+
+def distinct(recipe: Recipe) -> Recipe:
+    """The same recipe, in which no output is called as an input is: what comes of ``q`` is ``q_next``."""
+    taken = [x.name for x in recipe.inputs]
+    renamed = {x.name: fresh(f"{x.name}_next", taken) for x in recipe.outputs if x.name in taken}
+    if not renamed:
+        return recipe
+    outputs = tuple(Operand(renamed.get(x.name, x.name), x.shape) for x in recipe.outputs)
+    structure = {renamed.get(name, name): axes for name, axes in recipe.structure.items()}
+    return Recipe(recipe.inputs, outputs, recipe.trace, structure)
 
 
 def shape(operand: Operand) -> str:

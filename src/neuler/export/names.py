@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import keyword
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-C_WORDS = frozenset((
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
-    "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed",
-    "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "_Bool",
-    "_Complex", "_Imaginary", "asm", "typeof", "alignas", "alignof", "bool", "catch", "class", "concept",
-    "constexpr", "decltype", "delete", "explicit", "export", "false", "friend", "mutable", "namespace", "new",
-    "noexcept", "nullptr", "operator", "private", "protected", "public", "requires", "static_assert", "template",
-    "this", "thread_local", "throw", "true", "try", "typeid", "typename", "using", "virtual", "wchar_t", "and",
-    "and_eq", "bitand", "bitor", "compl", "not", "not_eq", "or", "or_eq", "xor", "xor_eq", "sin", "cos", "tan",
-    "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "exp2", "expm1", "log", "log2", "log10",
-    "log1p", "pow", "sqrt", "cbrt", "fabs", "fma", "fmax", "fmin", "fmod", "floor", "ceil", "round", "trunc",
-    "copysign", "hypot", "isnan", "isinf", "isfinite", "signbit", "erf", "gamma", "lgamma", "tgamma", "j0", "j1",
-    "jn", "y0", "y1", "yn", "abs", "labs", "div", "ldiv", "time", "clock", "signal", "remove", "rename", "main",
-    "printf", "memcpy", "memset", "size_t", "uint64_t", "uint32_t", "int32_t", "NAN", "INFINITY", "NULL", "EOF",
-    "M_PI", "I", "errno", "stdin", "stdout", "stderr", "linux", "unix", "index", "FMA", "HAS_FMA", "FAR_ANGLE",
-    "NEULER_RESTRICT", "NEULER_NO_FMA", "HUGE_VAL", "HUGE_VALF", "HUGE_VALL", "FP_NAN", "FP_INFINITE", "FP_ZERO",
-    "FP_NORMAL", "FP_SUBNORMAL", "FP_FAST_FMA", "FP_FAST_FMAF", "MATH_ERRNO", "MATH_ERREXCEPT", "SIZE_MAX",
-    "BUFSIZ", "RAND_MAX", "DBL_MAX", "FLT_MAX", "np", "neuler", "test", "all", "install", "clean", "help",
-    "package", "features", "math", "string", "stdio", "stdlib", "stdint", "stddef", "assert", "limits", "locale",
-    "ctype", "complex", "fenv", "inttypes", "tgmath", "wchar", "malloc", "calloc", "realloc", "free",
-))  # fmt: skip
-"""Words of C and C++, names of the C library, its headers and of build tools that a name must not hide."""
+from neuler.export.reserved import RESERVED
+
 LONGEST = 60
 
 
@@ -43,12 +24,30 @@ def identifier(text: str, taken: Collection[str] = (), otherwise: str = "x") -> 
     name = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_")[:LONGEST].strip("_")
     if not name or name[0].isdigit():
         name = f"{otherwise}_{name}".rstrip("_")
-    if name in C_WORDS or keyword.iskeyword(name):
+    if name in RESERVED or keyword.iskeyword(name):
         name += "_"
     found, number = name, 2
     while found in taken:
         found, number = f"{name}_{number}", number + 1
     return found
+
+
+def joined(parts: Sequence[str]) -> str:
+    """One name of several; where it is too long, the first part and the end are cut, and a mark tells which it is.
+
+    >>> joined(["two link", "inverse_dynamics", ""]), joined(["double", "mass_matrix"]), joined(["double"])
+    ('two_link_inverse_dynamics', 'double_mass_matrix', 'double_')
+    >>> joined(["arm", "regressor", "link1.mass " * 6])
+    'arm_regressor_link1_mass_link1_mass_link1_mass_link1_987653'
+    """
+    found = [identifier(part, otherwise="function").rstrip("_") for part in parts if part]
+    whole = "_".join(found)
+    if len(whole) <= LONGEST:
+        return identifier(whole)
+    mark = hashlib.blake2s("\0".join(parts).encode(), digest_size=3).hexdigest()
+    room = LONGEST - len(mark) - 1
+    first = found[0][: max(room - sum(len(part) + 1 for part in found[1:]), 8)].rstrip("_")
+    return f"{'_'.join([first, *found[1:]])[:room].rstrip('_')}_{mark}"
 
 
 def comment(text: str) -> str:

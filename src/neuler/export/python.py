@@ -68,7 +68,7 @@ _ARRAYS = {
     g.MASK: lambda a, b: Text(f"np.where({a} != 0.0, {b}, 0.0)"),
 }  # fmt: skip
 _HELPERS = {
-    "_exp": "def _exp(x):\n    return exp(x) if x < 709.7 else _INFINITY if x > 0.0 else x",
+    "_exp": "def _exp(x):\n    return exp(x) if x < 709.782712893384 else _INFINITY if x > 0.0 else x",
     "_log": "def _log(x):\n    return log(x) if x > 0.0 else -_INFINITY if x == 0.0 else _NAN",
     "_div": "def _div(a, b):\n    return a / b if b != 0.0 else _NAN if a == 0.0 or a != a else a * _INFINITY",
     "_sqrt": "def _sqrt(x):\n    return sqrt(x) if x >= 0.0 else _NAN",
@@ -156,7 +156,7 @@ def python_code(interface: Interface, *, numpy: bool = False, names: Mapping[str
             body += _wrapped(f"{name} = [{', '.join(str(x) for x in values)}]")
         results.append(name)
     body.append(f"return {', '.join(results)}")
-    return _module(interface, body, numpy=numpy)
+    return _module(interface, body, own, numpy=numpy)
 
 
 def _row(names: Sequence[Text]) -> str:
@@ -169,17 +169,15 @@ def _front(name: str, axes: int) -> str:
     return f"{name}.shape[:-{axes}]" if axes else f"{name}.shape"
 
 
-def _module(interface: Interface, body: Sequence[str], *, numpy: bool) -> str:
+def _module(interface: Interface, body: Sequence[str], own: Mapping[tuple[str, int], str], *, numpy: bool) -> str:
     names, recipe = interface.arguments(), interface.recipe
     text = "\n".join(body)
-    said = [comment(line).replace('"""', "'''").replace("\\", "/") for line in interface.about]
+    said = [line for each in interface.about for line in textwrap.wrap(_quoted(each), WIDTH - 8)]
     doc = [f'"""{said[0] if said else interface.name}.', *said[1:]]
     for side, operands in (("in ", recipe.inputs), ("out", recipe.outputs)):
         for operand in operands:
             doc.append(f"{side} {names[operand.name]}{shape(operand) if operand.shape else ''}")
-            doc += [
-                f"    {comment(line)}".replace('"""', "'''").replace("\\", "/") for line in interface.described(operand)
-            ]
+            doc += [f"    {_quoted(line)}" for line in interface.described(operand, own)]
     doc += [
         "Arrays with batch axes in front." if numpy else "Matrices are lists of all numbers, row by row.",
         f"Written by neuler {__version__}.",
@@ -204,6 +202,11 @@ def _module(interface: Interface, body: Sequence[str], *, numpy: bool) -> str:
     arguments = ", ".join(names[operand.name] for operand in recipe.inputs)
     lines += ["", "", f"def {interface.name}({arguments}):", textwrap.indent(text, "    "), ""]
     return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    """Text that may stand in a docstring."""
+    return comment(text).replace('"""', "'''").replace("\\", "/")
 
 
 def _calls(text: str, name: str) -> bool:

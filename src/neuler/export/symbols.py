@@ -151,8 +151,8 @@ def symbolic(interface: Interface, names: Mapping[str, str] | None = None) -> Sy
 
     found = formulas(interface, inputs, named, _number, _table(), "SymPy")
     recipe = interface.recipe
-    common = tuple((by_name[each.name], each.value) for each in found.common)
-    outputs = {x.name: _shaped(found.outputs[x.name], x.shape) for x in recipe.outputs}
+    common = tuple((by_name[each.name], _whole(each.value)) for each in found.common)
+    outputs = {x.name: _shaped([_whole(each) for each in found.outputs[x.name]], x.shape) for x in recipe.outputs}
     return Symbolic(
         interface.name, {x.name: _shaped(flat[x.name], x.shape) for x in recipe.inputs}, common, outputs, letters
     )
@@ -164,6 +164,13 @@ def _number(x: float) -> Any:
     if math.isfinite(x) and abs(x) < 1e6 and abs(x - round(x)) <= 1e-14 * abs(x):  # rounding is no number of a formula
         return sympy.Integer(round(x))
     return sympy.Float(repr(x), 15)
+
+
+def _whole(x: Any) -> Any:
+    """With integers where products of numbers came out as 1.0."""
+    import sympy
+
+    return x.xreplace({number: _number(float(number)) for number in x.atoms(sympy.Float)})
 
 
 @functools.cache

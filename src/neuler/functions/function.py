@@ -153,6 +153,9 @@ class Function(Compiled):
             raise InputError(f"{self.name}.{what}: a name stands twice in {which}={names!r}")
         return tuple(chosen)
 
+    def _in(self, dtype: str) -> Function:
+        return self if self.dtype.name == dtype else Function(self._listing, self.name, dtype)
+
     def _kept(self, what: str, make: Callable[..., Listing], *sides: tuple[str, ...], **options: Any) -> Function:
         """Asked for again, the same function."""
         key = what, sides, tuple(options.items())
