@@ -39,7 +39,9 @@ def test_on_standard_output(capsys):
         main(["export", "gravity_force", "two_link", "--option", "parameters=gravity", "--lang", "latex", "-o", "-"])
         == 0
     )
-    assert capsys.readouterr().out.startswith("\\begin{align}")
+    out = capsys.readouterr().out
+    assert out.startswith("% Written by neuler")
+    assert "\n\\begin{align}\n" in out
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from neuler.quantities.declare import DTYPE
 from neuler.quantities.identity import identity
 from neuler.quantities.setup import PARAMETERS, WRENCHES, RobotRecipe
 from neuler.robot import Robot
+from neuler.robot.axes import axis_names, unit_of
 from neuler.robot.columns import entry_names, labels
 from neuler.robot.value import kept
 from neuler.trace.recipe import Operand
@@ -297,8 +298,14 @@ class Kernel(Compiled):
     def _labels(self, operand: Operand) -> list[tuple[str, str]]:
         if operand.name == PARAMETERS and self.parameter_names:
             return [(name, "") for name in self.parameter_names]
+        if unit := unit_of(operand):
+            return [("", unit)]
         found = labels(self.robot, operand)
         return found or [(name, "") for name in self._entries(operand)]
+
+    def _axes(self, operand: Operand) -> Sequence[Sequence[str]]:
+        columns = self.column_names if operand.name.endswith("regressor") else ()
+        return axis_names(self.robot, operand, columns)
 
     def _in(self, dtype: str) -> Kernel:
         return self if self.dtype.name == dtype else self._variant({DTYPE: dtype})
@@ -308,6 +315,8 @@ class Kernel(Compiled):
         for name, values in found.items():
             if name == PARAMETERS:
                 values[:] = self.parameter_values
+            elif name == "dt":
+                values[:] = np.abs(values) * 1e-2
             elif name in ("q", "q_link"):
                 values[:] = self.robot.random_configuration(0, count)[:, : values.shape[1]]
         return found

@@ -9,7 +9,7 @@ from neuler.cli.common import load_robot, note, robot_command
 from neuler.cli.evaluate import options_of, quantities
 from neuler.compiled import Compiled
 from neuler.errors import InputError
-from neuler.export.c99.code import save
+from neuler.export.saving import WRITTEN, save
 from neuler.files.ends import STANDARD
 from neuler.plain import count
 from neuler.robot import Robot
@@ -125,4 +125,6 @@ def _text(kernel: Compiled, chosen: Any) -> Mapping[str, str]:
     if chosen.lang in ("python", "numpy"):
         return {f"{name}.py": kernel.python(name, numpy=chosen.lang == "numpy")}
     found = kernel.sympy(name)
-    return {f"{name}.tex": found.latex()} if chosen.lang == "latex" else {f"{name}_sympy.py": found.code()}
+    if chosen.lang == "latex":
+        return {f"{name}.tex": f"% {WRITTEN}\n{found.latex()}"}
+    return {f"{name}_sympy.py": found.code()}

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuler.compiled import Compiled
 from neuler.control.coordinates import split
+from neuler.control.law_function import LawFunction
 from neuler.control.references import Reference
 from neuler.dask_arrays import refuse_dask
 from neuler.errors import InputError
@@ -181,7 +182,18 @@ class Controller:
             memory = more[0] if self.memory else np.zeros(0)
             return self.law(t, q, qd, memory, self.taken_apart(more[-1] if given else self._own(t)))
 
-        return function(traced, inputs, outputs, self.name)
+        found = function(traced, inputs, outputs, self.name)
+        return LawFunction(found._listing, self.name, robot, self._about())
+
+    def _about(self) -> tuple[str, ...]:
+        """What other languages say of it."""
+        said = (type(self).__doc__ or "").split("\n\n")[0].split("\n")
+        every = "every step" if self.period is None else f"every {self.period:g} s"
+        return (
+            f"{type(self).__name__} of the robot {self.robot.name!r}, to be called {every}.",
+            *(line.strip() for line in said),
+            "Its gains, its model of the robot and a reference of its own are constants in the code.",
+        )
 
     def _own(self, t: Any) -> Any:
         """What its own reference gives."""

@@ -157,12 +157,12 @@ def _glue(name: str, interface: Interface, slopes: Interface) -> str:
     takes = [_size(x) for x in recipe.inputs]
     gives = [_size(x) for x in recipe.outputs]
     blocks = [(y.size, x.size) for y, x in pairs]
-    lines += _function(
-        name, interface.name, recipe, takes, gives, [x.name for x in recipe.inputs], [x.name for x in recipe.outputs]
-    )
+    own = interface.arguments()
+    inputs, outputs = ([own[x.name] for x in side] for side in (recipe.inputs, recipe.outputs))
+    lines += _function(name, interface.name, recipe, takes, gives, inputs, outputs)
     inner = [*takes, *gives]
-    names = [*(x.name for x in recipe.inputs), *(f"out_{y.name}" for y in recipe.outputs)]
-    out = [f"jac_{y.name}_{x.name}" for y, x in pairs]
+    names = [*inputs, *(f"out_{y}" for y in outputs)]
+    out = [f"jac_{own[y.name]}_{own[x.name]}" for y, x in pairs]
     lines += _function(f"jac_{name}", slopes.name, slopes.recipe, inner, blocks, names, out, pairs)
     return "\n".join(lines)
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from neuler.errors import CompileError
-from neuler.export.c99.code import FLAGS
+from neuler.export.c99.header import FLAGS
 
 
 def find_compiler() -> list[str]:

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from neuler.export.interface import Interface
     from neuler.export.symbols import Symbolic
 
-SAMPLES = 6
-"""States whose results stand beside exported code."""
-
 
 class Exported:
     """Mixed into compiled functions, which have a recipe, a precision and a name, and can be called."""
@@ -35,7 +32,7 @@ class Exported:
         """The same function as C99: a header, a source, a test with reference values, and how CMake builds them.
 
         Readable, without dependencies but the C library's mathematics; no allocation, no state. Where a machine
-        multiplies and adds in one operation, results have the bits of the kernel's (compiled with
+        multiplies and adds in one operation, results in double precision have the bits of the kernel's (compiled with
         ``-ffp-contract=off``; exp, log, tanh, atan2 and powers are the C library's). ``dtype``: "float64" or "float32".
         Angles beyond 1e15 (1e6 without fused operations, 8192 in single precision) are left to the C library's sine;
         with ``far="nan"`` they give NaN, and no sine of the C library is needed.
@@ -49,11 +46,12 @@ class Exported:
         ['CMakeLists.txt', 'two_link_inverse_dynamics.c']
         """
         from neuler.export.c99.code import c_code
+        from neuler.export.samples import sampled
 
         precision = self.dtype.name if dtype is None else choice("c: dtype", dtype, ("float64", "float32"))
-        samples = self._sample_states(SAMPLES)
-        results = self._in(precision)._sample_results(samples)
-        return c_code(self._interface(name), dtype=precision, far=far, batch=batch, samples=samples, results=results)
+        interface = self._interface(name)
+        samples = sampled(self._sample_states, self._in(precision)._sample_results, precision)
+        return c_code(interface, dtype=precision, far=far, batch=batch, samples=samples)
 
     def object_file(self, target: str = "x86_64", name: str | None = None, *, optimize: str = "size") -> bytes:
         """The same function as an object file for another machine, straight from LLVM: no compiler is needed.
@@ -73,7 +71,7 @@ class Exported:
 
     def object_header(self, name: str | None = None) -> str:
         """The header of :meth:`object_file`."""
-        from neuler.export.c99.code import object_header
+        from neuler.export.c99.header import object_header
 
         return object_header(self._interface(name), self.dtype.name)
 
@@ -136,7 +134,9 @@ class Exported:
         own = self.export_name if name is None else name
         recipe = distinct(self.recipe)
         sides = zip((*recipe.inputs, *recipe.outputs), (*self.recipe.inputs, *self.recipe.outputs), strict=True)
-        return Interface(own, recipe, self._about(), {each.name: self._labels(operand) for each, operand in sides})
+        pairs = list(sides)
+        labels = {each.name: self._labels(operand) for each, operand in pairs}
+        return Interface(own, recipe, self._about(), labels, {each.name: self._axes(x) for each, x in pairs})
 
     @property
     def export_name(self) -> str:
@@ -156,6 +156,10 @@ class Exported:
 
     def _labels(self, operand: Operand) -> Sequence[tuple[str, str]]:
         """The name and the unit of each number of an operand; none where they have none."""
+        return ()
+
+    def _axes(self, operand: Operand) -> Sequence[Sequence[str]]:
+        """What each axis of an operand runs over; none where that has no names."""
         return ()
 
     def _in(self, dtype: str) -> Exported:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from neuler.errors import InputError
-from neuler.export.names import LONGEST, identifier
+from neuler.export.names import identifier
 from neuler.naming import fresh, hint
 from neuler.trace.recipe import Operand, Recipe
 
@@ -19,6 +19,8 @@ _ALONG = (
 """What names of functions in C that come along end with."""
 MOST = 80
 """Letters of a name."""
+_SHOWN = 40
+"""Places of sparse results that are described."""
 Label = tuple[str, str]
 """What a number is called, and its unit; either may be empty."""
 
@@ -34,16 +36,19 @@ class Interface:
     """Lines that say what it computes."""
     labels: Mapping[str, Sequence[Label]] = field(default_factory=dict)
     """By operand, of each number; operands without are not mentioned."""
+    axes: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    """By operand, what each of its axes runs over."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise InputError(f"name must be a text, got {self.name!r:.60}")
         if len(self.name) > MOST:
             raise InputError(f"name must have at most {MOST} letters, got {len(self.name)}: {self.name[:40]!r}...")
-        if len(self.name) <= LONGEST and identifier(self.name) != self.name:
+        will_do = identifier(self.name, longest=MOST)
+        if will_do != self.name:
             raise InputError(
                 f"name must be letters, digits and single underscores, and no word of C or Python, got {self.name!r}; "
-                f"{identifier(self.name)!r} will do"
+                f"{will_do!r} will do"
             )
 
     def arguments(self) -> dict[str, str]:
@@ -56,6 +61,16 @@ class Interface:
         for operand in (*self.recipe.inputs, *self.recipe.outputs):
             found[operand.name] = identifier(operand.name, taken)
             taken.add(found[operand.name])
+        return found
+
+    def structure(self) -> dict[str, Sequence[int]]:
+        """Of sparse outputs, by the name of a constant in C, the index of every entry along one axis."""
+        found: dict[str, Sequence[int]] = {}
+        for output, axes in self.recipe.structure.items():
+            ends = ["row", "column"] if len(axes) == 2 else [f"axis{k}" for k in range(len(axes))]
+            for end, places in zip(ends, axes, strict=True):
+                if places:
+                    found[f"{self.name}_{self.arguments()[output]}_{end}"] = places
         return found
 
     def renamed(self, names: Mapping[str, str] | None, called: str) -> dict[tuple[str, int], str]:
@@ -89,8 +104,14 @@ class Interface:
         if renamed:
             labels = [(renamed.get((operand.name, k), label), unit) for k, (label, unit) in enumerate(labels)]
         units = {unit for _, unit in labels}
+        places = list(zip(*self.recipe.structure.get(operand.name, ()), strict=True))
+        if places:
+            said = ", ".join("".join(f"[{k}]" for k in place) for place in places[:_SHOWN])
+            return [f"entries of a larger array that may differ from zero: {said}{', ...' * (len(places) > _SHOWN)}"]
         if not labels:
-            return []
+            axes = self.axes.get(operand.name, ())
+            counts = ["".join("[.]" * k) + "[i]" + "[.]" * (len(operand.shape) - k - 1) for k in range(len(axes))]
+            return [f"{index} {', '.join(names)}" for index, names in zip(counts, axes, strict=True) if names]
         if units == {""} or len(units) > 1:
             return [f"{k}: {name}{f' ({unit})' if unit else ''}" for k, (name, unit) in enumerate(labels)]
         names = ", ".join(name for name, _ in labels if name)

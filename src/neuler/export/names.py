@@ -13,7 +13,7 @@ from neuler.export.reserved import RESERVED
 LONGEST = 60
 
 
-def identifier(text: str, taken: Collection[str] = (), otherwise: str = "x") -> str:
+def identifier(text: str, taken: Collection[str] = (), otherwise: str = "x", longest: int = LONGEST) -> str:
     """A name that C and Python take, as near to the text as may be: letters, digits and single underscores.
 
     >>> identifier("joint 2/3"), identifier("2nd"), identifier("double"), identifier("größe"), identifier("*/")
@@ -21,7 +21,7 @@ def identifier(text: str, taken: Collection[str] = (), otherwise: str = "x") -> 
     """
     plain = unicodedata.normalize("NFKD", text.replace("ß", "ss").replace("θ", "theta"))
     plain = plain.encode("ascii", "ignore").decode()
-    name = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_")[:LONGEST].strip("_")
+    name = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_")[:longest].strip("_")
     if not name or name[0].isdigit():
         name = f"{otherwise}_{name}".rstrip("_")
     if name in RESERVED or keyword.iskeyword(name):
@@ -54,11 +54,12 @@ def comment(text: str) -> str:
     """Text that may stand in a comment of C or Python: one line, printable, without the marks of comments.
 
     >>> comment("a */ b" + chr(10) + "c??/"), comment("// d")
-    ('a * / b c??/ ', '/ / d')
+    ('a * / b c? ?/', '/ / d')
     """
     line = "".join(c if c.isprintable() else " " for c in text)
     line = line.replace("*/", "* /").replace("/*", "/ *").replace("//", "/ /")
-    return f"{line} " if line.endswith(("\\", "??/")) else line
+    line = line.replace("??", "? ?")  # of trigraphs
+    return f"{line} " if line.endswith("\\") else line
 
 
 def latex(text: str) -> str:

@@ -151,6 +151,10 @@ def _module(interface: Interface, schedule: Schedule, machine: Machine, dtype: s
     if emitter.numbers:
         every = ", ".join(f"{emitter.vector} {number}" for number in emitter.numbers)
         parts.append(f"@numbers = internal constant [{len(emitter.numbers)} x {emitter.vector}] [{every}], align 64")
+    parts += [
+        f"@{name} = constant [{len(places)} x i32] [{', '.join(f'i32 {k}' for k in places)}], align 4"
+        for name, places in interface.structure().items()
+    ]
     whole = "\n".join(parts)
     for intrinsic in ("fma", "copysign", "sqrt", "arithmetic.fence"):
         kinds = {f"v1f{bits}" for bits in (32, 64) if f"@llvm.{intrinsic}.v1f{bits}" in whole}

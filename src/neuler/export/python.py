@@ -11,9 +11,9 @@ from typing import Any
 from neuler.export.formulas import Table, formulas
 from neuler.export.interface import Interface, shape
 from neuler.export.names import comment, identifier
+from neuler.export.saving import WRITTEN
 from neuler.trace import graph as g
 from neuler.trace.recipe import Operand
-from neuler.version import __version__
 
 WIDTH = 116
 
@@ -39,6 +39,11 @@ def _call(name: str, arguments: int = 1) -> Any:
     return lambda a, b: Text(f"{name}({a}, {b})")
 
 
+def _power(a: Any, b: Any) -> Text:
+    """NaN of numbers below zero, as in kernels."""
+    return Text(f"np.where({a} >= 0.0, np.power({a}, {b}), np.nan)")
+
+
 _ARITHMETIC = {
     g.ADD: lambda a, b: Text(f"{a.inside(0)} + {b.inside(1)}", 0),
     g.SUB: lambda a, b: Text(f"{a.inside(0)} - {b.inside(1)}", 0),
@@ -59,7 +64,7 @@ _ARRAYS = {
     **_ARITHMETIC,
     g.SIN: _call("np.sin"), g.COS: _call("np.cos"), g.SQRT: _call("np.sqrt"), g.SIGN: _call("np.sign"),
     g.ABS: _call("np.abs"), g.EXP: _call("np.exp"), g.LOG: _call("np.log"), g.TANH: _call("np.tanh"),
-    g.ATAN2: _call("np.arctan2", 2), g.POW: _call("np.power", 2), g.MIN: _call("np.minimum", 2),
+    g.ATAN2: _call("np.arctan2", 2), g.POW: _power, g.MIN: _call("np.minimum", 2),
     g.MAX: _call("np.maximum", 2),
     g.ABOVE: lambda a, b: Text(f"np.where({a} > {b}, 1.0, np.nan)"),
     g.FELT: lambda a, b: Text(f"np.where({a} > {g.FELT_FROM['float64']!r} * {b}, 1.0, np.nan)"),
@@ -73,7 +78,10 @@ _HELPERS = {
     "_div": "def _div(a, b):\n    return a / b if b != 0.0 else _NAN if a == 0.0 or a != a else a * _INFINITY",
     "_sqrt": "def _sqrt(x):\n    return sqrt(x) if x >= 0.0 else _NAN",
     "_sign": "def _sign(x):\n    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else x",
-    "_pow": "def _pow(x, p):\n    return x**p if x >= 0.0 else _NAN",
+    "_pow": (
+        "def _pow(x, p):\n    try:\n        return x**p if x >= 0.0 else _NAN\n"
+        "    except (OverflowError, ZeroDivisionError):\n        return _INFINITY"
+    ),
     "_above": "def _above(x, least):\n    return 1.0 if x > least else _NAN",
     "_less": "def _less(a, b):\n    return 1.0 if a < b else 0.0",
     "_leq": "def _leq(a, b):\n    return 1.0 if a <= b else 0.0",
@@ -180,7 +188,7 @@ def _module(interface: Interface, body: Sequence[str], own: Mapping[tuple[str, i
             doc += [f"    {_quoted(line)}" for line in interface.described(operand, own)]
     doc += [
         "Arrays with batch axes in front." if numpy else "Matrices are lists of all numbers, row by row.",
-        f"Written by neuler {__version__}.",
+        WRITTEN,
         '"""',
     ]
     used = [name for name in _HELPERS if f"{name}(" in text]

@@ -10,10 +10,14 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from neuler import extras
+from neuler.errors import InputError
 from neuler.export.formulas import formulas
 from neuler.export.interface import Interface
 from neuler.export.names import identifier, latex
+from neuler.export.saving import WRITTEN
 from neuler.trace import graph as g
 from neuler.trace.recipe import Operand
 
@@ -88,7 +92,8 @@ class Symbolic:
         """A file of Python that makes the same expressions: symbols, common values, outputs, each by its name."""
         common = {symbol for symbol, _ in self.common}
         names = [symbol.name for symbol in self.letters if symbol not in common]
-        lines = [f'"""{self.name}: expressions of SymPy. Common values are symbols; COMMON says what they are."""', ""]
+        lines = [f'"""{self.name}: expressions of SymPy. Common values are symbols; COMMON says what they are.']
+        lines += [WRITTEN, '"""', ""]
         lines += ["from sympy import *", "", ""]
         every = [*names, *(symbol.name for symbol, _ in self.common)]
         lines += [f'{each} = Symbol("{each}", real=True)' for each in every]
@@ -117,13 +122,14 @@ def symbolic(interface: Interface, names: Mapping[str, str] | None = None) -> Sy
 
     own, given = interface.renamed(names, "sympy"), set((names or {}).values())
     letters: dict[Any, str] = {}
+    reserved = {_indexed(x.name, place) for x in interface.recipe.outputs for place in _places(x.shape)}
     taken = set(_OF_SYMPY)
     by_name: dict[str, Any] = {}
     flat: dict[str, list[Any]] = {}
 
     def lettered(made: Any, letter: str) -> Any:
         """A symbol with a letter of its own: its whole name where another has the letter."""
-        known = set(letters.values())
+        known = {*letters.values(), *reserved}
         letters[made] = letter if letter not in known else latex(made.name)
         return made
 
@@ -134,13 +140,13 @@ def symbolic(interface: Interface, names: Mapping[str, str] | None = None) -> Sy
 
     def inputs(operand: Operand) -> Sequence[Any]:
         made = []
-        for k in range(operand.size):
+        for k, place in enumerate(_places(operand.shape)):
             name = own.get((operand.name, k))
             if name is not None:
                 made.append(symbol(name, _given(name) if name in given else _parameter(name)))
             else:
-                index = "" if not operand.shape else f"_{k + 1}"
-                made.append(symbol(f"{operand.name}{index}", _indexed(operand.name, (k,) if operand.shape else ())))
+                index = "".join(f"_{each + 1}" for each in place)
+                made.append(symbol(f"{operand.name}{index}", _indexed(operand.name, place)))
         flat[operand.name] = made
         return made
 
@@ -161,7 +167,11 @@ def symbolic(interface: Interface, names: Mapping[str, str] | None = None) -> Sy
 def _number(x: float) -> Any:
     import sympy
 
-    if math.isfinite(x) and abs(x) < 1e6 and abs(x - round(x)) <= 1e-14 * abs(x):  # rounding is no number of a formula
+    if math.isnan(x):
+        raise InputError("sympy: the function has the constant NaN, which no formula can hold; use c() or python()")
+    if math.isinf(x):
+        return sympy.oo if x > 0 else -sympy.oo
+    if abs(x) < 1e6 and abs(x - round(x)) <= 1e-14 * abs(x):  # rounding is no number of a formula
         return sympy.Integer(round(x))
     return sympy.Float(repr(x), 15)
 
@@ -192,6 +202,12 @@ def _table() -> dict[str, Any]:
         g.MASK: lambda a, b: chosen(sympy.Ne(a, 0), b),
         g.ABOVE: lambda _a, _b: one, g.FELT: lambda _a, _b: one,
     }  # fmt: skip
+
+
+def _places(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Of every number of an array, its indices; of a single column its row alone."""
+    rows = shape[:-1] if len(shape) > 1 and shape[-1] == 1 else shape
+    return list(np.ndindex(rows)) if shape else [()]
 
 
 def _shaped(values: Sequence[Any], shape: tuple[int, ...]) -> Any:

@@ -142,6 +142,10 @@ def _complex_angle(y: Scalar, x: Scalar) -> Scalar:
     return complex(math.atan2(a.real, b.real), (b.real * a.imag - a.real * b.imag) / square)  # type: ignore[return-value]
 
 
+_WHOLE_POWERS = 1024
+"""Exponents up to which whole powers are products: repeated squaring takes twenty at most."""
+
+
 def power(x: Scalar, p: float) -> Scalar:
     """x to a constant power. Whole and half powers are products, quotients and roots; others need x >= 0."""
     if isinstance(p, Node):
@@ -149,9 +153,9 @@ def power(x: Scalar, p: float) -> Scalar:
     p = float(p)
     if p == 0.0:
         return 1.0
-    if p < 0.0 and 2.0 * p == round(2.0 * p) and p >= -16:
+    if p < 0.0 and ((2.0 * p == round(2.0 * p) and p >= -16) or (p == round(p) and p >= -_WHOLE_POWERS)):
         return 1.0 / power(x, -p)
-    if p == round(p) and p <= 16:
+    if p == round(p) and p <= _WHOLE_POWERS:
         return _whole_power(x, int(p))
     if 2.0 * p == round(2.0 * p) and p <= 16:
         return sqrt(x) if p < 1.0 else _whole_power(x, int(p)) * sqrt(x)

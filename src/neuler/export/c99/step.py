@@ -15,16 +15,17 @@ import numpy as np
 from neuler.compiler.program import ALARM, TIME, Program
 from neuler.errors import InputError
 from neuler.export.c99.arithmetic import Arithmetic
-from neuler.export.c99.code import RESTRICT, CCode, preamble, stack_bytes, undefined
+from neuler.export.c99.code import CCode, not_a_test, preamble, undefined
 from neuler.export.c99.function import parameters, signature
 from neuler.export.c99.harness import Run, cmake, step_program
+from neuler.export.c99.header import OF_STEPS, RESTRICT, stack_bytes
 from neuler.export.c99.pieces import Pieces
 from neuler.export.c99.sincos import FAR, functions
 from neuler.export.interface import Interface, Label
 from neuler.export.names import comment
+from neuler.export.saving import WRITTEN
 from neuler.inputs import choice
 from neuler.trace.recipe import Operand, Operations, Recipe
-from neuler.version import __version__
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ def c_step(stepping: Stepping, *, far: str = "libm", run: Run | None = None) -> 
     if program.lookups:
         raise InputError(f"{name}: a loop that looks tables up has no C")
     stepping.interface((), ())  # refuses a bad name
+    not_a_test(name)
     c = Arithmetic(stepping.real, name, saturates=True)
     schedules, operations = program.schedules(fma=True)
     slots = max(schedule.slots for schedule in schedules)
@@ -118,7 +120,8 @@ def c_step(stepping: Stepping, *, far: str = "libm", run: Run | None = None) -> 
     arguments = stepping.interface((*stepping.given, *stepping.fed), program.kept).arguments()
     test = "" if run is None else step_program(c, given, fed, read, run, arguments)
     size = 4 if c.single else 8
-    header = _header(stepping, size * slots + 32, operations, stack_bytes(size * waiting), slots)
+    state = 8 * math.ceil(size * slots / 8) + 24  # the slots; steps, wait, status, joint
+    header = _header(stepping, state, operations, stack_bytes(size * waiting, OF_STEPS), slots)
     return CCode(name, header, "\n".join(source), test, cmake(), operations, size * slots)
 
 
@@ -283,15 +286,16 @@ def _header(stepping: Stepping, state: int, operations: Operations, stack: int, 
         text += [
             "",
             f"A step returns a status: {meanings}.",
-            "With any but 0 the run is over, and joint is the number of the joint, or -1.",
+            f"With any but 0 the run is over, and joint is the number of the joint, or -1; {name}_read gives the state",
+            "at which it ended, where a rollout has NaN.",
         ]
     text += [
         "",
-        f"{operations} a step, what is repeated counted once. The state takes {state} bytes, a step with",
-        f"optimisation at most about {stack} bytes of the stack; nothing is allocated, and there is no other state:",
-        "several runs and threads are fine.",
+        f"{operations} a step, what is repeated counted once. The state takes {state} bytes, a step by gcc",
+        f"about {stack} bytes of the stack at most, without the C library's; nothing is allocated, and there is no",
+        "other state: several runs and threads are fine.",
     ]
-    lines = [f"/* {name}.h", " *", *(f" * {line}".rstrip() for line in text), f" * Written by neuler {__version__}. */"]
+    lines = [f"/* {name}.h", " *", *(f" * {line}".rstrip() for line in text), f" * {WRITTEN} */"]
     lines += [f"#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>", "", *RESTRICT, ""]
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", "", f"#define {name}_SLOTS {slots}", ""]
     lines += [
