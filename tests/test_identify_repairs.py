@@ -10,6 +10,7 @@ from neuler.identify import Log
 from neuler.identify.flats import flats
 from neuler.identify.held import held, interpolated
 from neuler.identify.lapses import lapses
+from neuler.identify.problem import LogFile
 from neuler.identify.stamps import clock, gaps
 
 STEP = 1e-5
@@ -212,6 +213,8 @@ def test_the_unit_of_times_in_a_file(tmp_path):
         Log.read(tmp_path / "log.csv", m.robot).prepare()
     assert Log.read(tmp_path / "log.csv", m.robot, units={"t": "s"}).prepare().rate == pytest.approx(0.1)
     assert Log.read(tmp_path / "log.csv", m.robot, units={"t": "ms"}).prepare().rate == pytest.approx(100.0)
+    (said,) = LogFile(tmp_path / "log.csv", "log", False, {"units": {"t": "s"}}).read(m.robot)
+    assert said.in_seconds
 
 
 def test_late_stamps_are_no_missing_samples():

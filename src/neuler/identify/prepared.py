@@ -18,9 +18,9 @@ from neuler.errors import InputError
 from neuler.identify.consistency import check_positions, check_torques, check_velocities, friction_columns
 from neuler.identify.plausibility import FEWEST, Findings, check_signals, names_of
 from neuler.identify.positions import closed, continuous, normal
+from neuler.identify.preparation import Options, checked
 from neuler.identify.repairs import left_out_said, mended, single
 from neuler.identify.smoothing import (
-    HIGHEST,
     Smooth,
     chosen_cutoff,
     lowpass,
@@ -31,7 +31,6 @@ from neuler.identify.smoothing import (
     transient,
 )  # fmt: skip
 from neuler.identify.stamps import even, too_slow
-from neuler.inputs import choice, number, real, told, whole
 from neuler.motions.differentiated import differentiated
 from neuler.robot import Robot
 
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-METHODS = ("butterworth", "spline")
-DERIVATIVES = ("positions", "measured")
 SHORTEST_TRIM = 0.1
 """Seconds that are cut off at each end at least."""
 _QUIET, _SLOW = 5.0, 1e-3
@@ -121,60 +118,6 @@ class Prepared:
         cutoff = self.settings["cutoff"]
         shown = "not filtered" if cutoff is None else f"cut-off {cutoff:.3g} Hz"
         return f"<prepared {self.name!r} of {self.robot.name!r}: {len(self.t)} rows at {self.rate:g} Hz, {shown}>"
-
-
-@dataclass
-class _Options:
-    """The arguments of ``Log.prepare``, checked."""
-
-    cutoff: float | None
-    torque_cutoff: float | None
-    method: str
-    order: int
-    decimate: int
-    trim: float | None
-    outliers: bool
-    dead_zone: Array | None
-    derivatives: str
-    check: bool
-
-
-def checked(log: Log, given: dict[str, Any]) -> _Options:
-    """The arguments of ``Log.prepare``; errors name the log and the argument."""
-    name = log.name
-    for key in ("cutoff", "torque_cutoff"):
-        if given[key] is not None:
-            value = number(f"{name}: {key}", given[key], above=0.0, finite=False, unit="Hz")
-            if value > HIGHEST * log.rate and not math.isinf(value):
-                raise InputError(
-                    f"{name}: {key} is {value:g} Hz and the sampling rate {log.rate:.4g} Hz; it must be at most "
-                    f"{HIGHEST:g} of the rate, or infinite for no filter"
-                )
-            given[key] = value
-    choice(f"{name}: method", given["method"], METHODS)
-    choice(f"{name}: derivatives", given["derivatives"], DERIVATIVES)
-    whole(f"{name}: order", given["order"], 1, 8)
-    given["decimate"] = 1 if given["decimate"] is None else whole(f"{name}: decimate", given["decimate"], 1)
-    if given["trim"] is not None:
-        given["trim"] = number(f"{name}: trim", given["trim"], least=0.0, unit="s")
-    if given["dead_zone"] is not None:
-        zone = real(given["dead_zone"])
-        if zone is None or zone.shape not in ((), (log.robot.nv,)) or not (zone >= 0.0).all():
-            raise InputError(
-                f"{name}: dead_zone must be a velocity, or {log.robot.nv} of them, not negative, got "
-                f"{told(given['dead_zone'])}"
-            )
-        given["dead_zone"] = np.broadcast_to(zone, (log.robot.nv,)).copy()
-    if given["derivatives"] == "measured" and log.qd is None:
-        raise InputError(
-            f"{name}: derivatives='measured' needs velocities, and the log has none; give qd or leave it out"
-        )
-    if given["derivatives"] == "positions" and not log.robot.coordinates.own.plain:
-        raise InputError(
-            f"{name}: robot {log.robot.name!r} has quaternions, which are not differentiated; give measured velocities "
-            "qd, and prepare with derivatives='measured'"
-        )
-    return _Options(**given)
 
 
 def prepared(log: Log, given: dict[str, Any]) -> Prepared:
@@ -277,7 +220,7 @@ def _raise(log: Log, errors: list[str], check: bool, notes: list[str]) -> None:
 
 
 def _motion(
-    log: Log, t: Array, arrays: dict[str, Array], cutoff: float, rate: float, options: _Options
+    log: Log, t: Array, arrays: dict[str, Array], cutoff: float, rate: float, options: Options
 ) -> tuple[Array, Array, Array, Array]:
     """q, qd, qdd, and the standard deviation of the noise of qd, (nv,); ``rate`` is that of sampled positions."""
     robot, q = log.robot, continuous(log.robot, arrays["q"])
@@ -295,7 +238,7 @@ def _motion(
     return normal(robot, smooth.values), qd.values, qdd, noise
 
 
-def _rows(log: Log, t: Array, cutoff: float, options: _Options, notes: list[str]) -> tuple[float, NDArray[np.intp]]:
+def _rows(log: Log, t: Array, cutoff: float, options: Options, notes: list[str]) -> tuple[float, NDArray[np.intp]]:
     """Seconds that are cut off at each end, and the rows that are left."""
     needed = 0.0
     if not math.isinf(cutoff):

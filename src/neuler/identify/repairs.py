@@ -112,35 +112,32 @@ def _held(log: Log, arrays: dict[str, Array], notes: list[str], errors: list[str
 
 def _positions(log: Log, q: Array, notes: list[str], errors: list[str]) -> tuple[Array, NDArray[np.bool_]]:
     """Interpolate positions that were not measured; the rows (n,) of any of them."""
-    found, lost, away = q, np.zeros(len(q), bool), np.zeros(len(q), int)
+    names, units = names_of(log.robot, "q"), log.robot.coordinates.units("q")
+    every = [lapses(column, unit == "rad") for column, unit in zip(q.T, units, strict=True)]
+    all_of = np.sum([where.away for _, where in every], axis=0) > 1  # those of others, too, that jump less visibly
+    lost = all_of | np.any([where.rows for _, where in every], axis=0)
+    found = np.stack([filled(column, all_of) for column, _ in every], axis=1) if lost.any() else q
     kinds: dict[str, dict[tuple[int, int], list[str]]] = {}
-    for k, (name, unit) in enumerate(zip(names_of(log.robot, "q"), log.robot.coordinates.units("q"), strict=True)):
-        column, where = lapses(q[:, k], unit == "rad")
-        for kind, rows in (("repeat an old value while the joint moves on", where.repeated),
-                           ("jump away and back", where.away)):  # fmt: skip
+    for name, (_, where) in zip(names, every, strict=True):
+        for kind, rows in (("repeat an old value while the joint moves on", where.repeated & ~all_of),
+                           ("jump away and back", where.away | all_of)):  # fmt: skip
             if rows.any():
                 alike = int(rows.sum()), int(np.argmax(rows))
                 kinds.setdefault(kind, {}).setdefault(alike, []).append(repr(name))
-        if where.rows.any():
-            found = found.copy() if found is q else found
-            found[:, k] = column
-            lost |= where.rows
-            away += where.away
+    for kind, places in kinds.items():
+        parts = [
+            f"{count} of {', '.join(alike)} from {log.t[row]:.4g} s on (row {row})"
+            for (count, row), alike in places.items()
+        ]
+        notes.append(f"positions that {kind} were interpolated: {'; '.join(parts)}")
+    for k, (_, where) in enumerate(every):
         if where.jumps:
             row = where.jumps[0]
             more = f" ({len(where.jumps)} such steps)" if len(where.jumps) > 1 else ""
             errors.append(
-                f"column {name!r} jumps from {q[row - 1, k]:.4g} to {q[row, k]:.4g} {unit} in row {row} at "
+                f"column {names[k]!r} jumps from {q[row - 1, k]:.4g} to {q[row, k]:.4g} {units[k]} in row {row} at "
                 f"{log.t[row]:.6g} s{more}, as no joint moves, and stays there: make a log of each part, or correct it"
             )
-    if (rows := away > 1).any():  # then all columns of these rows, though others may not jump visibly
-        found = np.stack([filled(column, rows) for column in found.T], axis=1)
-    for kind, places in kinds.items():
-        parts = [
-            f"{count} of {', '.join(names)} from {log.t[row]:.4g} s on (row {row})"
-            for (count, row), names in places.items()
-        ]
-        notes.append(f"positions that {kind} were interpolated: {'; '.join(parts)}")
     return found, lost
 
 
