@@ -21,6 +21,7 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     (r"\(ratios=1 where", "(--ratio 1 where"),
     (r"\bunits=\{'tau': 'A'\}", "--units tau=A"),
     (r"\bunits=\{'q': 'deg', 'q_slide': 'mm'\}", "--units q=deg q_slide=mm"),
+    (r"\bunits=\{'(t|q|qd|tau)': '([\w/]+)'\}", r"--units \1=\2"),
     (r"\bor say which with columns=", "or say which with --map NAME=COLUMN"),
     (r"\bor pass gravity=\.\.\.", "to the file"),
     (r"\bload: unknown option 'values'", "unknown option --value"),

@@ -27,8 +27,9 @@ class Log:
     """One run of a robot in SI units: t (n,), q (n, nq), tau (n, nu), and qd and qdd (n, nv) where there are any.
 
     ``tau`` are the torques (N m) and forces (N) of the joints, not of motors before their gears. Times rise, with no
-    samples missing; every number is finite. ``weight`` says how much the run counts beside others. :meth:`read` makes a
-    log from a file with other names and units, :meth:`prepare` filters and differentiates it.
+    samples missing; every number is finite. Times in which no joint moves as fast as robots do are taken for ms, unless
+    ``in_seconds``. ``weight`` says how much the run counts beside others. :meth:`read` makes a log from a file with
+    other names and units, :meth:`prepare` filters and differentiates it.
 
     >>> import neuler
     >>> robot, t = neuler.robots.two_link(), np.arange(0.0, 5.0, 0.01)
@@ -49,6 +50,8 @@ class Log:
     name: str = "log"
     notes: tuple[str, ...] = ()
     """What was found when it was read."""
+    in_seconds: bool = False
+    """Whether the unit of the times was said; else times in which no joint moves as fast as robots do are doubted."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -197,7 +200,8 @@ class Log:
         of derivatives of the positions.
         ``torque_cutoff`` (Hz) of the parallel filter, :meth:`Prepared.filter`, by default that of the positions;
         ``decimate=k`` leaves every k-th row after it.
-        ``trim`` (s) at each end, by default the filter's transient, and 0.1 s at least. ``outliers``: interpolate them.
+        ``trim`` (s) at each end, by default the filter's transient, and 0.1 s at least. ``outliers``: interpolate them,
+        and what was not measured.
         ``dead_zone`` (rad/s or m/s), one or one a velocity: below it a joint counts as standing still; chosen as five
         times the noise of qd, and 0.1 % of the highest velocity at least.
         ``check=False`` makes notes of what cannot be right, instead of errors.
@@ -250,5 +254,5 @@ def _log(robot: Robot, run: Run, name: str, weight: float) -> Log:
     arrays = run.arrays
     return Log(
         robot, run.t, arrays["q"], arrays["tau"], arrays.get("qd"), arrays.get("qdd"), weight=weight, name=name,
-        notes=run.notes,
+        notes=run.notes, in_seconds=run.timed,
     )  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
+from neuler.identify.stamps import gaps
 from neuler.inputs import number
 from neuler.robot import Robot
 from neuler.robot.columns import column_names
@@ -20,8 +21,6 @@ FEWEST = 20
 """Rows that a log must have at least."""
 _BEYOND = 1e50
 """Numbers above it, and steps of time or weights below its inverse, are no measurements: their squares overflow."""
-_JITTER, _MISSING = 0.01, 1.5
-"""Shares of a step: beyond the first, times count as uneven; beyond the second, samples are missing."""
 _DEGREES = 180.0 / np.pi
 _FAR, _TURNS = 3.0, 4.0 * np.pi
 """How many times its range a joint may be away from it; the range (rad) of a joint without limits that is unusual."""
@@ -73,19 +72,12 @@ def check_times(t: Array, called: str) -> None:
     step = float(np.median(steps))
     if not 1.0 / _BEYOND < step < _BEYOND:
         raise InputError(f"{called}: samples are {step:.3g} s apart, which cannot be; what is the unit of the times?")
-    if (gap := steps > _MISSING * step).any():
+    if (gap := gaps(t)).any():
         k = int(np.argmax(gap))
         raise InputError(
             f"{called}: samples are missing after row {k}: {steps[k]:.4g} s from {t[k]:.6g} s on, where steps are "
             f"{step:.4g} s ({_count(gap)}); make a log of each part, or interpolate first"
         )
-
-
-def uneven(t: Array) -> float:
-    """The largest deviation of a step of time from its median, as a share of it; zero where it is below 1 %."""
-    steps = np.diff(t)
-    found = float(np.abs(steps / np.median(steps) - 1.0).max())
-    return found if found > _JITTER else 0.0
 
 
 def check_numbers(values: Array, names: Sequence[str], t: Array, called: str) -> None:

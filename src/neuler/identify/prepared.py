@@ -15,23 +15,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuler.errors import InputError
-from neuler.extras import require
 from neuler.identify.consistency import check_positions, check_torques, check_velocities, friction_columns
-from neuler.identify.plausibility import FEWEST, Findings, check_signals, names_of, uneven
+from neuler.identify.plausibility import FEWEST, Findings, check_signals, names_of
 from neuler.identify.positions import closed, continuous, normal
+from neuler.identify.preparation import Options, checked
+from neuler.identify.repairs import left_out_said, mended, single
 from neuler.identify.smoothing import (
-    HIGHEST,
     Smooth,
     chosen_cutoff,
     lowpass,
     noise_of,
     one_way,
     rate_noise,
-    repaired,
     smoothed,
     transient,
 )  # fmt: skip
-from neuler.inputs import choice, number, real, told, whole
+from neuler.identify.stamps import even, too_slow
 from neuler.motions.differentiated import differentiated
 from neuler.robot import Robot
 
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-METHODS = ("butterworth", "spline")
-DERIVATIVES = ("positions", "measured")
 SHORTEST_TRIM = 0.1
 """Seconds that are cut off at each end at least."""
 _QUIET, _SLOW = 5.0, 1e-3
@@ -67,8 +64,8 @@ class Prepared:
     tau: Array
     """Measured torques, (n, nu), without outliers."""
     moving: NDArray[np.bool_]
-    """Whether a joint moves: its velocity is outside the dead zone, and filters bring nothing from where it was not, or
-    where the joint turned round, (n, nv)."""
+    """Whether a joint moves and was measured: its velocity is outside the dead zone, and filters bring nothing from
+    where it was not, where the joint turned round, or where torques or positions were not measured, (n, nv)."""
     rows: NDArray[np.intp]
     """The rows of the log, (n,)."""
     settings: dict[str, Any]
@@ -123,76 +120,26 @@ class Prepared:
         return f"<prepared {self.name!r} of {self.robot.name!r}: {len(self.t)} rows at {self.rate:g} Hz, {shown}>"
 
 
-@dataclass
-class _Options:
-    """The arguments of ``Log.prepare``, checked."""
-
-    cutoff: float | None
-    torque_cutoff: float | None
-    method: str
-    order: int
-    decimate: int
-    trim: float | None
-    outliers: bool
-    dead_zone: Array | None
-    derivatives: str
-    check: bool
-
-
-def checked(log: Log, given: dict[str, Any]) -> _Options:
-    """The arguments of ``Log.prepare``; errors name the log and the argument."""
-    name = log.name
-    for key in ("cutoff", "torque_cutoff"):
-        if given[key] is not None:
-            value = number(f"{name}: {key}", given[key], above=0.0, finite=False, unit="Hz")
-            if value > HIGHEST * log.rate and not math.isinf(value):
-                raise InputError(
-                    f"{name}: {key} is {value:g} Hz and the sampling rate {log.rate:.4g} Hz; it must be at most "
-                    f"{HIGHEST:g} of the rate, or infinite for no filter"
-                )
-            given[key] = value
-    choice(f"{name}: method", given["method"], METHODS)
-    choice(f"{name}: derivatives", given["derivatives"], DERIVATIVES)
-    whole(f"{name}: order", given["order"], 1, 8)
-    given["decimate"] = 1 if given["decimate"] is None else whole(f"{name}: decimate", given["decimate"], 1)
-    if given["trim"] is not None:
-        given["trim"] = number(f"{name}: trim", given["trim"], least=0.0, unit="s")
-    if given["dead_zone"] is not None:
-        zone = real(given["dead_zone"])
-        if zone is None or zone.shape not in ((), (log.robot.nv,)) or not (zone >= 0.0).all():
-            raise InputError(
-                f"{name}: dead_zone must be a velocity, or {log.robot.nv} of them, not negative, got "
-                f"{told(given['dead_zone'])}"
-            )
-        given["dead_zone"] = np.broadcast_to(zone, (log.robot.nv,)).copy()
-    if given["derivatives"] == "measured" and log.qd is None:
-        raise InputError(
-            f"{name}: derivatives='measured' needs velocities, and the log has none; give qd or leave it out"
-        )
-    if given["derivatives"] == "positions" and not log.robot.coordinates.own.plain:
-        raise InputError(
-            f"{name}: robot {log.robot.name!r} has quaternions, which are not differentiated; give measured velocities "
-            "qd, and prepare with derivatives='measured'"
-        )
-    return _Options(**given)
-
-
 def prepared(log: Log, given: dict[str, Any]) -> Prepared:
     """``log.prepare(...)``."""
     options = checked(log, given)
     robot, notes = log.robot, list(log.notes)
-    t, arrays = _even(log, notes)
-    outliers = _repair(robot, arrays, notes) if options.outliers else {}
+    _raise(log, [] if log.in_seconds else too_slow(robot, log.t, log.q), options.check, notes)
+    whole = mended(log, options.outliers, notes)
+    t, arrays = even(log.t, whole.arrays, notes)
+    outliers = single(robot, arrays, notes) if options.outliers else {}
     found = check_signals(robot, t, arrays["q"], arrays["tau"])
-    _raise(log, found.errors, options.check, notes)
+    _raise(log, [*found.errors, *whole.errors], options.check, notes)
     notes += found.notes
+    rate, step = log.rate / whole.every, max(1, round(whole.every))
     own = robot.coordinates.own.places
     how: dict[str, Any] = {"clear_frequencies": None, "bounded_by": None}
     cutoff, order = options.cutoff, options.order
     if cutoff is None:
-        cutoff, how = chosen_cutoff(arrays["q"][:, own] if own else arrays["q"], log.rate, order)
+        positions = arrays["q"][:, own] if own else arrays["q"]
+        cutoff, how = chosen_cutoff(positions[::step], log.rate / step, order)
     parallel = cutoff if options.torque_cutoff is None else options.torque_cutoff
-    q, qd, qdd, noise = _motion(log, t, arrays, cutoff, options)
+    q, qd, qdd, noise = _motion(log, t, arrays, cutoff, rate, options)
     if len(own) < robot.nq:
         q = closed(robot, t, q, log.name, notes)
     zone = options.dead_zone
@@ -209,6 +156,11 @@ def prepared(log: Log, given: dict[str, Any]) -> Prepared:
         swaps += found.swaps
     reach = 0.0 if math.isinf(min(cutoff, parallel)) or robot.nu != robot.nv else 1.0 / min(cutoff, parallel)
     moving = one_way(qd[kept], zone, math.ceil(reach * log.rate))
+    out = whole.left_out(robot, log.rate, cutoff, parallel, order)[kept]
+    notes += left_out_said(robot, out, moving)
+    moving &= ~out
+    if not moving.any():
+        _raise(log, [_still(log, qd[kept], noise, zone, cutoff)], options.check, notes)
     for name, share in zip(names_of(robot, "qd"), (np.abs(qd[kept]) > zone).mean(axis=0), strict=True):
         if share < 0.1:
             notes.append(
@@ -222,7 +174,7 @@ def prepared(log: Log, given: dict[str, Any]) -> Prepared:
         "cutoff_chosen": options.cutoff is None, **how, "torque_cutoff": _finite(parallel),
         "derivatives": options.derivatives, "decimate": options.decimate, "trim": trim, "outliers": outliers,
         "dead_zone": [float(each) for each in zone],
-        "position_noise": _noise(arrays["q"], q, log.rate, cutoff),
+        "position_noise": _noise(arrays["q"], q, rate, cutoff),
         "weight": log.weight, "rows": len(rows), "rows_of_log": len(log.t),
     }  # fmt: skip
     return Prepared(
@@ -239,6 +191,22 @@ def _noise(measured: Array, q: Array, rate: float, cutoff: float) -> list[float]
     return [float(f"{each:.4g}") for each in noise_of(measured, q, rate, cutoff)]
 
 
+def _still(log: Log, qd: Array, noise: Array, zone: Array, cutoff: float) -> str:
+    """Why no row of any joint is left."""
+    fastest = np.abs(qd).max(axis=0)
+    ratios = np.divide(fastest, zone, out=np.zeros(len(zone)), where=zone > 0.0)
+    k = int(np.argmax(ratios))
+    name, unit = names_of(log.robot, "qd")[k], log.robot.coordinates.units("qd")[k]
+    filtered = "without a filter" if math.isinf(cutoff) else f"at a cut-off of {cutoff:.3g} Hz"
+    if ratios[k] > 1.0:
+        return "no row is left in which a joint moves on in one direction and all was measured; give a longer log"
+    return (
+        f"no joint moves faster than its dead zone: {name!r} reaches {fastest[k]:.3g} {unit}, its dead zone is "
+        f"{zone[k]:.3g}, and the noise of velocities is {noise[k]:.3g} {filtered}; give a lower cutoff= or a "
+        "dead_zone=, or faster motion or positions with less noise"
+    )
+
+
 def _raise(log: Log, errors: list[str], check: bool, notes: list[str]) -> None:
     if not errors:
         return
@@ -251,44 +219,15 @@ def _raise(log: Log, errors: list[str], check: bool, notes: list[str]) -> None:
 # ---- the steps ----------------------------------------------------------------------------------------------------
 
 
-def _even(log: Log, notes: list[str]) -> tuple[Array, dict[str, Array]]:
-    """Even times, and the arrays at them: as measured, or by cubic interpolation where times are uneven."""
-    arrays = {key: getattr(log, key) for key in ("q", "tau", "qd", "qdd") if getattr(log, key) is not None}
-    t = np.linspace(log.t[0], log.t[-1], len(log.t))
-    jitter = uneven(log.t)
-    if not jitter:
-        return t, arrays
-    require("scipy", "logs with uneven times need SciPy", "control")
-    from scipy.interpolate import CubicSpline
-
-    notes.append(
-        f"times are uneven, by up to {jitter:.0%} of a step: all columns were interpolated to {len(t)} even times"
-    )
-    return t, {key: np.asarray(CubicSpline(log.t, values, axis=0)(t)) for key, values in arrays.items()}
-
-
-def _repair(robot: Robot, arrays: dict[str, Array], notes: list[str]) -> dict[str, int]:
-    """Replace outliers in place; counts by column."""
-    counts: dict[str, int] = {}
-    for key in arrays:
-        arrays[key], where = repaired(arrays[key])
-        found = zip(names_of(robot, key), where.sum(axis=0).tolist(), strict=True)
-        counts |= {name: count for name, count in found if count}
-    if counts:
-        shown = ", ".join(f"{name} {count}" for name, count in counts.items())
-        notes.append(f"outliers, far from the median of five samples, were interpolated: {shown}")
-    return counts
-
-
 def _motion(
-    log: Log, t: Array, arrays: dict[str, Array], cutoff: float, options: _Options
+    log: Log, t: Array, arrays: dict[str, Array], cutoff: float, rate: float, options: Options
 ) -> tuple[Array, Array, Array, Array]:
-    """q, qd, qdd, and the standard deviation of the noise of qd, (nv,)."""
+    """q, qd, qdd, and the standard deviation of the noise of qd, (nv,); ``rate`` is that of sampled positions."""
     robot, q = log.robot, continuous(log.robot, arrays["q"])
     smooth = smoothed(t, q, cutoff, options.order, options.method)
     own = robot.coordinates.own.places
     if options.derivatives == "positions":
-        noise = rate_noise(noise_of(q, smooth.values, log.rate, cutoff), log.rate, cutoff)[own]
+        noise = rate_noise(noise_of(q, smooth.values, rate, cutoff), rate, cutoff)[own]
         return smooth.values, smooth.rate[:, own], smooth.acceleration[:, own], noise
     qd: Smooth = smoothed(t, arrays["qd"], cutoff, options.order, options.method)
     qdd = qd.rate
@@ -299,7 +238,7 @@ def _motion(
     return normal(robot, smooth.values), qd.values, qdd, noise
 
 
-def _rows(log: Log, t: Array, cutoff: float, options: _Options, notes: list[str]) -> tuple[float, NDArray[np.intp]]:
+def _rows(log: Log, t: Array, cutoff: float, options: Options, notes: list[str]) -> tuple[float, NDArray[np.intp]]:
     """Seconds that are cut off at each end, and the rows that are left."""
     needed = 0.0
     if not math.isinf(cutoff):

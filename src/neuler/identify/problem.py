@@ -11,7 +11,7 @@ import inspect
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,10 @@ from neuler.files.problem_values import numbers_of
 from neuler.files.problems import Problem, Section
 from neuler.files.series import KINDS
 from neuler.files.tasks import Output, Progress
-from neuler.identify import prepared
 from neuler.identify.advice import advice
 from neuler.identify.fit import METHODS, fit
 from neuler.identify.log import Log
+from neuler.identify.preparation import DERIVATIVES, FILTERS
 from neuler.identify.prepared import Prepared
 from neuler.identify.result import TABLES, Identification
 from neuler.identify.rows import COLUMNS
@@ -66,10 +66,7 @@ class LogFile:
         return {"columns" if key == "map" else key: value for key, value in self.reading.items()}
 
     def _named(self, log: Log) -> Log:
-        name = f"{self.name}{log.name.removeprefix(self.path.name)}"
-        return Log(
-            log.robot, log.t, log.q, log.tau, log.qd, log.qdd, weight=self.weight, name=name, notes=log.notes
-        )  # fmt: skip
+        return replace(log, weight=self.weight, name=f"{self.name}{log.name.removeprefix(self.path.name)}")
 
 
 @dataclass(frozen=True)
@@ -206,13 +203,13 @@ def _frequency(section: Section, key: str, robot: Robot) -> float:
 _PREPARING: dict[str, tuple[str, Callable[[Section, str, Robot], Any]]] = {
     "cutoff": ("cutoff", _frequency),
     "torque_cutoff": ("torque_cutoff", _frequency),
-    "smoothing": ("method", lambda section, key, robot: section.text(key, among=prepared.METHODS)),
+    "smoothing": ("method", lambda section, key, robot: section.text(key, among=FILTERS)),
     "order": ("order", lambda section, key, robot: section.whole(key, least=1, most=8)),
     "decimate": ("decimate", lambda section, key, robot: section.whole(key, least=1)),
     "trim": ("trim", lambda section, key, robot: section.number(key, least=0.0)),
     "outliers": ("outliers", lambda section, key, robot: section.flag(key)),
     "dead_zone": ("dead_zone", lambda section, key, robot: section.each(key, robot.coordinates.names("qd"))),
-    "derivatives": ("derivatives", lambda section, key, robot: section.text(key, among=prepared.DERIVATIVES)),
+    "derivatives": ("derivatives", lambda section, key, robot: section.text(key, among=DERIVATIVES)),
     "check": ("check", lambda section, key, robot: section.flag(key)),
 }
 """Keys of [identify] that say how logs are prepared: the argument of ``Log.prepare``, and how it is read."""

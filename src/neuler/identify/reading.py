@@ -33,6 +33,8 @@ class Run:
     t: Array
     arrays: dict[str, Array]
     notes: tuple[str, ...]
+    timed: bool = False
+    """Whether the unit of its times was said."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def runs_of(
     t = _times(table, found, told_units, rate, len(arrays["q"]), called)
     used = {source.name for source in found.values()}
     notes = _notes(table, used, currents)
-    return _split(table, found, t, arrays, notes, called)
+    return _split(table, found, t, arrays, notes, _unit_of_times(table, found, told_units) is not None, called)
 
 
 def _sizes(robot: Robot) -> dict[str, int]:
@@ -204,7 +206,7 @@ def _times(
         return np.arange(count) / number(f"{called}: rate", rate, above=0.0, unit="Hz")
     if rate is not None:
         raise InputError(f"{called}: times are in the column {source.name!r}; leave rate out")
-    unit = units.get(source.name, units.get("t", units.get("time", table.units.get(source.name, "s"))))
+    unit = _unit_of_times(table, found, units) or "s"
     scale = factor(f"{called}: column {source.name!r}", unit, "s") * source.factor
     values = table.columns[source.name]
     if values.dtype.kind in "iu" and len(values):  # whole nanoseconds since 1970 have more digits than a float
@@ -213,28 +215,36 @@ def _times(
     return _numbers(table, source, called) * scale
 
 
+def _unit_of_times(table: MeasuredTable, found: Mapping[str, _Source], units: Mapping[str, str]) -> str | None:
+    """The unit of the times, where it was said; seconds where they are counted from a rate."""
+    source = found.get(TIMES[0])
+    if source is None:
+        return "s"
+    return units.get(source.name, units.get("t", units.get("time", table.units.get(source.name))))
+
+
 def _split(
     table: MeasuredTable, found: Mapping[str, _Source], t: Array, arrays: Mapping[str, Array], notes: tuple[str, ...],
-    called: str,
+    timed: bool, called: str,
 ) -> list[Run]:  # fmt: skip
     lengths = {name: len(values) for name, values in arrays.items()} | {"t": len(t)}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name} {count}" for name, count in lengths.items())
         raise FormatError(f"{called}: arrays must have equally many rows, got {shown}")
     if RUN not in found:
-        return [Run("", t, dict(arrays), notes)]
+        return [Run("", t, dict(arrays), notes, timed)]
     values = table.columns[found[RUN].name]
     if len(values) != len(t):
         raise FormatError(f"{called}: the column 'run' has {len(values)} rows, the others {len(t)}")
     labels = np.array([_label(value) for value in values])
     if (empty := labels == "").any():
         raise FormatError(f"{called}: row {int(np.argmax(empty))} has no value in the column 'run'")
-    timed = "t" in found
+    own_times = "t" in found
     every = []
     for label in dict.fromkeys(labels.tolist()):
         rows = labels == label
-        times = t[rows] if timed else t[: int(rows.sum())]
-        every.append(Run(label, times, {name: value[rows] for name, value in arrays.items()}, notes))
+        times = t[rows] if own_times else t[: int(rows.sum())]
+        every.append(Run(label, times, {name: value[rows] for name, value in arrays.items()}, notes, timed))
     return every
 
 

@@ -7,6 +7,7 @@ least squares of any torques take a moment.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -121,13 +122,14 @@ def usual(sample: Sample) -> Usual:
     """
     W, y, moving = sample.W, sample.y, sample.moving
     trials = Trials(W, moving)
-    size = _sizes(trials, W, y, moving, trials.fitted(y).values)
+    ends = np.cumsum([0, *(len(state.t) for state in sample.states)]).tolist()
+    size = _sizes(trials, W, y, moving, trials.fitted(y).values, ends)
     for _ in range(_ROBUST):
         if size.max(initial=0.0) <= _FAR:
             break
         root = np.sqrt(_HUBER / np.maximum(size, _HUBER))
         values = Trials(W * root[:, :, None], moving).fitted(y * root, passes=1).values
-        before, size = size, _sizes(trials, W, y, moving, values)
+        before, size = size, _sizes(trials, W, y, moving, values, ends)
         if np.allclose(np.minimum(size, _FAR), np.minimum(before, _FAR), atol=0.1):
             break
     kept = moving & ((size <= _FAR) | (size.max(axis=0, initial=0.0) <= _BURST))
@@ -136,13 +138,21 @@ def usual(sample: Sample) -> Usual:
     return Usual(moving if (kept == moving).all() else kept, spread, int(np.argmax(size.max(axis=1, initial=0.0))))
 
 
-def _sizes(trials: Trials, W: Array, y: Array, moving: NDArray[np.bool_], values: Array) -> Array:
-    """Residuals (n, nu) of moving rows, divided by 1.4826 times the median of each torque's."""
+def _sizes(trials: Trials, W: Array, y: Array, moving: NDArray[np.bool_], values: Array, ends: Sequence[int]) -> Array:
+    """Residuals (n, nu) of moving rows, divided by 1.4826 times the median of each torque's.
+
+    In a run, whose rows are between two of ``ends``, by its own median where that is larger: the filter of a short one
+    leaves more noise.
+    """
     away = np.where(moving, np.abs(y - W @ values), 0.0)
     middle = [np.median(own[at]) if at.any() else 0.0 for own, at in zip(away.T, moving.T, strict=True)]
     levels = trials.levels(y)
     least = 1e-6 * np.maximum(levels, 1e-3 * levels.max()) + 1e-300
-    return np.asarray(away / np.maximum(1.4826 * np.array(middle), least))
+    scale = np.broadcast_to(np.array(middle), away.shape).copy()
+    for a, b in itertools.pairwise(ends) if len(ends) > 2 else ():
+        for j in np.flatnonzero(moving[a:b].any(axis=0)).tolist():
+            scale[a:b, j] = max(scale[a, j], np.median(away[a:b, j][moving[a:b, j]]))
+    return np.asarray(away / np.maximum(1.4826 * scale, least))
 
 
 class Fitted(NamedTuple):

@@ -54,7 +54,7 @@ def poor(robot: Robot, judged: dict[str, PredictionError]) -> list[str]:
     """Runs and forces that are not explained."""
     found = []
     for name, error in judged.items():
-        forces = zip(robot.coordinates.names("tau"), error.nrmse, strict=True)
+        forces = zip(robot.coordinates.names("tau"), (error.moving or error).nrmse, strict=True)
         poor = [force for force, share in forces if share > _POOR]
         if poor:
             found.append(
