@@ -343,9 +343,9 @@ def test_every_method_is_one_of_the_command(capsys, here, method):
     if method == "instrumental":  # the same motion again, with other noise
         assert "needs instruments" in refused(capsys, "identify", "p.toml", "--method", method)
         again = rows(1)
-        again[:, 3:] += 0.01 * np.random.default_rng(9).normal(size=(len(again), 2))
+        again[:, 1:] += [1e-5, 1e-5, 0.01, 0.01] * np.random.default_rng(9).normal(size=(len(again), 4))
         write_csv("again.csv", NAMES, again.tolist())
-        more = ["--instrument", "again.csv"]
+        more = ["--instrument", "again.csv", "--cutoff", "8"]
     code, out, err = run(capsys, "identify", "p.toml", "--method", method, *more, "--json")
     assert code == 0, err
     summary = json.loads(out)

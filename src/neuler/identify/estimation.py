@@ -20,6 +20,7 @@ from neuler.identify.methods import ALL, BASE, CLOSED, Found, RegressionData
 from neuler.identify.prepared import Prepared
 from neuler.identify.priors import nearest_robot, not_negative, prior_of, without_friction
 from neuler.identify.rows import Regression, Rows, known_loads
+from neuler.identify.twice import refuse_same
 from neuler.identify.user_columns import UserColumns, user_columns
 from neuler.identify.wanted import wanted_base
 from neuler.inputs import choice, names, real, told
@@ -228,3 +229,4 @@ def _refuse_instruments(method: str, friction: str | None, ready: list[Prepared]
             f"{[len(each.t) for each in again]} rows for {[len(each.t) for each in ready]}; prepare both with the same "
             "cutoff and trim"
         )
+    refuse_same(ready, again)

@@ -110,8 +110,8 @@ class IdentifyTask:
         ]
         result = Identification(
             self.title, found, tuple(runs), advice(found.base, ready[False], found.estimate.force_sd),
-            tuple(_same(ready)), {"held_out_logs": {each.name: each.settings for each in ready[True]}},
-            time.perf_counter() - began,
+            settings={"held_out_logs": {each.name: each.settings for each in ready[True]}},
+            seconds=time.perf_counter() - began,
         )  # fmt: skip
         _tell(step, 1)
         return result
@@ -127,17 +127,6 @@ def _tell(step: Step, done: int, now: str = "") -> None:
             pass
     if done:
         step(done)
-
-
-def _same(ready: dict[bool, list[Prepared]]) -> list[str]:
-    """Held-out runs with the measurements of one that was fitted."""
-    return [
-        f"{other.name!r} is held out, and has the measurements of {each.name!r}, which is fitted: its errors say "
-        "nothing of other motions"
-        for other in ready[True]
-        for each in ready[False]
-        if np.array_equal(other.log.q, each.log.q) and np.array_equal(other.log.tau, each.log.tau)
-    ]
 
 
 # ---- from the file -----------------------------------------------------------------------------------------------

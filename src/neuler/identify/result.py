@@ -67,8 +67,6 @@ class Identification:
     """Forces over time, those that were fitted first."""
     advice: tuple[Advice, ...] = ()
     """What would show the directions that are excited badly."""
-    remarks: tuple[str, ...] = ()
-    """Of the task, beside the notes of the fit."""
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -87,7 +85,7 @@ class Identification:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is worth knowing about it, in sentences; that the motion excites badly first."""
-        told = tuple(dict.fromkeys((*self.remarks, *self.found.notes)))
+        told = tuple(dict.fromkeys(self.found.notes))
         if not self.badly:
             return told
         told = tuple(each for each in told if not each.startswith(_BADLY))  # the estimator says it, too
