@@ -22,7 +22,7 @@ from neuler.identify.priors import nearest_robot, not_negative, prior_of, withou
 from neuler.identify.rows import Regression, Rows, known_loads
 from neuler.identify.twice import refuse_same
 from neuler.identify.user_columns import UserColumns, user_columns
-from neuler.identify.wanted import wanted_base
+from neuler.identify.wanted import alike_said, wanted_base
 from neuler.inputs import choice, names, real, told
 from neuler.solve.base_parameters import BaseParameters
 
@@ -101,6 +101,7 @@ class Estimation:
     def __init__(self, base: BaseParameters, method: str, loaded: bool, own: UserColumns, prior_sd: float) -> None:
         self.base, self.method, self.loaded, self.own, self.prior_sd = base, method, loaded, own, prior_sd
         self.kept, self.prior, self.notes = prior_of(base)
+        self.notes += alike_said(base)
         self.whole = method in ALL
         taken = [name for name in own.names if name in base.columns]
         if taken:

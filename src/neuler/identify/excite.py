@@ -23,7 +23,7 @@ from neuler.identify.exciting_search import STAGES, Search
 from neuler.identify.identified import Identified
 from neuler.identify.information import Experiment, RegressorRows
 from neuler.identify.known import known_information
-from neuler.identify.wanted import no_effect
+from neuler.identify.wanted import alike_said, no_effect, taken_as_one
 from neuler.inputs import choice, names, number, real, told, whole
 from neuler.kernels import Kernel
 from neuler.moments.moving_robot import MovingRobot
@@ -139,7 +139,7 @@ def excite(
         grid=GRID,
         relations=repeats(*MovingRobot(robot, robot, robot.neutral()).names) if count is None else (),
     )
-    plan.notes[:] = [*kept.notes, *plan.notes]
+    plan.notes[:] = [*kept.notes, *plan.notes, *alike_said(base)]
     transcription: Transcription = plan.transcription
     if count is not None:
         transcription = FourierTranscription.of(transcription, count)
@@ -249,14 +249,14 @@ def _base(robot: Robot, columns: Any, known: Any) -> BaseParameters:
         base = known.base
         if base.robot.coordinates.names("q") != robot.coordinates.names("q"):
             raise InputError(f"excite: known is of another robot, {base.robot.name!r}, than {robot.name!r}")
-        return base if base.robot == robot else base_parameters(robot, base.columns)
+        return base if base.robot == robot else taken_as_one(base_parameters(robot, base.columns))
     wanted = names("excite: columns", columns)
     base = base_parameters(robot, wanted)
     lost = set(base.without_effect)
     for name in wanted:
         if lost.issuperset(Kernel(robot, "regressor", columns=(name,)).column_names):
             raise no_effect("excite", robot, (name,))
-    return base
+    return taken_as_one(base)
 
 
 def _deviations(robot: Robot, force_sd: Any, known: Any) -> Array:
