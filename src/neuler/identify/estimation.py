@@ -91,7 +91,10 @@ def _shown_by(logs: list[Prepared]) -> str:
     """What shows more columns."""
     moves = np.any([each.moving.any(axis=0) for each in logs], axis=0)
     rest = [name for name, each in zip(logs[0].robot.coordinates.names("qd"), moves, strict=True) if not each]
-    move = f"Move {listed(rest)}, too, which rest in all rows" if rest else "Excite more (neuler.identify.excite)"
+    held = f"or hold {'it' if len(rest) == 1 else 'them'}, robot.with_fixed or --fixed"
+    move = (
+        f"Move {listed(rest)}, too, which rest in all rows, {held}" if rest else "Excite more (neuler.identify.excite)"
+    )
     return f"{move}, look for fewer columns=, or use method='consistent', which keeps to the given robot where need be"
 
 
