@@ -103,7 +103,7 @@ class Estimation:
 
     def __init__(self, base: BaseParameters, method: str, loaded: bool, own: UserColumns, prior_sd: float) -> None:
         self.base, self.method, self.loaded, self.own, self.prior_sd = base, method, loaded, own, prior_sd
-        self.kept, self.prior, self.notes = prior_of(base)
+        self.kept, self.prior, self.notes = prior_of(base, method in ALL)
         self.notes += alike_said(base)
         self.whole = method in ALL
         taken = [name for name in own.names if name in base.columns]
