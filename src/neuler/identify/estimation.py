@@ -60,6 +60,7 @@ def regressed(
     robot = logs[0].robot
     _refuse_instruments(method, friction, logs, again)
     _refuse_controller(method, controller, again, friction, own, loads)
+    refuse_same(logs, again)
     columns = names("fit: columns", columns)
     if not any(each.tau.any() for each in logs):
         raise InputError("fit: all torques that were measured are zero; are they in other columns of the file?")
@@ -233,4 +234,3 @@ def _refuse_instruments(method: str, friction: str | None, ready: list[Prepared]
             f"{[len(each.t) for each in again]} rows for {[len(each.t) for each in ready]}; prepare both with the same "
             "cutoff and trim"
         )
-    refuse_same(ready, again)
