@@ -62,7 +62,7 @@ def report(load: Callable[[str], Robot] = example) -> list[str]:
         random = random_figures(robot)
         (middle, plain), (best, least) = np.median(random, axis=0), random.min(axis=0)
         for kind, options in KINDS.items():
-            found = identify.excite(robot, T, reach=REACH, velocity=VELOCITY, effort=EFFORT, **options)
+            found = identify.excite(robot, T, columns="links", reach=REACH, velocity=VELOCITY, effort=EFFORT, **options)
             lines.append(
                 f"| {name} | {middle:.1f} ({plain:.0f}) | {best:.1f} ({least:.0f}) | {kind} "
                 f"| {found.scaled_condition:.2f} ({found.condition:.0f}) | {'yes' if found.valid else 'no'} "

@@ -252,7 +252,7 @@ def page_picture() -> bytes:
 def excitation_picture() -> bytes:
     """The motion of identify-excitation.md, and its singular values beside those of random motions, as PNG."""
     arm = neuler.robots.puma560()
-    found = identify.excite(arm, 8.0, reach=1.0, limits=[plan.within(plan.velocity, 2.0)], starts=1)
+    found = identify.excite(arm, 8.0, columns="links", reach=1.0, limits=[plan.within(plan.velocity, 2.0)], starts=1)
     t, kernel = np.linspace(0.0, found.duration, 801), found.base.regressor()
     state = found.at(t)
     figure = plotting()(figsize=(11.0, 3.2), dpi=DPI, layout="constrained")

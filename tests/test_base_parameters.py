@@ -118,6 +118,19 @@ def test_rules_know_what_geometry_hides(gravity):
     agree(planar(gravity).with_planar_base())
 
 
+@pytest.mark.parametrize("gravity", [(0.0, 0.0, -9.81), (0.0, 0.0, 0.0)])
+def test_friction_by_direction_of_slides(gravity):
+    """Its constant part acts like weight, where gravity pulls along the slide and a rotor is accelerated with it."""
+    robot = planar(gravity)
+    robot = robot.replace(joints=[dataclasses.replace(joint, coulomb_reverse=0.0) for joint in robot.joints])
+    found = robot.base_parameters(("links", "friction", "rotors"))
+    assert found.method == "rank"
+    apart = robot.base_parameters(("links", "rotors")), robot.base_parameters("friction")
+    assert len(found) == sum(map(len, apart)) - any(gravity)
+    with pytest.raises(InputError, match=r"'joint4\.coulomb_reverse' and 'coulomb' together act like the weight of a"):
+        robot.base_parameters("friction", method="rules")
+
+
 def test_rules_are_those_of_trees():
     assert neuler.robots.rx90().base_parameters().method == "rules"
     assert neuler.robots.four_bar().base_parameters("links").method == "rank"

@@ -343,9 +343,9 @@ def test_every_method_is_one_of_the_command(capsys, here, method):
     if method == "instrumental":  # the same motion again, with other noise
         assert "needs instruments" in refused(capsys, "identify", "p.toml", "--method", method)
         again = rows(1)
-        again[:, 3:] += 0.01 * np.random.default_rng(9).normal(size=(len(again), 2))
+        again[:, 1:] += [1e-5, 1e-5, 0.01, 0.01] * np.random.default_rng(9).normal(size=(len(again), 4))
         write_csv("again.csv", NAMES, again.tolist())
-        more = ["--instrument", "again.csv"]
+        more = ["--instrument", "again.csv", "--cutoff", "8"]
     code, out, err = run(capsys, "identify", "p.toml", "--method", method, *more, "--json")
     assert code == 0, err
     summary = json.loads(out)
@@ -537,6 +537,52 @@ def test_a_held_out_log_with_the_same_measurements_is_noted(capsys, here, tmp_pa
     assert code == 0
     assert "'copy.csv' is held out, and has the measurements of 'a.csv'" in err
     assert any("say nothing of other motions" in note for note in json.loads(out)["notes"])
+
+
+def test_joints_that_the_log_does_not_have_are_held(capsys, here, tmp_path):
+    """A finger at the end of the arm, and a log of the arm alone, with an offset of a torque."""
+    finger = neuler.Joint("finger", "prismatic", "link2", "tip", axis=(1.0, 0.0, 0.0), limits=neuler.Limits(0.0, 0.04))
+    arm = arms()[1]
+    robot = arm.replace(links=[*arm.links, neuler.Link("tip", mass=0.1)], joints=[*arm.joints, finger])
+    formats.save(robot, tmp_path / "hand.urdf")
+    write_log(tmp_path / "off.csv", 1, change=lambda values: values + [0, 0, 0, 2.0, 0])
+    words = ("identify", tmp_path / "off.csv", tmp_path / "hand.urdf")
+    assert "a joint that the log does not have is held, by --fixed" in refused(capsys, *words)
+    code, out, err = run(capsys, *words, "--fixed", "finger=0.02", "--offsets", "--json")
+    assert code == 0, err
+    summary = json.loads(out)
+    assert summary["parameters"]["joint1.offset"]["value"] == pytest.approx(2.0, abs=0.1)
+    assert summary["parameters"]["joint1.offset"]["given"] == 0.0
+    assert summary["parameters"]["link2.mx"]["given"] is not None
+    assert summary["rank"] == len(summary["parameters"])
+    text = PROBLEM.replace("a.csv", str(tmp_path / "off.csv")).replace("b.csv", str(here / "b.csv"))
+    text = text.replace("arm.urdf", str(tmp_path / "hand.urdf"))
+    text = text.replace("[identify]", 'fixed = ["finger"]\n[identify]\noffsets = ["joint1"]')
+    task = read_identify(Problem.of_text(text, tmp_path))
+    assert task.robot.joint_names == ("joint1", "joint2")
+    assert task.offsets == ("joint1",)
+    (tmp_path / "hand.toml").write_text(text.replace('fixed = ["finger"]\n', "").replace('["joint1"]', "false"))
+    flags = ["identify", str(tmp_path / "hand.toml"), "--fixed", "finger", "--offsets", "joint2"]
+    task = read_identify(*_problem(parser().parse_args(flags)))
+    assert (task.robot.joint_names, task.offsets) == (("joint1", "joint2"), ("joint2",))
+    assert "--fixed expects JOINT or JOINT=NUMBER" in refused(capsys, *words, "--fixed", "finger=up")
+    assert "has no joint 'fingr'" in refused(capsys, *words, "--fixed", "fingr")
+    assert "offsets: there is no 'joint9'" in refused(capsys, *words, "--fixed", "finger", "--offsets", "joint9")
+
+
+def test_other_arguments_of_fit_are_keys(here):
+    keys = "friction = 'stribeck'\nfriction_speeds = [0.1, 0.2]\nprior_sd = 0.3\n"
+    keys += "loads = { 'a.csv' = { 'payload:link2.mass' = 0.5 } }\n"
+    found = read_identify(Problem.of_text(PROBLEM.replace("[identify]\n", f"[identify]\n{keys}"), here)).run().found
+    assert found.settings["friction_speeds"] == [0.1, 0.2]
+    assert found.settings["loads"] == {"a.csv": {"payload:link2.mass": 0.5}}
+
+
+def test_friction_that_grows_with_the_load_has_ranks_and_given_values(capsys, here):
+    code, out, err = run(capsys, "identify", "p.toml", "--set", "identify.friction=load", "--no-page")
+    assert code == 0, err
+    assert "rank 10 of 10" in out
+    assert "nan" not in out
 
 
 def test_a_robot_that_does_not_move(capsys, here, tmp_path):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.metadata
+import inspect
 import itertools
 import json
 from pathlib import Path
@@ -13,6 +14,7 @@ import neuler
 from neuler import identify, plan
 from neuler.identify.criterion import Criterion, condition_of
 from neuler.identify.diagnosis import excitation
+from neuler.identify.excite import _base
 from neuler.identify.exciting_limits import kept_limits
 from neuler.identify.exciting_search import ROOM, Search
 from neuler.identify.information import Experiment, RegressorRows
@@ -21,7 +23,7 @@ from neuler.plan.fourier import FourierTranscription
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference" / "identify" / "ur10" / "ur10_nominal.urdf"
 SLOW = plan.within(plan.velocity, 3.0)
-ARM = {"reach": 1.2, "limits": [SLOW], "starts": 1}
+ARM = {"reach": 1.2, "limits": [SLOW], "starts": 1, "columns": "links"}
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +252,7 @@ def test_units_of_columns_do_not_matter_but_forces_do():
 @pytest.mark.slow
 def test_accelerations_and_limits_that_replace_those_of_the_robot(three):
     tight = plan.limit(plan.position, {three.joint_names[1]: -0.3}, {three.joint_names[1]: 0.2})
-    found = identify.excite(three, 5.0, acceleration=4.0, harmonics=3, starts=1, limits=[SLOW, tight])
+    found = identify.excite(three, 5.0, acceleration=4.0, harmonics=3, starts=1, limits=[SLOW, tight], columns="links")
     state = found.at(np.linspace(0.0, 5.0, 2000))
     assert found.valid
     assert np.abs(state.qdd).max() <= 4.0 + 5e-6
@@ -272,7 +274,7 @@ def test_obstacles_are_kept_clear_of():
 @pytest.mark.slow
 def test_friction_and_rotors_can_be_asked_for():
     rough = neuler.robots.two_link().with_parameters({"joint1.coulomb": 0.5, "joint2.viscous": 0.1})
-    found = identify.excite(rough, 4.0, columns=("links", "friction", "rotors"), **ARM, harmonics=3)
+    found = identify.excite(rough, 4.0, **(ARM | {"columns": ("links", "friction", "rotors")}), harmonics=3)
     assert found.valid
     assert {"joint1.coulomb", "joint2.viscous", "joint2.rotor_inertia"} <= set(found.base.names)
     W = found.base.regressor()(*found.at(np.arange(3000) / 750)[:3])
@@ -413,12 +415,12 @@ def test_robots_that_cannot_be_moved_at_will(three):
         identify.excite(neuler.robots.puma560().with_free_base(), 4.0, **ARM)
     weak = [SLOW, plan.within(plan.torque, {three.joint_names[1]: 0.5})]
     with pytest.raises(neuler.InputError, match="against gravity at none of"):
-        identify.excite(three, 4.0, limits=weak, reach=0.3, center=[0.0, 0.0, 0.0])
+        identify.excite(three, 4.0, limits=weak, reach=0.3, center=[0.0, 0.0, 0.0], columns="links")
     other = identify.fit(simulated(three, *random_motion(three, 1.0, 3.0, 5.0, 0), 0), columns="links", check=False)
     with pytest.raises(neuler.InputError, match="another robot"):
         identify.excite(neuler.robots.two_link(), 4.0, **ARM, known=other)
     with pytest.raises(neuler.InputError, match="columns that are not"):
-        identify.excite(three, 4.0, **ARM, columns=("links", "rotors"), known=other)
+        identify.excite(three, 4.0, **(ARM | {"columns": ("links", "rotors")}), known=other)
 
 
 def test_a_slide_without_end_needs_a_reach():
@@ -428,8 +430,23 @@ def test_a_slide_without_end_needs_a_reach():
     )
     with pytest.raises(neuler.InputError, match="slides without end"):
         identify.excite(endless, 4.0, limits=[SLOW], starts=1)
-    found = identify.excite(endless, 4.0, limits=[SLOW], starts=1, reach=[0.3, 1.0], harmonics=3)
+    found = identify.excite(endless, 4.0, **(ARM | {"reach": [0.3, 1.0]}), harmonics=3)
     assert found.valid
+
+
+def test_what_fit_looks_for_by_default_shows():
+    """A slide that links alone need not move: friction and rotor of it are looked for, too."""
+    parameters = inspect.signature(identify.excite).parameters, inspect.signature(identify.fit).parameters
+    assert parameters[0]["columns"].default == parameters[1]["columns"].default
+    drive = {"joint1.coulomb": 4.0, "joint1.viscous": 2.0, "joint1.rotor_inertia": 0.5}
+    lift = neuler.from_dh([{"kind": "prismatic", "mass": 3.0}], gravity=(0.0, 0.0, -9.81)).with_parameters(drive)
+    options = {"limits": [plan.within(plan.velocity, 0.5)], "reach": 0.1, "harmonics": 3, "starts": 1}
+    design = identify.excite(lift, 5.0, **options)
+    log = simulated(lift, *design.at(np.arange(500) / 100)[:3], 1)
+    found = identify.fit(log, cutoff=float("inf"), torque_cutoff=20.0, check=False)
+    assert found.base.names == design.base.names
+    assert found.excitation.scaled_condition < 3.0 * design.scaled_condition
+    assert _base(lift, parameters[0]["columns"].default, found) is found.base
 
 
 # ---- robots of industry --------------------------------------------------------------------------------------------
@@ -453,7 +470,7 @@ def universal(name):
 @pytest.mark.parametrize("options", [{}, {"harmonics": 5}])
 def test_universal_robots(name, bound, options):
     robot = universal(name)
-    found = identify.excite(robot, 10.0, reach=1.2, **options)
+    found = identify.excite(robot, 10.0, reach=1.2, columns="links", **options)
     assert len(found.base) == 36
     assert found.valid
     assert found.scaled_condition <= bound

@@ -8,6 +8,7 @@ import pytest
 import neuler
 from neuler import InputError, identify
 from neuler.identify.physical import inconsistency
+from neuler.identify.priors import prior_of
 
 pytest.importorskip("clarabel")
 
@@ -60,8 +61,22 @@ def test_forces_come_back(method):
     assert found.fitted["a"].overall < 0.5
     for link in found.robot.links[1:]:
         assert not inconsistency([link.mass, *link.first_moment, *link.inertia]), link.name
-    assert any("link1" in note and "no real body" in note for note in found.notes)
+    assert [note.split("'")[1] for note in found.notes if "no real body" in note] == ["link2", "link3", "link6"]
+    assert any("'link1' is given without mass" in note for note in found.notes) == (method == "consistent")
     assert "held out 'b'" in str(found)
+
+
+def test_what_is_no_false_body():
+    """A payload that is looked for, a link without mass, a flat one and a rod; and one that contradicts itself."""
+    robot = neuler.robots.two_link()
+    plate, rod, wrong = (0.001, 0.001, 0.002), (0.0, 0.003, 0.003), (0.001, 0.001, 0.0025)
+    for inertia in (plate, rod, wrong):
+        flat = neuler.Link.from_com("link2", mass=1.5, com=(0.2, 0.1, 0.0), inertia=inertia)
+        given = robot.replace(links=[*robot.links[:-1], flat])
+        notes = prior_of(given.base_parameters(("links", "payload:link2")))[2]
+        assert [note.split("'")[1] for note in notes] == ["link2"] * (inertia == wrong)
+    (note,) = prior_of(robot.base_parameters("payload:link2"), decides=True)[2]
+    assert note.startswith("'payload:link2' is given without mass")
 
 
 def test_held_out_motion_that_does_not_fit():

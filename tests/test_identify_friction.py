@@ -95,6 +95,42 @@ def test_laws_are_compared_on_motion_that_was_not_fitted():
     assert np.isnan(without.best.held_out())
 
 
+def sampled(robot, q, qd, qdd):
+    """A log with 1 % of noise, 100 Hz."""
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    tau = tau + 0.01 * tau.std(axis=0) * np.random.default_rng(9).normal(size=tau.shape)
+    return identify.Log(robot, np.arange(len(q)) / 100.0, q, tau)
+
+
+def test_friction_by_direction_of_a_vertical_slide():
+    """With a rotor, its constant part acts like weight: they are one base parameter, and no law is lost."""
+    drive = {"joint1.coulomb": 4.0, "joint1.viscous": 2.0, "joint1.rotor_inertia": 0.5}
+    lift = neuler.from_dh([{"kind": "prismatic", "mass": 3.0}], gravity=(0.0, 0.0, -9.81)).with_parameters(drive)
+    _, q, qd, qdd = motion(4)
+    made = sampled(lift, *(0.2 * x[:, :1] for x in (q, qd, qdd)))
+    found = identify.compare_friction(made, laws=["coulomb", "offset"])
+    assert {law.name for law in found.laws} == {"coulomb", "offset"}
+    assert not found.not_fitted
+    offset = next(law.identified for law in found.laws if law.name == "offset")
+    assert offset.robot.joints[0].coulomb == pytest.approx(4.0, rel=0.05)
+    assert not any("drive one way" in note for note in offset.notes)
+
+
+def test_a_law_that_cannot_be_fitted_does_not_stop_the_others():
+    """A joint that moves one way only says nothing of friction the other way."""
+    t, q, qd, qdd = motion(4)
+    one = t * 0.3 + 0.02 * np.sin(3 * t), 0.3 + 0.06 * np.cos(3 * t), -0.18 * np.sin(3 * t)
+    made = sampled(arm(), *(np.stack([x[:, 0], y], axis=-1) for x, y in zip((q, qd, qdd), one, strict=True)))
+    found = identify.compare_friction(made, laws=["viscous", "coulomb", "offset"], **LINKS)
+    assert [law.name for law in found.laws] == ["coulomb", "viscous"]
+    assert "without any effect: 'joint2.coulomb_reverse'" in found.not_fitted["offset"]
+    assert str(found).splitlines()[-1].startswith("not fitted with 'offset': fit: the data determines 9 of 10")
+    with pytest.raises(InputError, match=r"^fit: the data determines 9 of 10"):
+        identify.compare_friction(made, laws="offset", **LINKS)
+    with pytest.raises(InputError, match=r"^columns: robot 'two_link' has none called 'lnks'"):
+        identify.compare_friction(made, columns="lnks")
+
+
 def test_an_offset_is_friction_that_differs_by_direction():
     true = arm()
     found = identify.fit(log(true, true, 1, more=lambda q, qd, qdd: np.array([0.2, 0.0])), friction="offset", **LINKS)

@@ -1,5 +1,7 @@
 """Methods of fit beside least squares: bootstrap, instruments from a second run, a Bayesian prior, gains of drives."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -108,9 +110,24 @@ def test_gains_of_drives():
         identify.drive_gains(logs, {"monday": load}, **OPTIONS)
 
 
+def test_a_log_does_not_judge_itself():
+    """Some rows of the fitted log, under another name."""
+    true = arm()
+    one, other = log(true, true, 1, name="a"), log(true, true, 2, motion_seed=2, name="b")
+    q, tau = (np.concatenate([x[:1200], y[:800]]) for x, y in ((one.q, other.q), (one.tau, other.tau)))
+    part = identify.Log(true, one.t, q, tau, name="c")
+    words = "say nothing of other motions"
+    assert not any(words in note for note in identify.fit(one, held_out=other, **OPTIONS).notes)
+    (note,) = (note for note in identify.fit(one, held_out=part, check=False, **OPTIONS).notes if words in note)
+    assert "'c' is held out, and in 1200 of 2000 rows that move has the measurements of 'a', which is fitted" in note
+    again = dataclasses.replace(one, name="again")
+    (note,) = (note for note in identify.fit([one, other], held_out=again, **OPTIONS).notes if words in note)
+    assert note.startswith("'again' is held out, and has the measurements of 'a', which is fitted")
+
+
 def test_bad_input():
     true = arm()
-    one = log(true, true, 1)
+    one = log(true, true, 1, name="a")
     with pytest.raises(InputError, match="method 'instrumental' needs instruments"):
         identify.fit(one, method="instrumental", **OPTIONS)
     with pytest.raises(InputError, match="instruments belong to method 'instrumental', not to 'weighted'"):
@@ -119,6 +136,12 @@ def test_bad_input():
     short = identify.Log(true, t, q, one.tau[: len(t)], name="short")
     with pytest.raises(InputError, match="with as many rows"):
         identify.fit(one, method="instrumental", instruments=short, check=False, **OPTIONS)
+    copy = dataclasses.replace(one, name="copy")
+    with pytest.raises(InputError, match="log 'copy' has the positions of 'a', which is fitted, to the last digit"):
+        identify.fit(one, method="instrumental", instruments=copy, **OPTIONS)
+    noisy = dataclasses.replace(one, name="copy", q=np.where(np.arange(len(one.t))[:, None] < 200, one.q + 1e-4, one.q))
+    with pytest.raises(InputError, match=r"log 'copy' has \d+ rows of 'a'"):
+        identify.fit(one, method="instrumental", instruments=noisy, cutoff=10.0, **OPTIONS)
     with pytest.raises(InputError, match="instruments for load-dependent friction"):
         identify.fit(one, method="instrumental", instruments=log(true, true, 2, name="x"), friction="load", **OPTIONS)
     with pytest.raises(InputError, match="prior_sd"):

@@ -21,6 +21,7 @@ from neuler.cli.tasks import (
     toml_value,
     write_figures,
 )  # fmt: skip
+from neuler.cli.words import in_flags
 from neuler.errors import InputError
 from neuler.plain import shown
 
@@ -37,6 +38,7 @@ called: see docs/identify-logs.md. A problem file (TOML) has the tables [robot],
   neuler identify monday.csv arm.urdf -o out/
   neuler identify monday.csv tuesday.csv puma560 --held-out wednesday.csv --method consistent -o out/
   neuler identify log.csv arm.urdf --units t=ms q=deg tau=mA --torque-constant 0.2 --ratio 100,100,80 -o out/
+  neuler identify log.csv panda.urdf --fixed panda_finger_joint1=0.02 --offsets -o out/
   neuler identify problem.toml -o out/ --json > summary.json
 
 It ends with 0, also where the motion excites badly, which a note tells; with --strict with 1 then; with 1 where the
@@ -65,6 +67,14 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--columns", nargs="+", metavar="NAME", help="what to look for; default: links friction rotors"
     )
+    command.add_argument(
+        "--offsets", nargs="?", const="", metavar="JOINT,...",
+        help="look for constant offsets of torques, too; alone: of all joints",
+    )  # fmt: skip
+    command.add_argument(
+        "--fixed", nargs="+", action="extend", default=[], metavar="JOINT[=X]",
+        help="joints that the log does not have, held at X (rad or m); default: their neutral position",
+    )  # fmt: skip
     command.add_argument("--method", metavar="NAME", help="weighted (default), ordinary, reweighted, consistent, ...")
     command.add_argument("--cutoff", metavar="HZ", help="of the positions' filter, none for no filter; default: chosen")
     command.add_argument("--torque-cutoff", metavar="HZ", help="of the filter of both sides; default: the same")
@@ -105,7 +115,7 @@ def run(chosen: Any) -> int:
     found = task.run(progress=sys.stderr.isatty())
     lost: list[str] = []
     for told in found.notes:
-        note(told)
+        note(in_flags(told))
     tell(
         chosen, task, found, "identify", lambda: f"{shown(task.title)}\n{found}",
         write=lambda folder: _write(folder, task, found, lost),
@@ -117,6 +127,8 @@ def run(chosen: Any) -> int:
 
 def _problem(chosen: Any) -> tuple[Problem, Any]:
     """The problem file, or an empty one, with what the flags say; and the robot where it is not in the file."""
+    from neuler.files.problem_robots import NEUTRAL
+    from neuler.files.problem_robots import held as held_still
     from neuler.files.problems import Problem
 
     if chosen.robot.endswith(SUFFIX):
@@ -126,7 +138,8 @@ def _problem(chosen: Any) -> tuple[Problem, Any]:
             raise InputError(
                 f"{chosen.robot!r} is a problem file, with its logs in tables [[log]]; leave {chosen.logs[0]!r} out"
             )
-        problem = read_problem(chosen.robot, "identify", lambda: _values(chosen))
+        held = [(["robot", "fixed", name], NEUTRAL if x is None else x) for name, x in _fixed(chosen.fixed).items()]
+        problem = read_problem(chosen.robot, "identify", lambda: [*_values(chosen), *held])
         _add_logs(problem, chosen)
         return problem, None
     from neuler.files.columns import SUFFIXES
@@ -138,6 +151,8 @@ def _problem(chosen: Any) -> tuple[Problem, Any]:
     if not chosen.logs:
         raise InputError(f"name a log before the robot: neuler identify LOG ... {chosen.robot} -o FOLDER")
     robot = load_robot(chosen)
+    if chosen.fixed:
+        robot = held_still(robot, _fixed(chosen.fixed))
     problem = change(Problem("command line", Path.cwd(), {"identify": {}}), _values(chosen))
     _add_logs(problem, chosen)
     return problem, robot
@@ -162,6 +177,9 @@ def _values(chosen: Any) -> Values:
             found.append((["identify", key], value if key in _TEXTS else toml_value(value)))
     if chosen.columns is not None:
         found.append((["identify", "columns"], chosen.columns))
+    if chosen.offsets is not None:
+        named = [name.strip() for name in chosen.offsets.split(",") if name.strip()]
+        found.append((["identify", "offsets"], named or True))
     if chosen.no_check:
         found.append((["identify", "check"], False))
     for flag, key in _READING.items():
@@ -172,6 +190,18 @@ def _values(chosen: Any) -> Values:
         called, comma, factor = target.partition(",")
         found.append((["reading", "map", name], [called.strip(), toml_value(factor)] if comma else target))
     return found + task_values(chosen, "identify.cutoff=8")
+
+
+def _fixed(texts: list[str]) -> dict[str, Any]:
+    """Joints that are held, and where: a number or several; None where nothing is said."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        at = toml_value(value) if equals else None
+        if not name.strip() or isinstance(at, str | bool):
+            raise InputError(f"--fixed expects JOINT or JOINT=NUMBER, as finger=0.02, got {text!r}")
+        found[name.strip()] = at
+    return found
 
 
 def _pairs(flag: str, texts: list[str], example: str) -> list[tuple[str, str]]:

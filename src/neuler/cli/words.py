@@ -10,6 +10,10 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     (r"\bpass values=\{.*?\}", "give --value SYMBOL=NUMBER for each, or --values FILE"),
     (r"\bvalues=\{'(\w+)': \.\.\.\}", r"--value \1=NUMBER"),
     (r"\bvalues: ", "--value: "),
+    (r"\bby robot\.with_fixed\b", "by --fixed"),
+    (r"\b(?:by )?own=identify\.offsets\(robot\)", "by --offsets"),
+    (r"\bfriction='offset'", "--set identify.friction=offset"),
+    (r"\bmethod='(weighted|ordinary|reweighted|bootstrap|instrumental|consistent|bayesian)'", r"--method \1"),
     (r"\b(external|loads|motion|method)=", r"--option \1="),
     (r"\brobot\.with_independent\(names\) is", "--independent names gives"),
     (r"\bprepare\(check=False\)", "--no-check"),
@@ -30,7 +34,7 @@ _FLAGS: tuple[tuple[str, str], ...] = (
 
 
 def in_flags(text: str) -> str:
-    """A message for somebody who types commands.
+    """A message or a note for somebody who types commands.
 
     >>> in_flags('joint 2 mimics joint 1: mimic="couple" couples them')
     'joint 2 mimics joint 1: --mimic couple couples them'

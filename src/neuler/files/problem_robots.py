@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from neuler import formats, robots
@@ -15,16 +16,18 @@ from neuler.robot.friction import LAWS
 _FILE_OPTIONS = {"mimic": ("refuse", "couple", "independent"), "floating": ("free", "fixed", "refuse"),
                  "missing": ("refuse", "zero")}  # fmt: skip
 """Options of robot files, and what they may be; ``values`` is a table beside them."""
+NEUTRAL = "neutral"
+"""Where a joint is held of which no position is given."""
 
 
 def read_robot(section: Section) -> Robot:
     """The robot of a table: ``file`` or ``name``, then changes.
 
     ``mimic``, ``floating``, ``missing``, ``values``: of the file's format. ``strict = true`` refuses a robot in which
-    ``robot.check()`` finds errors. ``free_base``, ``gravity``, ``friction =
-    false``, ``passive``, ``independent``; tables [[robot.payload]] (frame, mass, com, inertia), [[robot.spring]]
-    (joint, stiffness, rest, role), [[robot.frame]] (name, link, at), [[robot.motor]] (the fields of ``Motor``),
-    [[robot.friction_law]] (joint, law, its numbers).
+    ``robot.check()`` finds errors. ``fixed``: joints that are held, names or a table of positions. ``free_base``,
+    ``gravity``, ``friction = false``, ``passive``, ``independent``; tables [[robot.payload]] (frame, mass, com,
+    inertia), [[robot.spring]] (joint, stiffness, rest, role), [[robot.frame]] (name, link, at), [[robot.motor]] (the
+    fields of ``Motor``), [[robot.friction_law]] (joint, law, its numbers).
 
     >>> from neuler.files.problems import Problem
     >>> problem = Problem.of_text('[robot]\\nname = "two_link"\\ngravity = [0.0, 0.0, 0.0]\\nfree_base = true')
@@ -109,6 +112,8 @@ def _loaded(section: Section) -> Robot:
 
 def changed(section: Section, robot: Robot, known_only: bool = False) -> Robot:
     """A robot with the changes of a table; ``known_only`` leaves out payloads that are marked ``known = false``."""
+    if "fixed" in section:
+        robot = held(robot, _positions(section, "fixed"))
     for part in section.sections("frame"):
         at = Transform(translation=tuple(part.vector("at", 3, (0.0, 0.0, 0.0))))
         robot = robot.with_frame(part.text("name"), part.text("link", among=robot.link_names), at)
@@ -136,6 +141,32 @@ def changed(section: Section, robot: Robot, known_only: bool = False) -> Robot:
     if "independent" in section:
         robot = robot.with_independent(*section.names("independent", among=robot.joint_names))
     return robot
+
+
+def held(robot: Robot, positions: Mapping[str, Any]) -> Robot:
+    """The robot with joints held still where ``positions`` says, None being a joint's neutral position.
+
+    >>> held(robots.two_link(), {"joint2": None}).joint_names
+    ('joint1',)
+    """
+    neutral, owners = robot.neutral().tolist(), robot.coordinates.owners("q")
+    found = {}
+    for name, given in positions.items():
+        rest = [x for x, owner in zip(neutral, owners, strict=True) if owner.joint.name == name]
+        found[name] = given if given is not None else rest[0] if len(rest) == 1 else rest
+    return robot.with_fixed(found)
+
+
+def _positions(section: Section, key: str) -> dict[str, Any]:
+    """Of joints that are held: names alone, or a table of numbers, lists of numbers and "neutral"."""
+    if not isinstance(section.raw(key), dict):
+        return dict.fromkeys(section.names(key))
+    below = section.section(key)
+    found: dict[str, Any] = {}
+    for name in below.table:
+        value = below.raw(name)
+        found[name] = None if value == NEUTRAL else value if isinstance(value, list) else below.number(name)
+    return found
 
 
 def _law(part: Section) -> Friction:

@@ -32,7 +32,7 @@ from neuler.identify.loop_search import METHODS, LoopProblem, Point, Search, all
 from neuler.identify.loop_setup import closed_runs
 from neuler.identify.prepared import Prepared
 from neuler.identify.rows import COLUMNS, known_options, prepared_logs
-from neuler.identify.wanted import wanted_base
+from neuler.identify.wanted import alike_said, wanted_base
 from neuler.inputs import array, choice, whole
 from neuler.robot import Robot
 from neuler.solve.base_parameters import BaseParameters
@@ -135,7 +135,7 @@ def _alone(method: str, logs: Any, controller: Any, columns: Any, options: dict[
     base = wanted_base(method, ready[0].robot, columns)
     found, notes, settings = estimate(method, ready, base, controller, **own)
     said = [f"{each.name}: {note}" for each in ready for note in each.notes]
-    return ClosedLoop(found, base, (*said, *notes), settings)
+    return ClosedLoop(found, base, (*said, *notes, *alike_said(base)), settings)
 
 
 def estimate(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.errors import InputError
 from neuler.identify.diagnosis import PredictionError
 from neuler.identify.estimation import regressed
 from neuler.identify.fit import fit
@@ -51,6 +52,8 @@ class FrictionComparison:
     """Friction laws, best first: by the error on moving rows of held-out logs, or by cross-validation without any."""
 
     laws: tuple[FittedLaw, ...]
+    not_fitted: Mapping[str, str] = field(default_factory=dict)
+    """By law that these logs cannot be fitted with, why."""
 
     @property
     def best(self) -> FittedLaw:
@@ -58,14 +61,15 @@ class FrictionComparison:
         return self.laws[0]
 
     def __str__(self) -> str:
-        """A table, errors in % of each force."""
+        """A table, errors in % of each force; then the laws that were not fitted, and why."""
         rows = []
         for law in self.laws:
             speed = "" if law.share is None else f"{law.share:g} rms"
             errors = (law.fitted, law.cross_validated, *(law.held_out(rows) for rows in ("all", "moving", "resting")))
             count = str(len(law.identified.estimate.names))
             rows.append((law.name, speed, count, *("" if np.isnan(x) else f"{x:.4g}" for x in errors)))
-        return table(HEAD, rows, left=2)
+        lost = [f"not fitted with {name!r}: {why}" for name, why in self.not_fitted.items()]
+        return "\n".join([table(HEAD, rows, left=2), *lost])
 
 
 def compare_friction(
@@ -84,8 +88,9 @@ def compare_friction(
 
     ``laws`` are names of ``friction_laws.FRICTION_LAWS``. The speeds of "smooth" and "stribeck" are chosen on the
     fitted logs, by weighted least squares of base parameters, cross-validated over ``folds`` stretches of time.
-    ``held_out`` logs decide, where there are any; rows that move and rows at rest are reported apart. Other arguments
-    are those of :func:`fit`.
+    ``held_out`` logs decide, where there are any; rows that move and rows at rest are reported apart. A law whose
+    numbers the logs do not determine, as that of both directions for a joint that moves one way, does not stop the
+    others: ``not_fitted`` says why. Other arguments are those of :func:`fit`.
 
     >>> import neuler
     >>> robot, t = neuler.robots.two_link().with_parameters({"joint1.coulomb": 1.0}), np.arange(0.0, 10.0, 0.01)
@@ -100,10 +105,25 @@ def compare_friction(
     choice("compare_friction: method", method, METHODS)
     ready, others = prepared_groups("compare_friction", {"": logs, "held_out": held_out}, preparation)
     shared = {"columns": columns, "own": own, "loads": loads}
-    found = [_compared(name, ready, others, method, folds, shared) for name in chosen]
+    found: list[FittedLaw] = []
+    lost: dict[str, str] = {}
+    for name in chosen:
+        try:
+            found.append(_compared(name, ready, others, method, folds, shared))
+        except InputError as error:
+            lost[name] = str(error)
+    if not found:
+        raise InputError(_no_law(lost))
     judged = bool(found[0].identified.held_out)
     order = sorted(found, key=lambda law: law.held_out("moving") if judged else law.cross_validated)
-    return FrictionComparison(tuple(order))
+    return FrictionComparison(tuple(order), lost)
+
+
+def _no_law(lost: Mapping[str, str]) -> str:
+    """What to say where no law can be fitted: what is wrong with all of them, or with each."""
+    if len(set(lost.values())) == 1:
+        return next(iter(lost.values()))
+    return f"compare_friction: no law can be fitted; {'; '.join(f'{name!r}: {why}' for name, why in lost.items())}"
 
 
 def _compared(

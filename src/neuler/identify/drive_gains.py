@@ -23,7 +23,7 @@ from neuler.identify.least_squares import weighted
 from neuler.identify.prepared import Prepared
 from neuler.identify.rows import COLUMNS, Regression, filtered_rows, known_loads, prepared_logs
 from neuler.identify.user_columns import user_columns
-from neuler.identify.wanted import wanted_base
+from neuler.identify.wanted import alike_said, wanted_base
 
 Array = NDArray[np.float64]
 _PASSES = 50
@@ -87,7 +87,7 @@ def drive_gains(logs: Any, loads: Any, *, columns: Any = COLUMNS, own: Any = Non
         if done:
             break
     sd = estimate.sd[p:] / c**2
-    notes = [] if done else [f"did not converge in {_PASSES} passes"]
+    notes = alike_said(base) + ([] if done else [f"did not converge in {_PASSES} passes"])
     for force, gain, spread in zip(forces, 1.0 / c, sd, strict=True):
         if spread > _TELLS * abs(gain):
             notes.append(

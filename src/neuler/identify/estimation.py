@@ -20,8 +20,9 @@ from neuler.identify.methods import ALL, BASE, CLOSED, Found, RegressionData
 from neuler.identify.prepared import Prepared
 from neuler.identify.priors import nearest_robot, not_negative, prior_of, without_friction
 from neuler.identify.rows import Regression, Rows, known_loads
+from neuler.identify.twice import refuse_same
 from neuler.identify.user_columns import UserColumns, user_columns
-from neuler.identify.wanted import wanted_base
+from neuler.identify.wanted import alike_said, wanted_base
 from neuler.inputs import choice, names, real, told
 from neuler.solve.base_parameters import BaseParameters
 
@@ -59,6 +60,7 @@ def regressed(
     robot = logs[0].robot
     _refuse_instruments(method, friction, logs, again)
     _refuse_controller(method, controller, again, friction, own, loads)
+    refuse_same(logs, again)
     columns = names("fit: columns", columns)
     if not any(each.tau.any() for each in logs):
         raise InputError("fit: all torques that were measured are zero; are they in other columns of the file?")
@@ -90,7 +92,10 @@ def _shown_by(logs: list[Prepared]) -> str:
     """What shows more columns."""
     moves = np.any([each.moving.any(axis=0) for each in logs], axis=0)
     rest = [name for name, each in zip(logs[0].robot.coordinates.names("qd"), moves, strict=True) if not each]
-    move = f"Move {listed(rest)}, too, which rest in all rows" if rest else "Excite more (neuler.identify.excite)"
+    held = f"or hold {'it' if len(rest) == 1 else 'them'}, robot.with_fixed or --fixed"
+    move = (
+        f"Move {listed(rest)}, too, which rest in all rows, {held}" if rest else "Excite more (neuler.identify.excite)"
+    )
     return f"{move}, look for fewer columns=, or use method='consistent', which keeps to the given robot where need be"
 
 
@@ -99,7 +104,8 @@ class Estimation:
 
     def __init__(self, base: BaseParameters, method: str, loaded: bool, own: UserColumns, prior_sd: float) -> None:
         self.base, self.method, self.loaded, self.own, self.prior_sd = base, method, loaded, own, prior_sd
-        self.kept, self.prior, self.notes = prior_of(base)
+        self.kept, self.prior, self.notes = prior_of(base, method in ALL)
+        self.notes += alike_said(base)
         self.whole = method in ALL
         taken = [name for name in own.names if name in base.columns]
         if taken:

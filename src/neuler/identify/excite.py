@@ -23,7 +23,8 @@ from neuler.identify.exciting_search import STAGES, Search
 from neuler.identify.identified import Identified
 from neuler.identify.information import Experiment, RegressorRows
 from neuler.identify.known import known_information
-from neuler.identify.wanted import no_effect
+from neuler.identify.rows import COLUMNS
+from neuler.identify.wanted import alike_said, no_effect, taken_as_one
 from neuler.inputs import choice, names, number, real, told, whole
 from neuler.kernels import Kernel
 from neuler.moments.moving_robot import MovingRobot
@@ -55,7 +56,7 @@ def excite(
     robot: Robot,
     duration: float = 10.0,
     *,
-    columns: Any = "links",
+    columns: Any = COLUMNS,
     harmonics: int | None = None,
     control_points: int = CONTROL_POINTS,
     reach: Any = None,
@@ -78,10 +79,11 @@ def excite(
 ) -> ExcitingMotion:
     """Design a motion from which parameters can be identified well.
 
-    ``columns`` names what is looked for, as ``fit`` and ``robot.regressor`` do; the motion is designed for their base
-    parameters. It is periodic, of ``duration`` (s): splines with ``control_points``, or with ``harmonics`` a Fourier
-    series with so many. With ``rest`` it begins and ends at rest, without acceleration; else it ends in the moving
-    state in which it began.
+    ``columns`` names what is looked for, as ``fit`` and ``robot.regressor`` do, and has the default of ``fit``: links,
+    friction, rotors, or what was ``known``, if ``fit`` returned it. The motion is designed for their base parameters:
+    what is not named may not show. It is periodic, of ``duration`` (s): splines with ``control_points``, or with
+    ``harmonics`` a Fourier series with so many. With ``rest`` it begins and ends at rest, without acceleration; else
+    it ends in the moving state in which it began.
 
     Joints stay in their ranges, within ``reach`` (rad, m) of ``center``, by default the middle of the range, or the
     neutral position; below the share ``velocity`` of their limits of velocity, ``effort`` of those of torque, and below
@@ -102,7 +104,7 @@ def excite(
     >>> import neuler
     >>> from neuler import identify, plan
     >>> arm, slow = neuler.robots.two_link(), plan.within(plan.velocity, 3.0)
-    >>> found = identify.excite(arm, 4.0, harmonics=3, reach=1.5, limits=[slow])
+    >>> found = identify.excite(arm, 4.0, columns="links", harmonics=3, reach=1.5, limits=[slow])
     >>> found.valid, found.scaled_condition < 4.2
     (True, True)
     """
@@ -139,7 +141,7 @@ def excite(
         grid=GRID,
         relations=repeats(*MovingRobot(robot, robot, robot.neutral()).names) if count is None else (),
     )
-    plan.notes[:] = [*kept.notes, *plan.notes]
+    plan.notes[:] = [*kept.notes, *plan.notes, *alike_said(base)]
     transcription: Transcription = plan.transcription
     if count is not None:
         transcription = FourierTranscription.of(transcription, count)
@@ -244,19 +246,22 @@ def _check_robot(robot: Any) -> None:
 
 
 def _base(robot: Robot, columns: Any, known: Any) -> BaseParameters:
-    """Base parameters among the columns; refused are names that no force depends on."""
-    if isinstance(known, Identified) and columns == "links":
+    """Base parameters among the columns; refused are names that no force depends on, but for those by default."""
+    if isinstance(known, Identified):
         base = known.base
         if base.robot.coordinates.names("q") != robot.coordinates.names("q"):
             raise InputError(f"excite: known is of another robot, {base.robot.name!r}, than {robot.name!r}")
-        return base if base.robot == robot else base_parameters(robot, base.columns)
+        if columns == COLUMNS:
+            return base if base.robot == robot else taken_as_one(base_parameters(robot, base.columns))
     wanted = names("excite: columns", columns)
     base = base_parameters(robot, wanted)
     lost = set(base.without_effect)
-    for name in wanted:
+    if not len(base):
+        raise no_effect("excite", robot, wanted)
+    for name in () if columns == COLUMNS else wanted:
         if lost.issuperset(Kernel(robot, "regressor", columns=(name,)).column_names):
             raise no_effect("excite", robot, (name,))
-    return base
+    return taken_as_one(base)
 
 
 def _deviations(robot: Robot, force_sd: Any, known: Any) -> Array:

@@ -25,6 +25,7 @@ from neuler.identify.offsets import drives_one_way
 from neuler.identify.rows import COLUMNS, Rows, known_options, prepared_groups
 from neuler.identify.stacked import Stacked
 from neuler.identify.stretches import joined
+from neuler.identify.twice import judged_by_themselves
 from neuler.identify.verdicts import elsewhere, poor, worse
 from neuler.inputs import choice, number
 from neuler.passes.parameters import group_names
@@ -104,9 +105,10 @@ def fit(
     notes = [f"{each.name}: {note}" for each in (*ready, *others) for note in looked.left(each)]
     notes += [*looked.notes, *(() if method == "reweighted" else looked.bursts)]
     notes += [*work.notes, *poor(robot, judged), *done.found.notes, *estimate.notes]
-    one_way = [] if looked.notes else drives_one_way(estimate, robot, done.rows)
+    grouped = [name for name, group in work.base.groups.items() if len(group) > 1]
+    one_way = [] if looked.notes else drives_one_way(estimate, robot, done.rows, grouped)
     notes += one_way or worse({run.name: _judged(run, answer) for run in done.rows}, judged)
-    notes += elsewhere(robot, judged, left)
+    notes += [*elsewhere(robot, judged, left), *judged_by_themselves(done.logs, done.others)]
     settings = {**chosen, **done.settings, "logs": {each.name: each.settings for each in ready}}
     extra = {name: values[name] for name in work.own.names}
     return Identified(

@@ -6,7 +6,7 @@ smaller than Coulomb friction. Beyond that it is a column of one's own, 1 for on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,15 +80,18 @@ def offsets_said(robot: Robot, found: Array, now: Fitted, then: Fitted) -> str:
     )
 
 
-def drives_one_way(estimate: Estimate, robot: Robot, runs: Sequence[Rows]) -> list[str]:
-    """Notes of joints whose friction by direction is an offset larger than Coulomb friction, which no robot has."""
+def drives_one_way(estimate: Estimate, robot: Robot, runs: Sequence[Rows], grouped: Collection[str] = ()) -> list[str]:
+    """Notes of joints whose friction by direction is an offset larger than Coulomb friction, which no robot has.
+
+    Base parameters that are ``grouped`` are sums of more than friction, such as the weight of a slide.
+    """
     values, sd = (dict(zip(estimate.names, x.tolist(), strict=True)) for x in (estimate.values, estimate.sd))
     forces = robot.coordinates.names("tau")
     levels = np.sqrt(np.mean([run.level**2 for run in runs], axis=0))
     found = []
     for name, level in zip(forces, levels, strict=True):
         pair = [f"{name}.coulomb", f"{name}.coulomb_reverse"]
-        if not all(each in values for each in pair):
+        if not all(each in values and each not in grouped for each in pair):
             continue
         low, high = sorted(pair, key=lambda each: values[each])
         sure = values[low] >= 0.0 or values[low] < -2.0 * sd[low]

@@ -67,7 +67,7 @@ def _heading(result: Identification, title: str) -> Markup:
         ("largest error, fitted", percent(facts["worst_nrmse"], " %")),
         ("largest error, held out", percent(facts["worst_held_out_nrmse"], " %")),
         ("scaled condition", _number(estimate.scaled_condition)),
-        ("rank", f"{result.rank} of {len(result.found.base)}"),
+        ("rank", f"{result.rank} of {result.directions}"),
         ("excitation", "bad" if result.badly else "good enough"),
     ]
     body = [tag("div", tag("dt", what), tag("dd", value)) for what, value in entries]

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from neuler.errors import InputError
 from neuler.identify.bodies import links_of
 from neuler.identify.consistent import StandardParameters, nearest_standard
-from neuler.identify.physical import inconsistency, nearest_consistent
+from neuler.identify.estimate import listed
+from neuler.identify.physical import inconsistency, nearest_consistent, pseudo_inertia
 from neuler.robot import Robot
 from neuler.solve.base_parameters import BaseParameters
 
@@ -33,13 +34,21 @@ _DENSITY, _SLIM = 40.0, 0.5
 share of its length."""
 
 
-def prior_of(base: BaseParameters) -> tuple[list[int], Array, list[str]]:
+_FLAT = 1e-9
+"""Of a pseudo-inertia's trace, the least eigenvalue of one that rounding alone makes negative."""
+
+
+def prior_of(base: BaseParameters, decides: bool = False) -> tuple[list[int], Array, list[str]]:
     """Numbers of the columns that may matter, a consistent prior for them from the robot's own data, and notes.
 
     A link without any effect, as one that does not move, is left as it is, and so is one without mass that is fixed to
     another: it is a frame. A link whose data are those of no body has the nearest body in their place, measured by a
     ball of 2 % of the robot's mass and 5 cm radius of gyration. Where the robot has no masses to speak of, its size
     says what is usual.
+
+    Notes tell of links whose data contradict each other. A link that is given without mass, as a payload that is
+    looked for, is not known rather than wrong: it is told of where the prior ``decides`` what motion does not show.
+    Flat bodies, rods and points of mass are limits of bodies.
     """
     lost, links = set(base.without_effect), links_of(base.columns)
     frames = {joint.child for joint in base.robot.joints if not joint.moves}
@@ -53,20 +62,34 @@ def prior_of(base: BaseParameters) -> tuple[list[int], Array, list[str]]:
     values, notes = base.standard.copy(), []
     usual, radius, least = max(0.02 * base.robot.mass, _LIGHTEST), _BALL, _LEAST
     heavy, size = _of_size(base.robot)
+    unknown: list[str] = []
     bare = base.robot.mass < _BARE * heavy * len(links)
     if bare:
         usual, radius, least = heavy, size, 1.0
     for link, ten in links.items():
         why = inconsistency(values[ten]) if link not in idle else ""
         if why:
-            mass = max(usual, float(values[ten[0]]))
+            mass, told = max(usual, float(values[ten[0]])), values[ten]
             ball = np.array([mass, 0, 0, 0, *[2 * mass * radius**2] * 3, 0, 0, 0])
             values[ten] = nearest_consistent(values[ten], ball, least)
-            if not bare:
+            if told[0] == 0.0:
+                unknown.append(link)
+            elif not bare and not _limit_of_bodies(told):
                 notes.append(f"the given link {link!r} is no real body ({why}); the prior is the nearest that is one")
+    if decides and unknown and not bare:
+        notes.append(
+            f"{listed(unknown)} {'is' if len(unknown) == 1 else 'are'} given without mass: a body of "
+            f"{usual:.2g} kg is the prior, which decides what the motion does not show; give a mass"
+        )
     if bare and len(idle) < len(links):
         notes.append(f"the given robot has no masses: links of {heavy:.2g} kg, usual for its size, are the prior")
     return kept, values[kept], notes
+
+
+def _limit_of_bodies(ten: Array) -> bool:
+    """Whether the ten are those of a body without extension in some direction, but for rounding."""
+    least = np.linalg.eigvalsh(pseudo_inertia(ten))
+    return bool(least[0] >= -_FLAT * least.sum())
 
 
 def _of_size(robot: Robot) -> tuple[float, float]:

@@ -27,6 +27,7 @@ from neuler.files.tasks import Output, Progress
 from neuler.identify.advice import advice
 from neuler.identify.fit import METHODS, fit
 from neuler.identify.log import Log
+from neuler.identify.offsets import offsets
 from neuler.identify.preparation import DERIVATIVES, FILTERS
 from neuler.identify.prepared import Prepared
 from neuler.identify.result import TABLES, Identification
@@ -82,6 +83,8 @@ class IdentifyTask:
     """Arguments of :meth:`neuler.identify.Log.prepare`."""
     output: Output
     notes: list[str] = field(default_factory=list)
+    offsets: tuple[str, ...] = ()
+    """Forces whose constant offsets are looked for."""
 
     def run(self, progress: Progress = None) -> Identification:
         """Read and prepare the logs, fit, compare; a function ``progress`` is called with 1 after each of these."""
@@ -100,15 +103,16 @@ class IdentifyTask:
             part += [log.prepare(**self.preparation) for log in each.read(self.robot)]
             _tell(step, 1)
         _tell(step, 0, f"fit by {self.options['method']}")
-        found = fit(ready[False], held_out=ready[True], instruments=again, **self.options)
+        own = offsets(self.robot, self.offsets) if self.offsets else None
+        found = fit(ready[False], held_out=ready[True], instruments=again, own=own, **self.options)
         _tell(step, 1, "comparing forces")
         runs = [
             series_of(each, found.forces(each), held_out=held_out) for held_out, part in ready.items() for each in part
         ]
         result = Identification(
             self.title, found, tuple(runs), advice(found.base, ready[False], found.estimate.force_sd),
-            tuple(_same(ready)), {"held_out_logs": {each.name: each.settings for each in ready[True]}},
-            time.perf_counter() - began,
+            settings={"held_out_logs": {each.name: each.settings for each in ready[True]}},
+            seconds=time.perf_counter() - began,
         )  # fmt: skip
         _tell(step, 1)
         return result
@@ -124,17 +128,6 @@ def _tell(step: Step, done: int, now: str = "") -> None:
             pass
     if done:
         step(done)
-
-
-def _same(ready: dict[bool, list[Prepared]]) -> list[str]:
-    """Held-out runs with the measurements of one that was fitted."""
-    return [
-        f"{other.name!r} is held out, and has the measurements of {each.name!r}, which is fitted: its errors say "
-        "nothing of other motions"
-        for other in ready[True]
-        for each in ready[False]
-        if np.array_equal(other.log.q, each.log.q) and np.array_equal(other.log.tau, each.log.tau)
-    ]
 
 
 # ---- from the file -----------------------------------------------------------------------------------------------
@@ -173,8 +166,17 @@ def read_identify(problem: Problem, robot: Robot | None = None) -> IdentifyTask:
     logs = _logs(root, robot)
     title = root.text("title", f"{robot.name}: identification")
     output = Output.read(root, TABLES, KINDS)
+    looked_for = _offsets(section, robot)
     problem.done()
-    return IdentifyTask(title, robot, logs, options, preparation, output, problem.notes)
+    return IdentifyTask(title, robot, logs, options, preparation, output, problem.notes, looked_for)
+
+
+def _offsets(section: Section, robot: Robot) -> tuple[str, ...]:
+    """Joints whose torques may have a constant offset: named, or with true all that have one."""
+    forces = robot.coordinates.names("tau")
+    if isinstance(section.raw("offsets", False), bool):
+        return tuple(forces) if section.flag("offsets") else ()
+    return tuple(section.names("offsets", among=forces))
 
 
 def _columns(section: Section) -> tuple[str, ...]:

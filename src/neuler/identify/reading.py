@@ -163,6 +163,8 @@ def _missing(
     return (
         f"{called}: has no column {missing[0]!r}{more}{meant} Columns are named like q_<joint>, q1 or q[0]; "
         "columns={'name in the file': 'q1'} says what yours are called"
+        + "; a joint that the log does not have is held, by robot.with_fixed"
+        * bool(there)
     )
 
 

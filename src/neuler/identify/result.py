@@ -67,8 +67,6 @@ class Identification:
     """Forces over time, those that were fitted first."""
     advice: tuple[Advice, ...] = ()
     """What would show the directions that are excited badly."""
-    remarks: tuple[str, ...] = ()
-    """Of the task, beside the notes of the fit."""
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -87,7 +85,7 @@ class Identification:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is worth knowing about it, in sentences; that the motion excites badly first."""
-        told = tuple(dict.fromkeys((*self.remarks, *self.found.notes)))
+        told = tuple(dict.fromkeys(self.found.notes))
         if not self.badly:
             return told
         told = tuple(each for each in told if not each.startswith(_BADLY))  # the estimator says it, too
@@ -107,12 +105,17 @@ class Identification:
     @property
     def badly(self) -> bool:
         """Whether the motion excites badly: forces divided by their deviations, columns by their norms."""
-        return self.found.estimate.scaled_condition > BADLY or self.rank < len(self.found.base)
+        return self.found.estimate.scaled_condition > BADLY or self.rank < self.directions
 
     @property
     def rank(self) -> int:
-        """How many directions of the parameters the fitted runs show, at most as many as there are base parameters."""
+        """How many directions of the parameters the fitted runs show, of ``directions``."""
         return int(self.found.excitation.rank)
+
+    @property
+    def directions(self) -> int:
+        """How many there are: one for each base parameter, and for each column beside them."""
+        return len(self.found.excitation.singular_values)
 
     @property
     def valid(self) -> bool:
@@ -125,9 +128,11 @@ class Identification:
         low, high = estimate.interval(LEVEL).T
         given = dict(zip(base.columns, base.standard.tolist(), strict=True))
         groups: dict[str, str] = {}
-        if estimate.names == base.names:
+        beside = [name for name in estimate.names if name not in given]  # what the given robot has nothing of
+        if estimate.names[: len(base)] == base.names:
             given = dict(zip(base.names, base.values.tolist(), strict=True))
             groups = {name: group for name, _, group in base.rows() if group != name}
+        given |= dict.fromkeys(beside, 0.0)
         lost = set(estimate.undetermined)
         numbers = np.stack([estimate.values, estimate.sd, estimate.relative_sd, low, high], axis=1).tolist()
         return [

@@ -25,7 +25,7 @@ def told(result: Identification) -> str:
     lines = [
         f"{estimate.method}: {len(estimate.names)} parameters from {estimate.samples} samples"
         f"{'' if result.converged else ', NOT converged'}; the motion {verdict}: scaled condition "
-        f"{finite(estimate.scaled_condition)}, rank {result.rank} of {len(result.found.base)}",
+        f"{finite(estimate.scaled_condition)}, rank {result.rank} of {result.directions}",
         "",
         columns(ERRORS, error_rows(result), left=2),
         "",

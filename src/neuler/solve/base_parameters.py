@@ -32,7 +32,8 @@ from neuler.robot import Joint, Robot
 Array = NDArray[np.float64]
 METHODS = ("rules", "rank")
 _DRIVES = ("viscous", "coulomb", "coulomb_reverse", "stiffness")
-"""Of a joint's, what no other parameter acts like: powers and signs of its own position and velocity."""
+"""Of a joint's, what no other parameter acts like: powers and signs of its own position and velocity. A slide is an
+exception: Coulomb friction that differs by direction has a constant part, as its weight has."""
 _JOINTS = (*_DRIVES, "rotor_inertia")
 TOLERANCE = 1e-7
 """A column counts as a combination of others if they give it but for so small a share of its length."""
@@ -204,6 +205,9 @@ def _without_rules(robot: Robot, parameters: Sequence[Parameter]) -> str:
     if robot.loops or robot.couplings or robot.motors:
         what = next(name for name in ("loops", "couplings", "motors") if getattr(robot, name))
         return f"robot {robot.name!r} has {what}"
+    slides = {joint.name for joint in robot.joints if joint.kind != "revolute"}
+    if both := [each.name for each in parameters if each.part == "coulomb_reverse" and each.owner in slides]:
+        return f"{both[0]!r} and 'coulomb' together act like the weight of a slide"
     other = [each.name for each in parameters if each.of not in ("link", "payload") and each.part not in _JOINTS]
     return f"{other[0]!r} is no parameter of a link or of a joint's plain friction, rotor or spring" if other else ""
 
