@@ -194,7 +194,7 @@ class Methods:
         kinds: str | Sequence[str] | None = None,
         platforms: str | Sequence[str] | None = None,
     ) -> FMU:
-        """The robot as a Functional Mock-up Unit, FMI 2.0, for Simulink, Dymola, OpenModelica, FMPy: docs/export-fmu.md.
+        """A Functional Mock-up Unit (FMI 2.0) for Simulink, Dymola, OpenModelica, FMPy: docs/export-fmu.md.
 
         Inputs are the forces tau and wrenches on the frames in ``external`` and ``loads``; outputs q, qd, qdd and the
         poses of ``frames``; ``parameters``, by name or with values, can be changed. Co-simulation does the steps of

@@ -95,7 +95,7 @@ def _sampled(period: int) -> str:
 
 
 def labelled(robot: Robot, operand: Operand, model: Model) -> Sequence[tuple[str, str]]:
-    """Names and units of an operand's numbers, as of kernels; of wrenches their parts and the frame, whose name C may not be able to spell."""
+    """Names and units as of kernels; of wrenches their parts and the frame, whose name C may not be able to spell."""
     for prefix, frames, axes in (("wrench", model.external, "its own axes"), ("load", model.loads, "the base's axes")):
         for frame in frames:
             if operand.name == f"{prefix}_{frame}":

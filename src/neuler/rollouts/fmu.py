@@ -1,4 +1,4 @@
-"""A robot as a Functional Mock-up Unit: its forward dynamics for the importer's solver, its rollout's step for its own."""
+"""A robot as a Functional Mock-up Unit: forward dynamics for the importer's solver, and the step of a rollout."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from neuler.export.interface import Interface
 from neuler.export.names import LONGEST, identifier
 from neuler.inputs import choice, names
 from neuler.passes.parameters import parse
+from neuler.quantities.setup import named
 from neuler.robot import Robot
 from neuler.robot.configuration import quaternions
 from neuler.rollouts.efforts import efforts
@@ -59,13 +60,12 @@ def fmu(
         raise InputError(f"{CALLED}: dt must be one number of seconds")
     call = _looked_at(
         robot, dt, method, q0, qd0, limits=limits, effort=effort, parameters=_parameters(robot, parameters),
-        external=_wrenches("external", external), loads=_wrenches("loads", loads),
+        external={frame: np.zeros(6) for frame in _frames(robot, "external", external)},
+        loads={frame: np.zeros(6) for frame in _frames(robot, "loads", loads)},
     )  # fmt: skip
-    recipes = Recipes(call.kernel.model, _names("frames", frames))
+    recipes = Recipes(call.kernel.model, _frames(robot, "frames", frames))
     found, notes = _kinds(call, kinds)
-    clips = effort == "clip"
-    writer = _Writer(robot, own, call, recipes, found, clips)
-    return writer.unit(chosen, notes)
+    return _Writer(robot, own, call, recipes, found, clips=effort == "clip").unit(chosen, notes)
 
 
 def _identifier(robot: Robot, name: str | None) -> str:
@@ -85,17 +85,10 @@ def _several(option: str, given: Any) -> tuple[str, ...]:
     return () if nothing else names(f"{CALLED}: {option}", given)
 
 
-def _names(option: str, given: Any) -> tuple[str, ...]:
-    chosen = _several(option, given)
-    if len(set(chosen)) != len(chosen):
-        raise InputError(f"{CALLED}: {option}: a frame is named twice in {chosen}")
-    return chosen
-
-
-def _wrenches(option: str, given: Any) -> dict[str, np.ndarray]:
+def _frames(robot: Robot, option: str, given: Any) -> tuple[str, ...]:
     if isinstance(given, Mapping):
-        raise InputError(f"{CALLED}: {option} are names of frames; their wrenches are inputs of the unit")
-    return {frame: np.zeros(6) for frame in _names(option, given)}
+        raise InputError(f"{CALLED}: {option} are names of frames; wrenches on them are inputs of the unit")
+    return named(robot, f"{CALLED}: {option}", _several(option, given))
 
 
 def _parameters(robot: Robot, given: Any) -> dict[str, Any]:
@@ -219,17 +212,15 @@ class _Writer:
         """The step of a rollout whose time step, parameters and wrenches are read whenever steps begin."""
         call, robot = self.call, self.robot
         program = call.kernel.program
-        fixed = {key: call.arrays[key] for key in ("lower", "upper") if key in call.arrays}
+        fixed: dict[str, np.ndarray] = {key: call.arrays[key] for key in ("lower", "upper") if key in call.arrays}
         about = (f"One step of the robot {robot.name!r}, method {call.kernel.method}, tau held over the step.",)
         every = (*program.given, *program.streams, *program.kept)
         own = {operand.name: labelled(robot, operand, call.kernel.model) for operand in every}
         clip = {"tau": efforts(robot)} if self.clips else {}
-        return Stepping(
-            f"{self.name}_step", program, fixed, 1, about, own, REASONS, clip, start_of(call, False)
-        )  # fmt: skip
+        return Stepping(f"{self.name}_step", program, fixed, 1, about, own, REASONS, clip, start_of(call, False))
 
     def _function(self, what: str, recipe: Recipe) -> dict[str, str]:
-        return _texts(c_code(Interface(f"{self.name}_{what}", recipe)))
+        return _texts(c_code(Interface(f"{self.name}_{what}", recipe), sized=False))
 
     def _starts(self, layout: Layout) -> np.ndarray:
         found = []

@@ -65,9 +65,11 @@ def _add_rates(found: list[Variable], robot: Robot, first: int | None) -> None:
         return
     units = robot.coordinates.units("q")
     for k, entry in enumerate(robot.coordinates.owners("q")):
-        depends = [*(entry.positions if entry.quaternion is not None else ()), *(robot.nq + i for i in entry.velocities)]
+        own = entry.positions if entry.quaternion is not None else ()
+        depends = (*own, *(robot.nq + i for i in entry.velocities))
         unit = f"{units[k]}/s" if units[k] else "1/s"
-        found.append(Variable(f"der({found[k].name})", "local", f"Rate of {found[k].name}", unit, None, k, tuple(depends)))
+        state = found[k].name
+        found.append(Variable(f"der({state})", "local", f"Rate of {state}", unit, None, k, depends))
 
 
 def _said(recipes: Recipes, operand: str) -> Iterator[_Said]:

@@ -91,8 +91,12 @@ def c_code(
     batch: bool = False,
     samples: Mapping[str, np.ndarray] | None = None,
     results: Sequence[np.ndarray] = (),
+    sized: bool = True,
 ) -> CCode:
-    """C99 of an interface. ``samples`` and ``results`` (states first) are the values that the test compares."""
+    """C99 of an interface. ``samples`` and ``results`` (states first) are the values that the test compares.
+
+    ``sized``: whether the header states the size of the machine code, which is compiled for that.
+    """
     c = Arithmetic(
         "double" if choice("c: dtype", dtype, ("float64", "float32")) == "float64" else "float", interface.name
     )
@@ -128,7 +132,7 @@ def c_code(
         *undefined(c, sines=waves),
         "",
     ]
-    size = _machine_code(interface, dtype) if total <= _SIZED else ""
+    size = _machine_code(interface, dtype) if sized and total <= _SIZED else ""
     ends = [f"Any angle is valid; beyond FAR_ANGLE in the source {_BEYOND[far]}."] if waves else []
     if not c.single and LIBRARY.isdisjoint(_operations(schedule)):
         ends += [

@@ -19,7 +19,7 @@ from neuler.inputs import choice
 TARGETS = {
     "linux64": ("x86_64-linux-gnu.2.17",),
     "win64": ("x86_64-windows-gnu",),
-    "darwin64": ("x86_64-macos", "aarch64-macos"),
+    "darwin64": ("x86_64-macos.11.0", "aarch64-macos.11.0"),
 }
 """By platform, as FMI 2.0 names its folder, the machines whose code the library has. For macOS there is one folder."""
 ENDS = {"linux64": ".so", "win64": ".dll", "darwin64": ".dylib"}
@@ -81,7 +81,8 @@ def _library(name: str, sources: Mapping[str, str], chosen: str, folder: Path) -
             "platforms=() gives a unit with sources alone"
         )
     zig = [sys.executable, "-m", "ziglang", "cc"]
-    return universal([_compiled([*zig, "-target", x, *_options(chosen)], files, target, folder) for x in TARGETS[chosen]])
+    commands = [[*zig, "-target", machine, *_options(chosen)] for machine in TARGETS[chosen]]
+    return universal([_compiled(command, files, target, folder) for command in commands])
 
 
 def _options(chosen: str) -> list[str]:

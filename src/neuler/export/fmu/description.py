@@ -72,7 +72,7 @@ class Description:
             numberOfEventIndicators="0",
         )
         for kind in self.kinds:
-            element = XML.SubElement(root, kind, modelIdentifier=self.identifier, **self._abilities(kind))
+            element = XML.SubElement(root, kind, self._abilities(kind))
             files = XML.SubElement(element, "SourceFiles")
             for name in sorted(sources):
                 if name.endswith(".c"):
@@ -90,11 +90,12 @@ class Description:
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{XML.tostring(root, encoding="unicode")}\n'
 
     def _abilities(self, kind: str) -> dict[str, str]:
-        found = {"canGetAndSetFMUstate": "true", "canSerializeFMUstate": "true"}
+        found = {"modelIdentifier": self.identifier}
+        found |= {"canGetAndSetFMUstate": "true", "canSerializeFMUstate": "true"}
         if self.slopes:
             found["providesDirectionalDerivative"] = "true"
         own = "completedIntegratorStepNotNeeded" if kind == MODEL_EXCHANGE else "canHandleVariableCommunicationStepSize"
-        return {own: "true", **found}
+        return {**found, own: "true"}
 
     def _units(self, root: XML.Element) -> None:
         used = sorted({each.unit for each in self.variables} - {""})
@@ -115,10 +116,10 @@ class Description:
                 continue
             element = XML.SubElement(parent, name)
             for k, each in found:
-                more = {}
+                more: dict[str, str] = {}
                 if each.depends is not None and name != "InitialUnknowns":
                     more["dependencies"] = " ".join(str(place + 1) for place in sorted(each.depends))
-                XML.SubElement(element, "Unknown", index=str(k + 1), **more)
+                XML.SubElement(element, "Unknown", {"index": str(k + 1), **more})
 
 
 def _variable(parent: XML.Element, place: int, each: Variable) -> None:

@@ -1,9 +1,9 @@
-"""``neuler_fmu_model.h``: what ``neuler_fmu.c`` is compiled for. Where values are, what they start from, what is called."""
+"""``neuler_fmu_model.h``, for which ``neuler_fmu.c`` is compiled: where values are, their starts, functions to call."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
@@ -83,7 +83,7 @@ class Model:
         """The text."""
         layout, calls, name = self.layout, self.calls, self.identifier
         at = layout.places
-        functions = {"step": bool(calls.begin), "dynamics": calls.dynamics, "poses": calls.poses, "slopes": calls.slopes}
+        own = {"step": calls.begin, "dynamics": calls.dynamics, "poses": calls.poses, "slopes": calls.slopes}
         sizes = {x.name: x.size for x in layout.operands}
         numbers = {
             "NQ": sizes["q"], "NV": sizes["qd"], "NU": sizes["tau"], "QD": at["qd"], "TAU": at["tau"],
@@ -95,9 +95,10 @@ class Model:
         number = Arithmetic("double", name).number
         lines = [f"/* The model {name}. Written by neuler {__version__}. */", f"#ifndef NEULER_{name}_MODEL_H"]
         lines += [f"#define NEULER_{name}_MODEL_H", ""]
-        lines += [f'#include "{name}_{each}.h"' for each, there in functions.items() if there]
+        lines += [f'#include "{name}_{each}.h"' for each, there in own.items() if there]
         lines += ["", f'#define FMU_GUID "{guid}"', f"#define FMU_DT {number(self.dt)}"]
-        lines += [f"#define FMU_UNIT {number(self.unit)}", *(f"#define FMU_{key} {x}" for key, x in numbers.items()), ""]
+        lines.append(f"#define FMU_UNIT {number(self.unit)}")
+        lines += [*(f"#define FMU_{key} {x}" for key, x in numbers.items()), ""]
         lines += _table("static const double fmu_starts[FMU_QDD]", [number(float(x)) for x in self.starts])
         if self.co_simulation:
             lines += _table("static const char *const fmu_statuses[]", [c_string(x) for x in self.statuses])
@@ -160,8 +161,9 @@ class Model:
         along = self.layout.at(takes, "along")
         at = self.layout.places["tau"]
         if len(self.most):
-            before.append(f"double changes[{len(self.most)}];")
-            before += [f"changes[{k}] = tau[{k}] == v[{at + k}] ? along[{at + k}] : 0.0;" for k in range(len(self.most))]
+            count = len(self.most)
+            before.append(f"double changes[{count}];")
+            before += [f"changes[{k}] = tau[{k}] == v[{at + k}] ? along[{at + k}] : 0.0;" for k in range(count)]
             along = ["changes" if x == "tau" else text for x, text in zip(takes, along, strict=True)]
         call = _call(f"{self.identifier}_slopes", [*given, *along, *self.layout.at(gives, "rates")])
         head = "static void fmu_differentiate(const double *v, const double *along, double *rates)"

@@ -42,7 +42,7 @@ typedef struct {
 #endif
 } Instance;
 
-static const double SLACK = 1e-6; /* of a step: so near to a whole number of them a time is one */
+#define SLACK 1e-6 /* of a step: so near to a whole number of them a time is one */
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
