@@ -207,7 +207,7 @@ def test_what_is_refused(name, options, said):
 def test_without_a_compiler(monkeypatch):
     """The remedy is named; sources need none."""
     monkeypatch.setenv("CC", "no-such-compiler")
-    if this_platform() != "darwin64":
+    if this_platform() != "darwin64":  # there ziglang comes first
         with pytest.raises(neuler.CompileError, match=r"fmu: CC names 'no-such-compiler'.*platforms=\(\)"):
             neuler.robots.two_link().fmu(DT)
     monkeypatch.delenv("CC")

@@ -30,15 +30,12 @@ _SECTION = 1 << 14
 def this_platform() -> str | None:
     """The folder of this machine's library; None where FMI 2.0 has no name for it.
 
-    Linux on ARM has none in the standard; importers there look for aarch64-linux.
+    The standard's names do not tell processors apart: importers on ARM look into the same folders.
     """
-    system, machine = sys.platform, platform.machine().lower()
-    intel = machine in ("x86_64", "amd64")
-    if system.startswith("linux"):
-        return "linux64" if intel else "aarch64-linux" if machine in ("aarch64", "arm64") else None
-    if system == "win32":
-        return "win64" if intel else None
-    return "darwin64" if system == "darwin" else None
+    if platform.machine().lower() not in ("x86_64", "amd64", "aarch64", "arm64"):
+        return None
+    system = "linux" if sys.platform.startswith("linux") else sys.platform
+    return {"linux": "linux64", "win32": "win64", "darwin": "darwin64"}.get(system)
 
 
 def checked_platforms(called: str, given: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -50,7 +47,7 @@ def checked_platforms(called: str, given: str | Sequence[str] | None) -> tuple[s
         return (here,)
     chosen = (given,) if isinstance(given, str) else tuple(given)
     for each in chosen:
-        choice(f"{called}: platforms", each, (*TARGETS, *([here] if here and here not in TARGETS else [])))
+        choice(f"{called}: platforms", each, TARGETS)
     return tuple(dict.fromkeys(chosen))
 
 
@@ -61,21 +58,22 @@ def libraries(name: str, sources: Mapping[str, str], platforms: Sequence[str]) -
         for file, text in sources.items():
             (Path(folder) / file).write_text(text, encoding="utf-8", newline="\n")
         for each in platforms:
-            end = ENDS.get(each, ".so")
-            found[f"binaries/{each}/{name}{end}"] = _library(name, sources, each, Path(folder))
+            found[f"binaries/{each}/{name}{ENDS[each]}"] = _library(name, sources, each, Path(folder))
     return found
 
 
 def _library(name: str, sources: Mapping[str, str], chosen: str, folder: Path) -> bytes:
     files = sorted(file for file in sources if file.endswith(".c"))
-    target = folder / f"{name}{ENDS.get(chosen, '.so')}"
-    if chosen == this_platform() and chosen != "darwin64":
+    target = folder / f"{name}{ENDS[chosen]}"
+    zig_is_here = importlib.util.find_spec("ziglang") is not None
+    if chosen == this_platform() and not (chosen == "darwin64" and zig_is_here):
         try:
             compiler = find_compiler()
         except CompileError as error:
             raise CompileError(f"fmu: {error}; platforms=() gives a unit with sources alone") from None
-        return _compiled([*compiler, *_options(chosen)], files, target, folder)
-    if importlib.util.find_spec("ziglang") is None:
+        both = ["-arch", "x86_64", "-arch", "arm64"] if chosen == "darwin64" else []
+        return _compiled([*compiler, *both, *_options(chosen)], files, target, folder)
+    if not zig_is_here:
         raise CompileError(
             f"fmu: for the platform {chosen!r} the compiler of ziglang is needed: pip install ziglang; "
             "platforms=() gives a unit with sources alone"
