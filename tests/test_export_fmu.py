@@ -3,10 +3,12 @@
 import ctypes
 import dataclasses
 import re
+import runpy
 import shutil
 import struct
 import zipfile
 from ctypes import POINTER, byref, c_char, c_double, c_size_t, c_void_p
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -335,6 +337,9 @@ def test_states_are_copied(arm):
     other.do("DeSerializeFMUstate", data, size, byref(state))
     other.do("SetFMUstate", state)
     np.testing.assert_array_equal(simulated(other, np.ones((10, 2)), time=10 * DT), ahead)
+    solved = arm.instance(MODEL_EXCHANGE)
+    assert solved.call("SetFMUstate", state) == ERROR
+    assert "a state of model exchange is none of co-simulation" in arm.said[-1][2]
     data[3] = b"?"
     assert other.call("DeSerializeFMUstate", data, size, byref(state)) == ERROR
     other.do("FreeFMUstate", byref(state))
@@ -382,6 +387,17 @@ def test_limits_end_a_run(tmp_path):
     assert one.step(0.0, 1.0) == ERROR
     wanted = robot.rollout([0, 0], [0, 0], [5.0, 0.0], DT, steps=1000, limits="stop")
     assert f"t = {(wanted.step - 1) * DT:.9g} s: limit, joint joint" in importer.said[-1][2]
+
+
+def test_a_start_that_opens_a_loop(tmp_path):
+    """The first step finds out; closed ones go on."""
+    robot = neuler.robots.four_bar()
+    unit = robot.fmu(DT, q0=robot.assemble([1.0]).q, platforms=())
+    importer = Importer(unit, built(unit, tmp_path))
+    assert importer.instance().begin().step(0.0, DT) == 0
+    one = importer.instance().begin(q=robot.assemble([1.0]).q + [0.0, 0.2, 0.0])
+    assert one.step(0.0, DT) == ERROR
+    assert "loop open or singular" in importer.said[-1][2]
 
 
 # ---- model exchange ----------------------------------------------------------------------------------------------
@@ -628,3 +644,14 @@ def test_libraries_for_other_platforms():
         assert b"fmi2DoStep\0" in data
         assert b"fmi2GetDirectionalDerivative\0" in data
         assert b"neuler-fmu-" not in data  # no path of this machine
+
+
+@pytest.mark.exports
+def test_the_example(capsys):
+    pytest.importorskip("fmpy")
+    example = Path(__file__).parent.parent / "examples" / "fmu_arm.py"
+    runpy.run_path(str(example), run_name="__main__")
+    said = re.findall(r"(\w+): (\S+) rad from the rollout", capsys.readouterr().out)
+    assert [kind for kind, _ in said] == ["CoSimulation", "ModelExchange"]
+    assert float(said[0][1]) < 1e-12
+    assert float(said[1][1]) < 1e-4

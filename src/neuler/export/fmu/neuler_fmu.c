@@ -17,6 +17,7 @@ enum { ACCELERATIONS = 1, POSES = 2 };
 
 typedef struct {
     char guid[40];
+    fmi2Type type;
     double time;
     double owed; /* seconds between the last whole step and the time, less than SLACK steps */
     int mode;
@@ -27,7 +28,6 @@ typedef struct {
 typedef struct {
     const fmi2CallbackFunctions *callbacks;
     char *name;
-    fmi2Type type;
     int logging;
     fmi2Status last; /* of the last fmi2DoStep */
     Memory now;
@@ -81,10 +81,11 @@ static fmi2Status allowed(const Instance *f, int modes, const char *function)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-static void begin_anew(Instance *f)
+static void begin_anew(Instance *f, fmi2Type type)
 {
     size_t k;
     memset(&f->now, 0, sizeof f->now);
+    f->now.type = type;
     memcpy(f->now.guid, FMU_GUID, sizeof FMU_GUID);
     f->now.mode = INSTANTIATED;
     f->now.stale = ACCELERATIONS | POSES;
@@ -333,9 +334,8 @@ EXPORTED fmi2Component FMI(fmi2Instantiate)(fmi2String name, fmi2Type type, fmi2
     }
     memcpy(f->name, name == NULL ? "" : name, size);
     f->callbacks = callbacks;
-    f->type = type;
     f->logging = logging != fmi2False;
-    begin_anew(f);
+    begin_anew(f, type);
     return f;
 }
 
@@ -384,7 +384,7 @@ static fmi2Status may_begin(Instance *f)
     }
 #endif
 #if FMU_CS
-    if (f->type == fmi2CoSimulation && fmu_begin(&f->run, f->now.v, FMU_DT) != 0) {
+    if (f->now.type == fmi2CoSimulation && fmu_begin(&f->run, f->now.v, FMU_DT) != 0) {
         return failed(f, f->run.status, f->run.joint);
     }
 #endif
@@ -398,7 +398,7 @@ EXPORTED fmi2Status FMI(fmi2ExitInitializationMode)(fmi2Component c)
         f->now.mode = FAILED;
         return fmi2Error;
     }
-    f->now.mode = f->type == fmi2ModelExchange ? EVENTS : STEPPING;
+    f->now.mode = f->now.type == fmi2ModelExchange ? EVENTS : STEPPING;
     return fmi2OK;
 }
 
@@ -412,7 +412,7 @@ EXPORTED fmi2Status FMI(fmi2Terminate)(fmi2Component c)
 EXPORTED fmi2Status FMI(fmi2Reset)(fmi2Component c)
 {
     NEEDS(INSTANTIATED | INITIALIZING | STARTED, "fmi2Reset")
-    begin_anew(f);
+    begin_anew(f, f->now.type);
     return fmi2OK;
 }
 
@@ -434,8 +434,9 @@ EXPORTED fmi2Status FMI(fmi2GetFMUstate)(fmi2Component c, fmi2FMUstate *state)
 EXPORTED fmi2Status FMI(fmi2SetFMUstate)(fmi2Component c, fmi2FMUstate state)
 {
     NEEDS(INSTANTIATED | INITIALIZING | STARTED, "fmi2SetFMUstate")
-    if (state == NULL) {
-        return say(f, fmi2Error, "fmi2SetFMUstate: there is no state");
+    if (state == NULL || ((const Memory *)state)->type != f->now.type) {
+        return say(f, fmi2Error, "fmi2SetFMUstate: %s",
+                   state == NULL ? "there is no state" : "a state of model exchange is none of co-simulation");
     }
     memcpy(&f->now, state, sizeof(Memory));
     f->last = fmi2OK;
@@ -601,6 +602,7 @@ EXPORTED fmi2Status FMI(fmi2GetEventIndicators)(fmi2Component c, fmi2Real indica
 static fmi2Status steps(Instance *f, double count, double dt)
 {
     double done;
+    const double began = f->now.time;
     int status = fmu_begin(&f->run, f->now.v, dt);
     for (done = 0.0; done < count && status == 0; done += 1.0) {
         status = fmu_advance(&f->run, f->now.v);
@@ -609,7 +611,9 @@ static fmi2Status steps(Instance *f, double count, double dt)
         }
     }
     if (status != 0) {
-        return failed(f, status, f->run.joint);
+        (void)failed(f, status, f->run.joint);
+        f->now.time = began; /* that of the values, which stay */
+        return fmi2Error;
     }
     fmu_read(&f->run, f->now.v, f->now.v + FMU_QD);
     f->now.stale = ACCELERATIONS | POSES;
