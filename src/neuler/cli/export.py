@@ -1,4 +1,4 @@
-"""``neuler export``: a quantity, or a step of a simulation, in another language."""
+"""``neuler export``: a quantity, or a step of a simulation, in another language; or a Functional Mock-up Unit."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from neuler.compiled import Compiled
 from neuler.errors import InputError
 from neuler.export.saving import WRITTEN, save
 from neuler.files.ends import STANDARD
+from neuler.naming import hint
 from neuler.plain import count
 from neuler.robot import Robot
 
 LANGUAGES = ("c", "python", "numpy", "latex", "sympy", "object")
-STEP = "step"
+STEP, FMU = "step", "fmu"
 HELP = """\
 c       C99: header, source, a test with reference values, CMakeLists.txt
 object  an object file for another machine, with the header; --target cortex-m4, aarch64, riscv64, windows, macos, ...
@@ -23,22 +24,27 @@ python  a function of lists, with math alone; numpy: of arrays
 latex   formulas, common values by name; sympy: a file of Python that makes the expressions
 
 QUANTITY step is one step of a simulation of --dt seconds (C99 only).
+QUANTITY fmu is a Functional Mock-up Unit, FMI 2.0, for Simulink, Dymola, OpenModelica, FMPy; -o is its file.
+Options: frames, external, loads, parameters, limits, effort, kinds, platforms (linux64, win64, darwin64, or none).
 
   neuler export inverse_dynamics puma560 -o puma/
   neuler export forward_dynamics arm.urdf --dtype float32 --target cortex-m4 --lang object -o arm/
   neuler export step arm.urdf --dt 0.001 --method euler -o simulation/
   neuler export inverse_dynamics two_link --option parameters=links --lang latex -o -
+  neuler export fmu arm.urdf --dt 0.001 --option frames=tool0 --option parameters=gravity -o arm.fmu
 """
 
 
 def add(commands: Any) -> None:
     """The command and its flags."""
     export = robot_command(
-        commands, "export", run, "write a quantity as C99, Python, LaTeX or an object file", HELP,
-        quantity=f"{STEP}, or {quantities()}",
+        commands, "export", run, "write a quantity as C99, Python, LaTeX or an object file, or an FMU", HELP,
+        quantity=f"{STEP}, {FMU}, or {quantities()}",
     )  # fmt: skip
     export.add_argument("--lang", choices=LANGUAGES, default="c", help="default: c")
-    export.add_argument("-o", "--out", required=True, metavar="FOLDER", help="where files go; - for standard output")
+    export.add_argument(
+        "-o", "--out", required=True, metavar="FOLDER", help="where files go; - for standard output; the file of an FMU"
+    )
     export.add_argument("--name", help="of the function; default: of the robot and the quantity")
     export.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="default: float64")
     export.add_argument(
@@ -51,8 +57,8 @@ def add(commands: Any) -> None:
     export.add_argument("--far", choices=("libm", "nan"), help="C: how angles beyond 1e15 are handled; default: libm")
     export.add_argument("--batch", action="store_true", help="C: also a loop over columns of states")
     export.add_argument("--target", metavar="MACHINE", help="of an object file; default: x86_64")
-    export.add_argument("--dt", type=float, metavar="SECONDS", help="of a step")
-    export.add_argument("--method", choices=("euler", "rk4", "implicit"), help="of a step; default: rk4")
+    export.add_argument("--dt", type=float, metavar="SECONDS", help="of a step or an FMU; there the default is 0.001")
+    export.add_argument("--method", choices=("euler", "rk4", "implicit"), help="of a step or an FMU; default: rk4")
 
 
 _ONLY = {"far": ("c",), "batch": ("c",), "target": ("object",)}
@@ -70,8 +76,11 @@ def run(chosen: Any) -> None:
     robot = load_robot(chosen)
     step = chosen.quantity == STEP
     for flag in ("dt", "method"):
-        if getattr(chosen, flag) is not None and not step:
-            raise InputError(f"--{flag} is for the quantity {STEP}")
+        if getattr(chosen, flag) is not None and chosen.quantity not in (STEP, FMU):
+            raise InputError(f"--{flag} is for the quantity {STEP} or {FMU}")
+    if chosen.quantity == FMU:
+        _fmu(robot, chosen)
+        return
     files = _step(robot, chosen) if step else _files(robot, chosen)
     if chosen.out == STANDARD:
         for text in files.values():
@@ -79,6 +88,26 @@ def run(chosen: Any) -> None:
         return
     save(files, chosen.out)
     print(f"wrote {count(len(files), 'file')} to {chosen.out}: {', '.join(files)}")
+
+
+def _fmu(robot: Robot, chosen: Any) -> None:
+    if chosen.lang != "c" or chosen.batch or chosen.far is not None or chosen.dtype != "float64":
+        raise InputError("an FMU has none of --lang, --batch, --far and --dtype")
+    if chosen.out == STANDARD:
+        raise InputError("an FMU does not go to standard output: give a file with -o, arm.fmu")
+    options = _options(chosen, ("dt", "method", "name"))
+    for each in options:
+        if each not in _OF_FMU:
+            raise InputError(f"fmu: there is no option {each!r}; {hint(each, _OF_FMU)}")
+    unit = robot.fmu(
+        1e-3 if chosen.dt is None else chosen.dt, chosen.name, method=chosen.method or "rk4", **options
+    )  # fmt: skip
+    for line in unit.notes:
+        note(line)
+    print(f"wrote {unit.save(chosen.out)}: {unit!r}")
+
+
+_OF_FMU = ("frames", "external", "loads", "parameters", "limits", "effort", "kinds", "platforms")
 
 
 def _step(robot: Robot, chosen: Any) -> Mapping[str, str]:
