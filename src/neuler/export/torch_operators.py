@@ -75,6 +75,7 @@ class Operator:
         for own, made, batched in ((name, of_function, mapped), (product, of_product, mapped_product)):
             library.impl(own, made(Differentiable.computed), "CPU")
             library.impl(own, made(Differentiable.differentiable), "Autograd")
+            library.impl(own, made(Differentiable.gradients_batched), "Batched")
             torch.library.register_fake(f"{NAMESPACE}::{own}", made(Differentiable.shaped), lib=library)
             torch.library.register_vmap(f"{NAMESPACE}::{own}", batched, lib=library)
 
@@ -153,6 +154,29 @@ class Differentiable:
             x if axis is None else x.movedim(axis, 0)[(slice(None), *[None] * (most - rank))]
             for (x, axis, _), rank in zip(sides, ranks, strict=True)
         ))  # fmt: skip
+
+    def gradients_batched(self, *tensors: Any) -> tuple[Any, ...]:
+        """The results where ``autograd.grad(is_grads_batched=True)`` and the like map, which have their own ``vmap``.
+
+        Its tensors do not say which of its levels they belong to: all levels become axes in front, of size one where a
+        tensor has none.
+        """
+        import torch
+
+        depth = torch._C._vmapmode_increment_nesting() - 1
+        torch._C._vmapmode_decrement_nesting()
+        ranks = [x.ndim - len(operand.shape) for x, operand in zip(tensors, self.source.inputs, strict=True)]
+        plain = []
+        for x, rank in zip(tensors, ranks, strict=True):
+            for level in range(depth, 0, -1):
+                x = torch._remove_batch_dim(x, level, 1, 0)
+            plain.append(x[(*[slice(None)] * depth, *[None] * (max(ranks) - rank))])
+        found = []
+        for y in self.call(*plain):
+            for level in range(1, depth + 1):
+                y = y[0] if y.shape[0] == 1 else torch._add_batch_dim(y, 0, level)
+            found.append(y)
+        return tuple(found)
 
     # ---- derivatives ------------------------------------------------------------------------------------------
 
