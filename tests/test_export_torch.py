@@ -4,10 +4,12 @@ import copy
 import dataclasses
 import gc
 import pickle
+import re
 import subprocess
 import sys
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +23,8 @@ torch = pytest.importorskip("torch")
 from torch.autograd import forward_ad  # noqa: E402
 
 from neuler.export.torch_operators import as_array  # noqa: E402
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "export-torch.md"
 
 
 @pytest.fixture(scope="module")
@@ -443,6 +447,27 @@ def test_free_base(wrap):
         assert torch.isnan(f(turned, v, v)[0].detach()).any()
 
 
+def test_results_that_are_called_as_an_argument(wrap):
+    """integrate takes q and gives q."""
+    robot = neuler.robots.puma560()
+    f, (q, v, _) = wrap(robot.integrate), state(robot, 3, grad=True)
+    assert [operand.name for operand in f.kernel.outputs] == ["q"]
+    equal(f(q, v, 0.5), robot.integrate(*numbers(q, v), 0.5))
+    f(q, v, 0.5).sum().backward()
+    equal(v.grad, np.full((3, 6), 0.5))
+    assert torch.autograd.gradcheck(f, (q, v, rand(3, seed=5, grad=True)), check_forward_ad=True)
+
+
+def test_threads_of_the_kernel_are_those_of_its_derivatives(wrap):
+    kernel = neuler.function(lambda x: x * x * 3.25, {"x": 2})
+    kernel.threads = 3
+    kernel.vjp().threads = 2
+    x = rand(4, 2, grad=True)
+    wrap(kernel)(x).sum().backward()
+    assert kernel.vjp().threads == 2  # the user's own
+    equal(x.grad, 6.5 * x)
+
+
 # ---- names -------------------------------------------------------------------------------------------------------
 
 
@@ -574,6 +599,15 @@ def test_the_robots_name_is_in_the_graph(arm, wrap):
     given = state(arm, 2, grad=True)
     assert "puma560_inverse_dynamics" in type(wrap(arm.inverse_dynamics)(*given).grad_fn).__name__
     assert "puma560_inverse_dynamics" in repr(wrap(arm.inverse_dynamics))
+
+
+def test_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert blocks
+    scope = {}
+    for block in blocks:
+        exec(compile(block, PAGE.name, "exec"), scope)
 
 
 def test_import_needs_no_pytorch():

@@ -9,12 +9,12 @@ from neuler.compiled import Compiled
 from neuler.compiled import _results as results
 from neuler.errors import InputError
 from neuler.export.torch_operators import check_shape, operator
-from neuler.functions.function import Function, function
+from neuler.functions.function import function
 from neuler.naming import hint
 from neuler.trace.recipe import Operand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 __all__ = ["Wrapped", "wrap"]
 
@@ -59,23 +59,25 @@ class Wrapped:
     """A function of tensors, made by :func:`wrap`. ``kernel`` is what it computes, ``operator`` PyTorch's operator."""
 
     def __init__(self, kernel: Compiled, functional: bool = False) -> None:
-        made = operator(f"{kernel.export_name}_{kernel._listing.digest[:16]}", _Source(kernel))
+        made = operator(f"{kernel.export_name}_{kernel._listing.digest[:16]}", _Source(kernel, kernel))
         self.kernel, self.functional = kernel, functional
         self.operator: Callable[..., Any] = made.call
         self.__name__ = made.name
         self._apply: Callable[..., Any] = made.function.apply if functional else made.call
         self._called = kernel._called
         self._inputs = kernel.inputs
+        self._shapes = [operand.shape for operand in kernel.inputs]
         self._names = [operand.name for operand in kernel.inputs]
         names = tuple(operand.name for operand in kernel.outputs)
         self._results: Any = None if len(names) == 1 else results(kernel._called, names)
 
     def __call__(self, /, *tensors: Any, **named: Any) -> Any:
         """Results for tensors in the order of the kernel's inputs, or by their names."""
-        from torch.compiler import is_compiling
-
-        call = self.operator if is_compiling() else self._apply  # no compiler takes a Function with a forward mode
-        found = call(*self._prepared(self._ordered(tensors, named)))
+        if named or len(tensors) != len(self._names):
+            tensors = self._ordered(tensors, named)
+        if not self._takes(tensors):
+            tensors = self._prepared(tensors)
+        found = (self._apply if self.functional and not _is_compiling() else self.operator)(*tensors)
         if self._results is None:
             return found[0] if isinstance(found, tuple) else found
         return self._results(*found)
@@ -98,8 +100,22 @@ class Wrapped:
             )
         return tensors
 
-    def _prepared(self, given: tuple[Any, ...]) -> list[Any]:
-        """Tensors of one precision that the CPU can read."""
+    def _takes(self, given: tuple[Any, ...]) -> bool:
+        """Whether these are tensors of one precision and the right shapes that the CPU can read."""
+        import torch
+
+        dtype = getattr(given[0], "dtype", None)
+        if dtype is not torch.float64 and dtype is not torch.float32:
+            return False
+        for x, shape in zip(given, self._shapes, strict=True):
+            if not isinstance(x, torch.Tensor) or x.dtype is not dtype or not x.is_cpu or x.layout is not torch.strided:
+                return False
+            if x.shape[x.ndim - len(shape) :] != shape:
+                return False
+        return True
+
+    def _prepared(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The same as such tensors; what cannot be one is refused."""
         import torch
 
         dtype = None
@@ -117,7 +133,7 @@ class Wrapped:
         for x, operand in zip(tensors, self._inputs, strict=True):
             self._check(operand, x)
             found.append(x if x.dtype == dtype else x.to(dtype))
-        return found
+        return tuple(found)
 
     def _check(self, operand: Operand, x: Any) -> None:
         import torch
@@ -141,6 +157,13 @@ class Wrapped:
         return self  # of a module that is copied: nothing in it changes
 
 
+def _is_compiling() -> bool:
+    """Compilers take no ``autograd.Function`` with a forward mode."""
+    import torch
+
+    return bool(torch.compiler.is_compiling())
+
+
 def _tensor(called: str, operand: Operand, x: Any, dtype: Any) -> Any:
     import torch
 
@@ -153,8 +176,8 @@ def _tensor(called: str, operand: Operand, x: Any, dtype: Any) -> Any:
 class _Source:
     """A kernel or a derivative, whose precision variants and products with vectors are made when they are needed."""
 
-    def __init__(self, compiled: Compiled) -> None:
-        self.compiled = compiled
+    def __init__(self, compiled: Compiled, kernel: Compiled) -> None:
+        self.compiled, self.kernel = compiled, kernel
         self.called: str = compiled._called
         self.inputs, self.outputs = compiled.inputs, compiled.outputs
         self._variants: dict[str, Any] = {compiled.dtype.name: compiled}
@@ -163,14 +186,13 @@ class _Source:
         found = self._variants.get(dtype)
         if found is None:
             found = self._variants.setdefault(dtype, self.compiled._in(dtype))
-        if found._threads != self.compiled._threads:
-            found.threads = self.compiled.threads
+        if found._threads != self.kernel._threads:
+            found.threads = self.kernel.threads
         return found
 
-    def derived(self, what: str, wrt: tuple[str, ...], of: tuple[str, ...]) -> _Source:
+    def derived(self, what: str, wrt: Sequence[int], of: Sequence[int]) -> _Source:
         whole = self.compiled
-        if not isinstance(whole, Function):
+        if whole is self.kernel:  # a function of its own, whose threads may be set
             whole = function(whole, name=whole.export_name, dtype=whole.dtype)
-        made = getattr(whole, what)(list(wrt), list(of))
-        made.threads = self.compiled.threads
-        return _Source(made)
+        names = [whole.inputs[k].name for k in wrt], [whole.outputs[k].name for k in of]
+        return _Source(getattr(whole, what)(*names), self.kernel)

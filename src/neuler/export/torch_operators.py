@@ -37,8 +37,8 @@ class Source(Protocol):
     def at(self, dtype: str) -> Callable[..., Any]:
         """The function on arrays of one precision."""
 
-    def derived(self, what: str, wrt: tuple[str, ...], of: tuple[str, ...]) -> Source:
-        """Its "jvp" or "vjp" with respect to some inputs, of some outputs."""
+    def derived(self, what: str, wrt: Sequence[int], of: Sequence[int]) -> Source:
+        """Its "jvp" or "vjp" with respect to some inputs, of some outputs, by their places."""
 
 
 class Operator:
@@ -85,12 +85,8 @@ class Operator:
         if found is None:
             before, _, last = path.rpartition(" ")
             what, *sides = last.split(":")
+            wrt, of = ([int(k) for k in side.split(",")] for side in sides)
             source = self.at(before).source
-            operands = (source.inputs, source.outputs)
-            wrt, of = (
-                tuple(operand[int(k)].name for k in side.split(","))
-                for operand, side in zip(operands, sides, strict=True)
-            )
             with _lock:
                 found = self._known.get(path)
                 if found is None:
@@ -103,6 +99,7 @@ class Differentiable:
 
     def __init__(self, operator: Operator, path: str, source: Source) -> None:
         self.operator, self.path, self.source = operator, path, source
+        self._derived: dict[tuple[Any, ...], Differentiable] = {}
 
     def call(self, *tensors: Any) -> tuple[Any, ...]:
         """By way of PyTorch's dispatcher."""
@@ -110,10 +107,13 @@ class Differentiable:
             return tuple(self.operator.product(self.path, tensors))
         return _tuple(self.operator.call(*tensors))
 
-    def derived(self, what: str, wrt: Sequence[int], of: Sequence[int]) -> Differentiable:
+    def derived(self, what: str, wrt: tuple[int, ...], of: tuple[int, ...]) -> Differentiable:
         """A product with respect to some inputs, of some outputs, by their places."""
-        step = f"{what}:{','.join(map(str, wrt))}:{','.join(map(str, of))}"
-        return self.operator.at(f"{self.path} {step}" if self.path else step)
+        found = self._derived.get((what, wrt, of))
+        if found is None:
+            step = f"{what}:{','.join(map(str, wrt))}:{','.join(map(str, of))}"
+            found = self._derived[what, wrt, of] = self.operator.at(f"{self.path} {step}".strip())
+        return found
 
     # ---- numbers and shapes -----------------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class Differentiable:
 
     def _made(self, base: Any, own: dict[str, Any], way: Callable[[Differentiable], Callable[..., Any]]) -> Any:
         """A Function with derivatives in both modes, which are computed the same way."""
-        every = range(len(self.source.outputs))
+        every = tuple(range(len(self.source.outputs)))
 
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
             ctx.set_materialize_grads(False)
@@ -222,17 +222,18 @@ class Differentiable:
 
         def backward(ctx: Any, *weights: Any) -> Any:
             inputs = ctx.saved_tensors
-            wrt = [k for k, needed in enumerate(ctx.needs_input_grad) if needed]
-            of = [k for k in every if weights[k] is not None]
+            wrt = tuple(k for k, needed in enumerate(ctx.needs_input_grad) if needed)
+            of = tuple(k for k in every if weights[k] is not None)
             slopes = [None] * len(inputs)
             if wrt and of:
                 found = way(self.derived("vjp", wrt, of))(*inputs, *(weights[k] for k in of))
                 for k, slope in zip(wrt, found, strict=True):
-                    slopes[k] = slope.sum_to_size(inputs[k].shape)  # of an input that was broadcast
+                    own = inputs[k].shape  # where it was broadcast, slopes are summed
+                    slopes[k] = slope if slope.shape == own else slope.sum_to_size(own)
             return tuple(slopes)
 
         def jvp(ctx: Any, *rates: Any) -> Any:
-            wrt = [k for k, rate in enumerate(rates) if rate is not None]
+            wrt = tuple(k for k, rate in enumerate(rates) if rate is not None)
             return way(self.derived("jvp", wrt, every))(*ctx.saved_tensors, *(rates[k] for k in wrt))
 
         methods = {**own, "setup_context": setup_context, "backward": backward, "jvp": jvp}
