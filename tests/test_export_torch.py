@@ -279,6 +279,25 @@ def test_func_transformations(wrap):
         equal(torch.autograd.functional.hessian(loss, q, **options), right)
 
 
+def test_the_function_needs_no_internals(monkeypatch):
+    """What the rules of the operator stand on may change; the Function goes on."""
+
+    def gone():
+        raise ImportError("gone")
+
+    arm = neuler.robots.two_link()
+    function, given = neuler.torch.wrap(arm.inverse_dynamics, functional=True), state(arm, 5, grad=True)
+    operator, plain = neuler.torch.wrap(arm.inverse_dynamics), [x.detach() for x in given]
+    slopes, matrix = torch.autograd.grad(operator(*given).sum(), given), torch.vmap(torch.func.jacfwd(operator))(*plain)
+    monkeypatch.setattr("torch._functorch.utils.enable_single_level_autograd_function", gone)
+    with pytest.raises(ImportError, match="gone"):
+        operator(*given)
+    for x, y in zip(torch.autograd.grad(function(*given).sum(), given), slopes, strict=True):
+        equal(x, y)
+    equal(torch.vmap(torch.func.jacfwd(function))(*plain), matrix)
+    equal(torch.vmap(torch.func.jacrev(function))(*plain), matrix)
+
+
 def test_vmap_over_any_axis(arm, wrap):
     f, (q, qd, qdd) = wrap(arm.inverse_dynamics), state(arm, 4)
     right = f(q, qd, qdd)

@@ -29,7 +29,7 @@ def wrap(kernel: Compiled, *, functional: bool = False) -> Wrapped:
     The function is an operator of PyTorch (``torch.ops.neuler``), for eager code, ``torch.compile`` and
     ``torch.export``. Reverse mode, forward mode, ``torch.func`` and derivatives of any order use compiled products with
     vectors. With ``functional=True`` derivatives in eager code are those of a ``torch.autograd.Function`` around the
-    operator, which uses the public interface of PyTorch alone; code that is compiled calls the operator.
+    operator, the documented way; code that is compiled calls the operator.
 
     Registered operators live as long as the process. To wrap the same kernel again returns the same operator::
 
@@ -52,6 +52,12 @@ def wrap(kernel: Compiled, *, functional: bool = False) -> Wrapped:
     if not isinstance(functional, bool):
         raise InputError(f"torch.wrap: functional must be True or False, got {functional!r:.60}")
     extras.require("torch", "neuler.torch needs PyTorch", "torch")
+    import torch
+
+    if not hasattr(torch.library, "register_vmap"):
+        raise ImportError(
+            f"neuler.torch needs PyTorch 2.5 or newer, there is {torch.__version__}: pip install -U torch"
+        )
     return Wrapped(kernel, functional)
 
 

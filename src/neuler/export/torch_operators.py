@@ -205,10 +205,14 @@ class Differentiable:
         """The same as an ``autograd.Function`` that PyTorch's transformations take apart themselves."""
         import torch
 
+        def forward(*tensors: Any) -> Any:
+            with torch._C._AutoDispatchBelowAutograd():
+                return self.call(*tensors)
+
         def vmap(info: Any, axes: Any, *tensors: Any) -> Any:
             return self.mapped(made.apply, axes, tensors), 0
 
-        made = self._made(torch.autograd.Function, {"forward": self.call, "vmap": vmap}, lambda derived: derived.apply)
+        made = self._made(torch.autograd.Function, {"forward": forward, "vmap": vmap}, lambda derived: derived.apply)
         return made.apply
 
     def _made(self, base: Any, own: dict[str, Any], way: Callable[[Differentiable], Callable[..., Any]]) -> Any:
