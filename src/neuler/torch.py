@@ -56,7 +56,7 @@ def wrap(kernel: Compiled, *, functional: bool = False) -> Wrapped:
 
     if not hasattr(torch.library, "register_vmap"):
         raise ImportError(
-            f"neuler.torch needs PyTorch 2.5 or newer, there is {torch.__version__}: pip install -U torch"
+            f"neuler.torch needs PyTorch 2.5 or newer, got {torch.__version__}; install a newer one"
         )
     return Wrapped(kernel, functional)
 
