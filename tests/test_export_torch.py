@@ -555,6 +555,12 @@ def test_tensors_that_are_refused(change, said):
         refused(change)()
 
 
+def test_kernels_say_who_keeps_gradients(arm):
+    with pytest.raises(neuler.InputError, match=r"requires gradients.*neuler\.torch\.wrap\(kernel\) keeps them"):
+        arm.gravity_force(rand(6, grad=True))
+    np.testing.assert_array_equal(arm.gravity_force(rand(6)), arm.gravity_force(rand(6).numpy()))
+
+
 def test_calls_that_are_refused(arm):
     f, q = neuler.torch.wrap(arm.gravity_force), rand(6)
     with pytest.raises(neuler.InputError, match=r"takes 1 tensors \(q\), got 2"):

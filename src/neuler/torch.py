@@ -55,9 +55,7 @@ def wrap(kernel: Compiled, *, functional: bool = False) -> Wrapped:
     import torch
 
     if not hasattr(torch.library, "register_vmap"):
-        raise ImportError(
-            f"neuler.torch needs PyTorch 2.5 or newer, got {torch.__version__}; install a newer one"
-        )
+        raise ImportError(f"neuler.torch needs PyTorch 2.5 or newer, got {torch.__version__}; install a newer one")
     return Wrapped(kernel, functional)
 
 
