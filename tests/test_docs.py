@@ -27,10 +27,10 @@ MODULES = [
 PAGES = [
     f"docs/{path.name}"
     for path in sorted((ROOT / "docs").glob("*.md"))
-    if "```python\n" in path.read_text() and path.name != "quantities.md"
+    if "```python\n" in path.read_text() and path.name not in ("quantities.md", "export-torch.md")
 ]  # fmt: skip
 """Pages with code that runs from top to bottom; the page of quantities repeats the examples of declarations, and the
-blocks of the README run in tests/test_readme.py."""
+blocks of the README run in tests/test_readme.py; the page of PyTorch runs in tests/test_export_torch.py."""
 LATER = (
     "docs/studies.md", "docs/contact.md", "docs/stride.md", "docs/identify-command.md", "docs/identify-excitation.md",
     "docs/planning.md", "docs/rollouts.md", "docs/gait.md", "docs/motions.md", "docs/simulation.md",

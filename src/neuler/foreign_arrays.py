@@ -50,8 +50,9 @@ def taken(called: str, name: str, value: Any, *, error: type[NeulerError] = Inpu
     if (hasattr(value, "toarray") and hasattr(value, "nnz")) or getattr(value, "is_sparse", False) is True:
         raise error(f"{what}, which is sparse; .toarray() or .to_dense() gives all its numbers")
     if getattr(value, "requires_grad", False) is True:
+        keeps = "neuler.torch.wrap(kernel) keeps them, " if library == "torch" else ""
         raise error(
-            f"{what} that requires gradients, which would be lost silently; .detach() gives its numbers, "
+            f"{what} that requires gradients, which would be lost silently; {keeps}.detach() gives its numbers, "
             "neuler.function(kernel).jacobian() and .vjp() compute derivatives"
         )
     if not hasattr(kind, "__dlpack__") or not hasattr(kind, "__dlpack_device__"):
