@@ -62,7 +62,7 @@ def every_operation():
 
 
 def test_every_operation():
-    """NaN, infinities, signed zeros, denormals, far angles: the kernel's bits, of sines and the like within rounding."""
+    """NaN, infinities, signed zeros, denormals, far angles: the kernel's bits, or those of sines within rounding."""
     names, function = every_operation()
     assert len(names) == 22
     x = np.array([(a, b) for a in SPECIAL for b in SPECIAL])

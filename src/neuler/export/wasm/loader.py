@@ -16,13 +16,18 @@ from neuler.plain import shown
 from neuler.trace.recipe import Operand, Operations
 from neuler.version import __version__
 
-_WORDS = frozenset(
-    "abstract arguments async await boolean break byte case catch char class const constructor continue debugger "
-    "default delete do double else enum eval export extends false final finally float for function get goto if "
-    "implements import in instanceof int interface let long native new null number of package private protected "
-    "public return set short static string super switch synchronized this throw throws transient true try typeof "
-    "undefined var void volatile while with yield".split()  # noqa: SIM905
-)
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_WORDS = _words("""
+    abstract arguments async await boolean break byte case catch char class const constructor continue debugger
+    default delete do double else enum eval export extends false final finally float for function get goto if
+    implements import in instanceof int interface let long native new null number of package private protected
+    public return set short static string super switch synchronized this throw throws transient true try typeof
+    undefined var void volatile while with yield
+""")
 """Of JavaScript and TypeScript; names of parameters must be others."""
 
 
@@ -132,7 +137,7 @@ def types(interface: Interface, operations: Operations) -> str:
         "  readonly exports: WebAssembly.Exports;",
         "}",
         "",
-        "/** Load the module: from bytes, an address, a response or a compiled module; by default the file beside this one. */",
+        "/** Load the module from bytes, an address, a response or a compiled module; by default from the file beside. */",
         "export function load(",
         "  source?: ArrayBuffer | ArrayBufferView | string | URL | Response | Promise<Response> | WebAssembly.Module,",
         "): Promise<Model>;",
