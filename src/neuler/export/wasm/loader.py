@@ -137,7 +137,7 @@ def types(interface: Interface, operations: Operations) -> str:
         "  readonly exports: WebAssembly.Exports;",
         "}",
         "",
-        "/** Load the module from bytes, an address, a response or a compiled module; by default from the file beside. */",
+        "/** Load the module from bytes, an address, a response or a compiled module; by default NAME.wasm. */",
         "export function load(",
         "  source?: ArrayBuffer | ArrayBufferView | string | URL | Response | Promise<Response> | WebAssembly.Module,",
         "): Promise<Model>;",
