@@ -140,9 +140,9 @@ def test_every_robot(robot):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stem", ["g1_29dof_rev_1_0", "talos_reduced", "panda"])
+@pytest.mark.parametrize("stem", ["g1_29dof_rev_1_0", "panda"])
 def test_large_robots(stem):
-    """Sensitivities of a humanoid, more than 17,000 operations, in pieces."""
+    """Sensitivities of a humanoid: of the inverse model 17,600 operations, of the direct one 37,000, in pieces."""
     path = next((path for path in real_files() if path.stem == stem), None)
     if path is None:
         pytest.skip(f"{stem} is not installed")
@@ -151,6 +151,12 @@ def test_large_robots(stem):
         kernel = robot.compile(quantity)
         states = states_of(kernel, 5)
         close(Instance(kernel.wasm().binary).batch(kernel.recipe, states), results(kernel, states))
+    kernel = robot.compile("forward_dynamics_sensitivities")
+    states = states_of(kernel, 2)
+    found = Instance(kernel.wasm().binary)
+    assert (found.start > 0) == (stem != "panda")
+    for ours, exact in zip(found.batch(kernel.recipe, states), plain(kernel, states), strict=True):
+        np.testing.assert_array_equal(ours, exact)
 
 
 def test_a_long_function_in_pieces(monkeypatch):

@@ -169,7 +169,7 @@ def _markup(robot: Robot, data: dict[str, Any]) -> Markup:
         told += "A ball and a base that is free stay as they are: their orientation is no single number."
     if robot.couplings:
         told += " Coupled joints follow."
-    head = ("coordinate", "", "position", "", "motor force" if motors else "holds it still", "", "")
+    head = ("coordinate", "", "position", "", "motor force" if motors else "holding force", "", "")
     table = tag(
         "table",
         tag("thead", tag("tr", *(tag("th", x, scope="col") for x in head))),
@@ -214,5 +214,10 @@ STYLE = """
 .moves td:last-child span.over { background: #b91c1c; }
 .way { display: flex; gap: .6rem; align-items: center; font: .84rem/1.4 ui-sans-serif, system-ui, sans-serif; }
 .way input { flex: 1; } .way { margin-bottom: .5rem; white-space: nowrap; }
+@media (max-width: 40rem) { #live-canvas { height: 18rem; flex-basis: 100%; } .moves { max-height: 22rem; }
+  .moves th, .moves td { padding: .2rem .15rem; } .moves thead th { white-space: normal; }
+  .moves th[scope=row] { max-width: 5.5rem; } .moves input[type=range] { min-width: 4rem; }
+  .moves td:nth-child(3), .moves td:nth-child(5) { min-width: 3rem; } .moves td:last-child, .moves th:last-child {
+  display: none; } }
 @media print { .screen { display: none; } }
 """

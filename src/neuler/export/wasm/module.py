@@ -28,8 +28,9 @@ from neuler.trace.recipe import Operations
 
 FAR = ("math", "nan")
 """What serves angles beyond 1e6."""
-WHOLE = 5000
-"""Operations up to which a function is written straight through: engines take long for longer ones."""
+WHOLE = 20_000
+"""Operations up to which a function is written straight through: faster and smaller than in pieces, but the time that
+engines take to compile it grows faster than its length. The limit of 50,000 variables is far away."""
 
 
 @dataclass(frozen=True, eq=False)
