@@ -1,13 +1,17 @@
 """WebAssembly: bits of every operation beside the kernel, long functions, batches, the loader, hostile names."""
 
+import ctypes
 import json
 import math
+import platform
 import re
+import subprocess
 
 import numpy as np
 import pytest
 
 import neuler
+from c_code import compilers
 from neuler import InputError
 from neuler.cli import main
 from neuler.compiler import trig
@@ -125,6 +129,26 @@ def test_robots(robot, quantity, options):
     few = {name: values[:5] for name, values in states.items()}
     for one, all_of_them in zip(Instance(module.binary).each(kernel.recipe, few), many, strict=True):
         np.testing.assert_array_equal(one, all_of_them[:5])
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or platform.system() != "Linux", reason="linked on x86-64 Linux alone"
+)
+@pytest.mark.parametrize("robot", ["puma560", "four_bar"])
+def test_the_bits_of_machines_without_fused_operations(robot, tmp_path):
+    """Beside the kernel's own code for such a machine, an object file."""
+    kernel = neuler.robots.get(robot).inverse_dynamics
+    (tmp_path / "f.o").write_bytes(kernel.object_file("x86_64", "f", optimize="speed"))
+    first = compilers()[next(iter(compilers()))]
+    subprocess.run([*first, "-shared", "-o", tmp_path / "f.so", tmp_path / "f.o", "-lm"], check=True)
+    function = ctypes.CDLL(str(tmp_path / "f.so")).f
+    states = states_of(kernel)
+    (found,) = Instance(kernel.wasm().binary).batch(kernel.recipe, states)
+    one = np.empty(found.shape[1:])
+    for k, row in enumerate(found):
+        arguments = [np.ascontiguousarray(x[k]) for x in states.values()]
+        function(*(x.ctypes.data_as(ctypes.c_void_p) for x in (*arguments, one)))
+        np.testing.assert_array_equal(row, one)
 
 
 @pytest.mark.slow
