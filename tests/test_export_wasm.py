@@ -6,6 +6,7 @@ import math
 import platform
 import re
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -315,6 +316,18 @@ def test_the_loader(tmp_path):
     wanted = results(kernel, held)
     assert list(found["many"]) == [operand.name for operand in kernel.outputs]
     close([np.reshape(x, (count, 6, 6)) for x in found["many"].values()], wanted)
+
+
+@with_node
+def test_the_script_of_the_documentation(tmp_path):
+    text = (Path(neuler.__file__).parents[2] / "docs/export-wasm.md").read_text(encoding="utf-8")
+    script = re.search(r"```js\n(.*?)```", text, re.DOTALL)[1]
+    arm = neuler.robots.puma560()
+    arm.gravity_force.wasm("gravity").save(tmp_path)
+    said = node(f"{script}\nconsole.log(JSON.stringify([[...tau], many.length]));", tmp_path)
+    tau, length = json.loads(said.splitlines()[-1])
+    close([np.array(tau)], [np.asarray(arm.gravity_force([0, 0.5, -0.3, 0, 0, 0]))])
+    assert length == 600
 
 
 REFUSED = [

@@ -26,7 +26,8 @@ async function bytes(source) {
   }
   const file = String(source).startsWith("file:") || !/^[a-z]+:/i.test(String(source));
   if (typeof process === "object" && process.versions?.node && file) {
-    return (await import("node:fs/promises")).readFile(source);
+    const files = "node:fs/promises";  // Node's own, none of a bundler's
+    return (await import(/* webpackIgnore: true */ /* @vite-ignore */ files)).readFile(source);
   }
   return bytes(await fetch(source));
 }
