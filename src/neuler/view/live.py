@@ -159,14 +159,14 @@ def _range(robot: Robot, joint: Any, part: int, here: float, size: float) -> tup
 
 def _markup(robot: Robot, data: dict[str, Any]) -> Markup:
     motors = _at_rest(robot) == "inverse_dynamics"
-    told = "Gravity pulls" + (", springs too" if any(joint.stiffness for joint in robot.joints) else "")
-    told = f"{told}: these are the {'forces of the motors' if motors else 'forces'} that hold the robot still. "
-    told += "Computed in this page by WebAssembly, offline. "
+    against = "gravity and springs" if any(joint.stiffness for joint in robot.joints) else "gravity"
+    told = f"{'Forces of the motors' if motors else 'Forces'} that hold the robot still against {against}, computed in "
+    told += "this page by WebAssembly, offline. "
     left = [row["name"] for row in data["rows"] if "lower" not in row]
     if robot.loops:
         told += "Loops stay closed: the slider goes along the test motion."
     elif left:
-        told += "A ball and a base that is free stay as they are: their orientation is no single number."
+        told += "Ball joints and a free base have no slider: their orientation is not a single number."
     if robot.couplings:
         told += " Coupled joints follow."
     head = ("coordinate", "", "position", "", "motor force" if motors else "holding force", "", "")
