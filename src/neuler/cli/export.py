@@ -15,11 +15,13 @@ from neuler.naming import hint
 from neuler.plain import count
 from neuler.robot import Robot
 
-LANGUAGES = ("c", "python", "numpy", "latex", "sympy", "object")
+LANGUAGES = ("c", "python", "numpy", "latex", "sympy", "object", "wasm")
+BINARY = {"object": "an object file", "wasm": "a module of WebAssembly"}
 STEP, FMU = "step", "fmu"
 HELP = """\
 c       C99: header, source, a test with reference values, CMakeLists.txt
 object  an object file for another machine, with the header; --target cortex-m4, aarch64, riscv64, windows, macos, ...
+wasm    a module of WebAssembly, the JavaScript that loads it, types for TypeScript
 python  a function of lists, with math alone; numpy: of arrays
 latex   formulas, common values by name; sympy: a file of Python that makes the expressions
 
@@ -29,6 +31,7 @@ Options: frames, external, loads, parameters, limits, effort, kinds, platforms (
 
   neuler export inverse_dynamics puma560 -o puma/
   neuler export forward_dynamics arm.urdf --dtype float32 --target cortex-m4 --lang object -o arm/
+  neuler export gravity_force arm.urdf --lang wasm -o web/
   neuler export step arm.urdf --dt 0.001 --method euler -o simulation/
   neuler export inverse_dynamics two_link --option parameters=links --lang latex -o -
   neuler export fmu arm.urdf --dt 0.001 --option frames=tool0 --option parameters=gravity -o arm.fmu
@@ -38,7 +41,7 @@ Options: frames, external, loads, parameters, limits, effort, kinds, platforms (
 def add(commands: Any) -> None:
     """The command and its flags."""
     export = robot_command(
-        commands, "export", run, "write a quantity as C99, Python, LaTeX or an object file, or an FMU", HELP,
+        commands, "export", run, "write a quantity as C99, WebAssembly, Python, LaTeX or an object file, or an FMU", HELP,
         quantity=f"{STEP}, {FMU}, or {quantities()}",
     )  # fmt: skip
     export.add_argument("--lang", choices=LANGUAGES, default="c", help="default: c")
@@ -54,14 +57,18 @@ def add(commands: Any) -> None:
         metavar="K=V",
         help="of the quantity: external=tool, parameters=links, ...",
     )
-    export.add_argument("--far", choices=("libm", "nan"), help="C: how angles beyond 1e15 are handled; default: libm")
+    export.add_argument(
+        "--far",
+        choices=("libm", "math", "nan"),
+        help="how angles beyond 1e15 (WebAssembly: 1e6) are handled; default: by the sines of libm or Math",
+    )
     export.add_argument("--batch", action="store_true", help="C: also a loop over columns of states")
     export.add_argument("--target", metavar="MACHINE", help="of an object file; default: x86_64")
     export.add_argument("--dt", type=float, metavar="SECONDS", help="of a step or an FMU; there the default is 0.001")
     export.add_argument("--method", choices=("euler", "rk4", "implicit"), help="of a step or an FMU; default: rk4")
 
 
-_ONLY = {"far": ("c",), "batch": ("c",), "target": ("object",)}
+_ONLY = {"far": ("c", "wasm"), "batch": ("c",), "target": ("object",)}
 
 
 def run(chosen: Any) -> None:
@@ -69,8 +76,11 @@ def run(chosen: Any) -> None:
     for flag, languages in _ONLY.items():
         if getattr(chosen, flag) not in (None, False) and chosen.lang not in languages:
             raise InputError(f"--{flag} is for --lang {' or '.join(languages)}, not for {chosen.lang}")
-    if chosen.lang == "object" and chosen.out == STANDARD:
-        raise InputError("an object file does not go to standard output: give a folder with -o")
+    other = {"c": "math", "wasm": "libm"}.get(chosen.lang)
+    if chosen.far and chosen.far == other:
+        raise InputError(f"--far {other} is not for --lang {chosen.lang}: use {'libm' if other == 'math' else 'math'}")
+    if chosen.lang in BINARY and chosen.out == STANDARD:
+        raise InputError(f"{BINARY[chosen.lang]} does not go to standard output: give a folder with -o")
     if not chosen.out:
         raise InputError("-o needs a folder, or - for standard output")
     robot = load_robot(chosen)
@@ -138,6 +148,10 @@ def _files(robot: Robot, chosen: Any) -> Mapping[str, str | bytes]:
         return {f"{name}.h": kernel.object_header(chosen.name), f"{name}.o": made}
     if chosen.dtype != "float64":
         raise InputError(f"--dtype {chosen.dtype} is for --lang c and object")
+    if chosen.lang == "wasm":
+        module = kernel.wasm(chosen.name, far=chosen.far or "math")
+        note(f"{module.operations} for one state, {len(module.binary)} bytes")
+        return module.files
     return _text(kernel, chosen)
 
 
