@@ -96,7 +96,7 @@ def _registered(source: Source) -> str:
     """Why XLA does not take the function, or nothing."""
     sides = source.inputs, source.outputs
     error = xla_ffi.register(source.name, source.code(), source.called, *sides, source.dtype)
-    return error and f"XLA does not take foreign functions of these versions: {error}"
+    return error and f"XLA refuses ours: {error}"
 
 
 def _refusal() -> str:

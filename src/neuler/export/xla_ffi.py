@@ -132,5 +132,5 @@ def register(
                     _registered[name] = ""
                     break
                 except RuntimeError as error:  # XLA's errors have no class of their own
-                    _registered[name] = _registered[name] or str(error)
+                    _registered[name] = _registered[name] or str(error).replace(name, "a function")
         return _registered[name]
