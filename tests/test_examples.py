@@ -143,3 +143,14 @@ def test_study_files(name, changes, rows, better, tmp_path, capsys):
     assert values[-1] < values[0]
     if importlib.util.find_spec("matplotlib"):
         assert (tmp_path / "out" / "study.png").stat().st_size > 10_000
+
+
+@pytest.mark.exports
+def test_gains_by_gradients(example, capsys):
+    """A few steps downhill in JAX, of gains that do not stand at a bound."""
+    pytest.importorskip("jax")
+    module = example("jax_gain", "--iterations", "25")
+    module.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["before", "after", "25", "improvement:"]
+    assert float(lines[-1].split()[1]) > 10.0

@@ -1,7 +1,9 @@
 """Functions of JAX: bits of the kernel through every transformation, derivatives, refusals, callbacks."""
 
 import functools
+import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -82,11 +84,13 @@ def test_batch_axes_of_length_one_anywhere():
     kernel = arm().inverse_dynamics
     f = jax.jit(neuler.jax.wrap(kernel))
     rng = np.random.default_rng(1)
-    for _ in range(120):
+    for _ in range(40):
         batch = rng.choice([1, 1, 2, 3, 9, 17], size=rng.integers(0, 5))
         arrays = []
         for _ in range(3):
-            mine = [1 if rng.random() < 0.4 else n for n in batch][rng.integers(0, 2) * rng.integers(0, len(batch) + 1) :]
+            mine = [1 if rng.random() < 0.4 else n for n in batch][
+                rng.integers(0, 2) * rng.integers(0, len(batch) + 1) :
+            ]
             arrays.append(rng.uniform(-1.0, 1.0, (*mine, 2)))
         same(f(*arrays), kernel(*arrays))
 
@@ -99,7 +103,8 @@ def test_nested_vmap_without_copies():
     expected = kernel(q[:7, None], qd, qdd[:3, None, None])
     same(nested(q[:7], qd, qdd[:3]), expected)
     compiled = jax.jit(nested).lower(q[:7], qd, qdd[:3]).compile().as_text()
-    assert "broadcast" not in compiled
+    (takes,) = re.findall(r"operand_layout_constraints=\{(.*?)\}, api_version", compiled)
+    assert re.findall(r"\[[\d,]+\]", takes) == ["[1,7,1,2]", "[1,1,50,2]", "[3,1,1,2]"]
 
 
 def test_empty_batches():
@@ -132,7 +137,7 @@ def test_matrices_and_lone_numbers():
         same(found.y, f(x, A, u).y)
         same(found.v, f(x, A, u).v)
     assert g(x[0], A[0], 2.0).v.shape == ()
-    check_grads(g, (x[0], A[0], 2.0), order=2)
+    check_grads(jax.jit(g), (x[0], A[0], 2.0), order=1)
     same(jax.grad(lambda u: g(x[0], A[0], u).v)(3.0), np.float64(6.0))
 
 
@@ -184,9 +189,9 @@ def test_nan_where_the_kernel_has_it():
 def test_gradients_to_second_order(mode, quantity):
     f = neuler.jax.wrap(arm().compile(quantity), mode=mode)
     q, qd, x = states(arm(), 4)
-    check_grads(f, (q[0], qd[0], x[0]), order=2, modes=MODES[mode])
+    check_grads(jax.jit(f), (q[0], qd[0], x[0]), order=2, modes=MODES[mode])
     check_grads(jax.jit(f), (q, qd[0], x[:1]), order=2, modes=MODES[mode])  # rows share some arguments
-    check_grads(jax.vmap(f, (0, None, 0)), (q, qd[0], x), order=2, modes=MODES[mode])
+    check_grads(jax.jit(jax.vmap(f, (0, None, 0))), (q, qd[0], x), order=1, modes=MODES[mode])
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -349,11 +354,13 @@ def test_gradients_to_parameters(mode):
     slopes = jax.jacrev(lambda p: f(q, qd, qdd, p))(values)
     for k in range(2):
         unit = np.eye(len(values))[k]
-        np.testing.assert_allclose(slopes[..., k], kernel(q, qd, qdd, values + unit) - kernel(q, qd, qdd, values), atol=1e-12)
+        np.testing.assert_allclose(
+            slopes[..., k], kernel(q, qd, qdd, values + unit) - kernel(q, qd, qdd, values), atol=1e-12
+        )
     mass = jax.grad(lambda m: f(q, qd, qdd, parameters={**by_name, "link2.mass": m}).sum())(1.0)
     np.testing.assert_allclose(mass, slopes[..., 0].sum(), rtol=1e-12)
     assert jax.vmap(lambda p: f(q[0], qd[0], qdd[0], p))(np.tile(values, (3, 1))).shape == (3, 2)
-    with pytest.raises(neuler.InputError, match="this kernel has the parameters 'link2.mass'"):
+    with pytest.raises(neuler.InputError, match=r"this kernel has the parameters 'link2\.mass'"):
         f(q, qd, qdd, parameters={"link2.mas": 1.0})
     with pytest.raises(neuler.InputError, match="this kernel has no parameters"):
         neuler.jax.wrap(arm().gravity_force)({"q": 1.0})
@@ -390,6 +397,8 @@ def test_arguments():
     for message, arrays in bad.items():
         with pytest.raises(neuler.InputError, match=message):
             f(*arrays)
+    with pytest.raises(neuler.InputError, match="batch axes do not broadcast"):
+        jax.jit(f)(q, qd[:2], qdd)
     with pytest.raises(neuler.InputError, match="there is no input or option 'qddd'"):
         f(q, qd, qddd=qdd)
     with pytest.raises(neuler.InputError, match="given twice"):
@@ -511,6 +520,36 @@ def test_import_brings_no_jax():
     assert run.stdout.split() == ["False", "wrap"]
 
 
+def test_without_jax_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="pip install jax"):
+        neuler.jax.wrap(arm().gravity_force)
+
+
+CACHED = """
+import jax, numpy as np, neuler, neuler.jax
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+for robot in (neuler.robots.two_link(), neuler.robots.puma560()):
+    q = np.linspace(0.0, 1.0, robot.nv)
+    found = jax.jit(jax.grad(lambda q: neuler.jax.wrap(robot.gravity_force)(q).sum()))(q)
+    expected = neuler.function(robot.gravity_force).vjp()(q, weights=np.ones(robot.nv))
+    print(np.abs(np.asarray(found) - expected).max() < 1e-12)
+"""
+
+
+def test_programmes_that_jax_has_cached_on_disk(tmp_path):
+    """Another process finds its own code by the same names."""
+    for _ in range(2):
+        environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(tmp_path)}
+        run = subprocess.run(
+            [sys.executable, "-c", CACHED], capture_output=True, text=True, check=True, env=environment
+        )
+        assert run.stdout.split() == ["True", "True"]
+        assert list(tmp_path.iterdir())
+
+
 def test_many_threads_at_once():
     """A kernel whose scratch comes from a pool, called by more threads than there are cores, and from XLA's own."""
     kernel = neuler.robots.get("human").inverse_dynamics
@@ -549,7 +588,7 @@ def checked_in_every_way(f, kernel, mode):
     same(jax.jit(jax.vmap(f, (0, None, 0)))(q, qd[0], qdd), kernel(q, qd[0], qdd))
     nested = jax.vmap(jax.vmap(f, (None, 0, None)), (0, None, None))
     same(nested(q, qd, qdd[0]), kernel(q[:, None], qd, qdd[0]))
-    check_grads(f, (q[0], qd[0], qdd[0]), order=2, modes=MODES[mode])
+    check_grads(jax.jit(f), (q[0], qd[0], qdd[0]), order=2, modes=MODES[mode])
     slope = jax.vmap(jax.jacrev(f))(q, qd, qdd)
     np.testing.assert_allclose(slope, arm().inverse_dynamics_sensitivities(q, qd, qdd)[0], atol=1e-12)
 

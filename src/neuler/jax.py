@@ -84,7 +84,11 @@ class JaxFunction:
             if array.ndim < len(operand.shape) or array.shape[array.ndim - len(operand.shape) :] != operand.shape:
                 raise InputError(kernel._shape_message(operand, array))
             values.append(array)
-        axes = len(kernel._batch_shape(values))
+        try:
+            axes = len(jax_functions.batch_shape(values, [len(operand.shape) for operand in kernel.inputs]))
+        except ValueError:
+            kernel._batch_shape(values)  # says which do not
+            raise
         aligned = [_with_axes(x, axes + len(o.shape)) for x, o in zip(values, kernel.inputs, strict=True)]
         found = jax_functions.wrapped(self._source, self.mode)(*aligned)
         names = tuple(operand.name for operand in kernel.outputs)

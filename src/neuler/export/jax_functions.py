@@ -110,8 +110,14 @@ def _refusal() -> str:
 
 
 def _batch(source: Source, arrays: Sequence[Any]) -> tuple[int, ...]:
-    cores = [len(operand.shape) for operand in source.inputs]
-    return np.broadcast_shapes(*(x.shape[: x.ndim - core] for x, core in zip(arrays, cores, strict=True)))
+    return batch_shape(arrays, [len(operand.shape) for operand in source.inputs])
+
+
+def batch_shape(arrays: Sequence[Any], cores: Sequence[int]) -> tuple[int, ...]:
+    """What the leading axes broadcast to; lengths may be symbols of `jax.export`."""
+    import jax.numpy as jnp
+
+    return jnp.broadcast_shapes(*(x.shape[: x.ndim - core] for x, core in zip(arrays, cores, strict=True)))
 
 
 # ---- both modes ----------------------------------------------------------------------------------------------------
