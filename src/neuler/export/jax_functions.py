@@ -86,9 +86,9 @@ def _call(source: Source, arrays: Sequence[Any]) -> tuple[Any, ...]:
     def evaluate(*values: Any) -> tuple[np.ndarray, ...]:
         return tuple(source.evaluate([np.asarray(x) for x in values]))
 
-    batched: dict[str, Any] = {"vmap_method": "expand_dims"}
-    if "vmap_method" not in inspect.signature(jax.pure_callback).parameters:  # before 0.4.34
-        batched = {"vectorized": True}
+    batched = {"vmap_method": "expand_dims"}
+    if "vmap_method" not in inspect.signature(jax.pure_callback).parameters:  # before 0.4.34: row by row
+        batched = {}
     return tuple(jax.pure_callback(evaluate, tuple(results), *arrays, **batched))
 
 
