@@ -22,6 +22,8 @@ from jax.test_util import check_grads  # noqa: E402
 
 import neuler.jax  # noqa: E402
 from neuler.export import jax_functions, xla_ffi  # noqa: E402
+from neuler.export.objects import _all_targets  # noqa: E402
+from neuler.export.xla_handler import answer  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
 
@@ -548,6 +550,17 @@ def test_programmes_that_jax_has_cached_on_disk(tmp_path):
         )
         assert run.stdout.split() == ["True", "True"]
         assert list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "triple", ["aarch64-unknown-linux-gnu", "arm64-apple-macosx11.0.0", "x86_64-pc-windows-msvc-elf"]
+)
+def test_handlers_of_other_machines_are_valid_code(triple):
+    """They are compiled here; what runs is the handler of this machine."""
+    llvm = _all_targets()
+    module = llvm.parse_assembly(answer(triple, (0, 1)))
+    module.verify()
+    assert llvm.Target.from_triple(triple).create_target_machine(opt=2).emit_object(module)
 
 
 def test_many_threads_at_once():

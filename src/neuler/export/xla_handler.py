@@ -5,11 +5,14 @@ Offsets are those of ``xla/ffi/api/c_api.h`` on machines with 64 bits, the same 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 from llvmlite import ir
+
+from neuler.export.llvm_writer import I32 as _I32
+from neuler.export.llvm_writer import POINTER as _P
+from neuler.export.llvm_writer import WORD as _I
+from neuler.export.llvm_writer import Writer
 
 MOST_AXES = 64
 """Batch axes that a call may have."""
@@ -33,8 +36,6 @@ _ERROR_CREATE = 48
 _MXCSR = 0x1F80
 """How x86 computes when nobody has asked for anything else; XLA's threads take subnormal numbers for zero."""
 
-_I, _I32, _P = ir.IntType(64), ir.IntType(32), ir.PointerType()
-
 
 def answer(triple: str, version: tuple[int, int]) -> str:
     """The module of ``XLA_FFI_Error *answer(XLA_FFI_CallFrame *, facts)``, made for a version of XLA's interface."""
@@ -45,73 +46,20 @@ def answer(triple: str, version: tuple[int, int]) -> str:
     return str(module)
 
 
-class _Handler:
+class _Handler(Writer):
     """The body of ``answer``, written from top to bottom."""
 
     def __init__(self, function: Any, triple: str, version: tuple[int, int]) -> None:
         self.module, self.triple, self.version = function.module, triple, version
         self.frame, facts = function.args
-        self.build = ir.IRBuilder(function.append_basic_block("begin"))
+        super().__init__(function)
         self.fact = {name: self.load(facts, _word(k)) for k, name in enumerate(FACTS)}
-
-    # ---- a little C ------------------------------------------------------------------------------------------------
-
-    def at(self, pointer: Any, offset: Any) -> Any:
-        """A pointer so many bytes further."""
-        return self.build.gep(pointer, [offset], source_etype=ir.IntType(8))
-
-    def load(self, pointer: Any, offset: Any, kind: Any = _I) -> Any:
-        return self.build.load(self.at(pointer, offset), typ=kind)
-
-    def item(self, array: Any, k: Any, kind: Any = _I) -> Any:
-        """Number k of an array."""
-        return self.build.load(self.build.gep(array, [k], source_etype=kind), typ=kind)
-
-    def put(self, value: Any, array: Any, k: Any) -> None:
-        self.build.store(value, self.build.gep(array, [k], source_etype=value.type))
 
     def of_frame(self, name: str, kind: Any = _I) -> Any:
         return self.load(self.frame, _I(_FRAME[name]), kind)
 
     def pointer(self, name: str) -> Any:
         return self.build.inttoptr(self.fact[name], _P)
-
-    def function(self, address: Any, gives: Any, takes: list[Any]) -> Any:
-        """A function of C at an address."""
-        return self.build.inttoptr(address, ir.FunctionType(gives, takes).as_pointer())
-
-    def array(self, count: Any, kind: Any = _I) -> Any:
-        return self.build.alloca(kind, count)
-
-    def variable(self, start: Any) -> Any:
-        with self.build.goto_entry_block():
-            made = self.build.alloca(start.type)
-        self.build.store(start, made)
-        return made
-
-    def value(self, variable: Any, kind: Any = _I) -> Any:
-        return self.build.load(variable, typ=kind)
-
-    def product(self, variable: Any, factor: Any) -> None:
-        self.build.store(self.build.mul(self.value(variable), factor), variable)
-
-    def equal(self, a: Any, b: Any) -> Any:
-        return self.build.icmp_unsigned("==", a, b)
-
-    @contextlib.contextmanager
-    def each(self, count: Any) -> Iterator[Any]:
-        """For k in range(count)."""
-        at = self.variable(_I(0))
-        head, body, after = (self.build.append_basic_block() for _ in range(3))
-        self.build.branch(head)
-        self.build.position_at_end(head)
-        k = self.value(at)
-        self.build.cbranch(self.build.icmp_unsigned("<", k, count), body, after)
-        self.build.position_at_end(body)
-        yield k
-        self.build.store(self.build.add(k, _I(1)), at)
-        self.build.branch(head)
-        self.build.position_at_end(after)
 
     def demand(self, condition: Any, message: Any) -> None:
         """Go on if it holds, else hand XLA an error."""
