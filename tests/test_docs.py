@@ -27,16 +27,18 @@ MODULES = [
 PAGES = [
     f"docs/{path.name}"
     for path in sorted((ROOT / "docs").glob("*.md"))
-    if "```python\n" in path.read_text() and path.name not in ("quantities.md", "export-torch.md")
+    if "```python\n" in path.read_text() and path.name != "quantities.md"
 ]  # fmt: skip
 """Pages with code that runs from top to bottom; the page of quantities repeats the examples of declarations, and the
-blocks of the README run in tests/test_readme.py; the page of PyTorch runs in tests/test_export_torch.py."""
+blocks of the README run in tests/test_readme.py."""
 LATER = (
     "docs/studies.md", "docs/contact.md", "docs/stride.md", "docs/identify-command.md", "docs/identify-excitation.md",
     "docs/planning.md", "docs/rollouts.md", "docs/gait.md", "docs/motions.md", "docs/simulation.md",
     "docs/measured-motion.md",
 )  # fmt: skip
 """Pages whose subject has tests of its own, and that take long."""
+NEEDED = {"docs/export-jax.md": "jax", "docs/export-torch.md": "torch"}
+"""Packages that pages need and the everyday tests do not have: their blocks run with ``make test-exports``."""
 
 
 @pytest.mark.parametrize("name", later(MODULES, "neuler.gait.prediction"))
@@ -58,8 +60,20 @@ def test_examples_of_quantities(name):
     assert runner.failures == 0
 
 
-@pytest.mark.parametrize("page", later(PAGES, *LATER))
+@pytest.mark.parametrize("page", later([page for page in PAGES if page not in NEEDED], *LATER))
 def test_examples_on_pages(tmp_path, monkeypatch, page):
+    run_blocks(page, tmp_path, monkeypatch)
+
+
+@pytest.mark.exports
+@pytest.mark.parametrize("page", NEEDED)
+def test_examples_on_pages_that_need_more(tmp_path, monkeypatch, page):
+    pytest.importorskip(NEEDED[page])
+    assert page in PAGES
+    run_blocks(page, tmp_path, monkeypatch)
+
+
+def run_blocks(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)

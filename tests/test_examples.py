@@ -160,3 +160,14 @@ def test_loss_of_torques(example, capsys):
     assert alone > 3.0 * after
     module.main()
     assert "N m after 300 steps" in capsys.readouterr().out
+
+
+@pytest.mark.exports
+def test_gains_by_gradients(example, capsys):
+    """A few steps downhill in JAX, of gains that do not stand at a bound."""
+    pytest.importorskip("jax")
+    module = example("jax_gain", "--iterations", "25")
+    module.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["before", "after", "25", "improvement:"]
+    assert float(lines[-1].split()[1]) > 10.0

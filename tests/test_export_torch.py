@@ -4,12 +4,10 @@ import copy
 import dataclasses
 import gc
 import pickle
-import re
 import subprocess
 import sys
 import threading
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +21,6 @@ torch = pytest.importorskip("torch")
 from torch.autograd import forward_ad  # noqa: E402
 
 from neuler.export.torch_operators import as_array  # noqa: E402
-
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "export-torch.md"
 
 
 @pytest.fixture(scope="module")
@@ -624,15 +620,6 @@ def test_the_robots_name_is_in_the_graph(arm, wrap):
     given = state(arm, 2, grad=True)
     assert "puma560_inverse_dynamics" in type(wrap(arm.inverse_dynamics)(*given).grad_fn).__name__
     assert "puma560_inverse_dynamics" in repr(wrap(arm.inverse_dynamics))
-
-
-def test_the_page(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert blocks
-    scope = {}
-    for block in blocks:
-        exec(compile(block, PAGE.name, "exec"), scope)
 
 
 def test_import_needs_no_pytorch():

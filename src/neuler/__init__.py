@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from neuler import control, layouts, math, plan, robots
     from neuler import gait as gait
     from neuler import identify as identify
+    from neuler import jax as jax
     from neuler import motions as motions
     from neuler import simulation as simulation
     from neuler import studies as studies
@@ -58,7 +59,8 @@ else:
         "robots": "neuler.robots", "gait": "neuler.gait", "identify": "neuler.identify",
         "plan": "neuler.plan", "simulation": "neuler.simulation", "simulate": "neuler.simulation:simulate",
         "studies": "neuler.studies", "study": "neuler.studies:study",
-        "timing": "neuler.timing", "torch": "neuler.torch", "view": "neuler.view", "Plan": "neuler.plan:Plan",
+        "timing": "neuler.timing", "torch": "neuler.torch", "view": "neuler.view", "jax": "neuler.jax",
+        "Plan": "neuler.plan:Plan",
         "load": "neuler.formats:load", "from_dh": "neuler.formats.dh:from_dh",
         "Function": "neuler.functions.function:Function", "function": "neuler.functions.function:function",
     }  # fmt: skip

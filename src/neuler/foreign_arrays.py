@@ -44,8 +44,8 @@ def taken(called: str, name: str, value: Any, *, error: type[NeulerError] = Inpu
         raise error(f"{what}, and numbers are needed; {_SYMBOLS[library]} computes with such symbols")
     if "Tracer" in kind.__name__ and library in ("jax", "jaxlib"):
         raise error(
-            f"{what}: inside a function that JAX transforms there are no numbers yet; jax.pure_callback calls a kernel "
-            "with them, function.jacobian() and function.vjp() are its derivatives"
+            f"{what}: inside a function that JAX transforms there are no numbers yet; neuler.jax.wrap(kernel) is a "
+            "function of JAX, with derivatives"
         )
     if (hasattr(value, "toarray") and hasattr(value, "nnz")) or getattr(value, "is_sparse", False) is True:
         raise error(f"{what}, which is sparse; .toarray() or .to_dense() gives all its numbers")
