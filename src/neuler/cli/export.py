@@ -41,7 +41,7 @@ Options: frames, external, loads, parameters, limits, effort, kinds, platforms (
 def add(commands: Any) -> None:
     """The command and its flags."""
     export = robot_command(
-        commands, "export", run, "write a quantity as C99, WebAssembly, Python, LaTeX or an object file, or an FMU", HELP,
+        commands, "export", run, "write a quantity as C99, WebAssembly, Python, LaTeX, an object file or an FMU", HELP,
         quantity=f"{STEP}, {FMU}, or {quantities()}",
     )  # fmt: skip
     export.add_argument("--lang", choices=LANGUAGES, default="c", help="default: c")

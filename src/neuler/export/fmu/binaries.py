@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from neuler.errors import CompileError, InputError
-from neuler.export.c99.code import FLAGS
+from neuler.export.c99.header import FLAGS
 from neuler.export.compilers import find_compiler
 from neuler.inputs import choice
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from neuler.compiler.lower import lower
 from neuler.compiler.schedule import Chunk, Schedule, Trig
-from neuler.export.c99.code import save
 from neuler.export.interface import Interface
+from neuler.export.saving import save
 from neuler.export.wasm import encode as w
 from neuler.export.wasm.arithmetic import LIBRARY
 from neuler.export.wasm.sincos import sincos
