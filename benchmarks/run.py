@@ -26,6 +26,7 @@ import numpy as np
 import calls
 import excitation
 import exports
+import exports_wasm
 import friction
 import identification
 import neuler
@@ -298,6 +299,7 @@ def main() -> None:
             *sensitivities(),
             *regressors.report({name: robot_of(name) for name in ("UR5", "Panda", "human")}),
             *exports.report({name: robot_of(name) for name in ("UR5", "G1")}),
+            *exports_wasm.report({name: robot_of(name) for name in ("UR5", "G1")}),
         ]
         lines += [*closed_loops(), parallel.report()]
         lines += watched.report({"human": robot_of("human"), "PUMA, free": neuler.robots.puma560().with_free_base()})

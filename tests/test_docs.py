@@ -37,6 +37,8 @@ LATER = (
     "docs/measured-motion.md",
 )  # fmt: skip
 """Pages whose subject has tests of its own, and that take long."""
+NEEDED = {"docs/export-jax.md": "jax", "docs/export-torch.md": "torch"}
+"""Packages that pages need and the everyday tests do not have: their blocks run with ``make test-exports``."""
 
 
 @pytest.mark.parametrize("name", later(MODULES, "neuler.gait.prediction"))
@@ -58,8 +60,20 @@ def test_examples_of_quantities(name):
     assert runner.failures == 0
 
 
-@pytest.mark.parametrize("page", later(PAGES, *LATER))
+@pytest.mark.parametrize("page", later([page for page in PAGES if page not in NEEDED], *LATER))
 def test_examples_on_pages(tmp_path, monkeypatch, page):
+    run_blocks(page, tmp_path, monkeypatch)
+
+
+@pytest.mark.exports
+@pytest.mark.parametrize("page", NEEDED)
+def test_examples_on_pages_that_need_more(tmp_path, monkeypatch, page):
+    pytest.importorskip(NEEDED[page])
+    assert page in PAGES
+    run_blocks(page, tmp_path, monkeypatch)
+
+
+def run_blocks(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)

@@ -143,3 +143,31 @@ def test_study_files(name, changes, rows, better, tmp_path, capsys):
     assert values[-1] < values[0]
     if importlib.util.find_spec("matplotlib"):
         assert (tmp_path / "out" / "study.png").stat().st_size > 10_000
+
+
+@pytest.mark.exports
+def test_loss_of_torques(example, capsys):
+    """Physics and a network predict motions that were not trained on, a network alone does not."""
+    pytest.importorskip("torch")
+    module = example("torch_loss", "--steps", "300")
+    before, after, fitted = module.train(True, 300)
+    assert after < 0.5 * before
+    mass, _, _, mz = fitted.change.tolist()[:4]
+    assert abs(mass - module.TOOL[0]) < 0.7
+    assert abs(mz - module.TOOL[3]) < 0.07
+    assert all(change > 0.02 for change in fitted.change.tolist()[4:])
+    _, alone, _ = module.train(False, 300)
+    assert alone > 3.0 * after
+    module.main()
+    assert "N m after 300 steps" in capsys.readouterr().out
+
+
+@pytest.mark.exports
+def test_gains_by_gradients(example, capsys):
+    """A few steps downhill in JAX, of gains that do not stand at a bound."""
+    pytest.importorskip("jax")
+    module = example("jax_gain", "--iterations", "25")
+    module.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["before", "after", "25", "improvement:"]
+    assert float(lines[-1].split()[1]) > 10.0

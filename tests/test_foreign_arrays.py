@@ -96,7 +96,7 @@ def test_arrays_without_memory(robot):
 
 def test_tracers_of_jax(robot):
     tracer = type("DynamicJaxprTracer", (), {"__module__": "jax._src.interpreters.partial_eval"})()
-    with pytest.raises(neuler.InputError, match=r"a function that JAX transforms.*pure_callback"):
+    with pytest.raises(neuler.InputError, match=r"a function that JAX transforms.*neuler.jax.wrap"):
         robot.gravity_force(tracer)
 
 

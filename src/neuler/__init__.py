@@ -40,10 +40,12 @@ if TYPE_CHECKING:
     from neuler import control, layouts, math, plan, robots
     from neuler import gait as gait
     from neuler import identify as identify
+    from neuler import jax as jax
     from neuler import motions as motions
     from neuler import simulation as simulation
     from neuler import studies as studies
     from neuler import timing as timing
+    from neuler import torch as torch
     from neuler import view as view
     from neuler.formats import load
     from neuler.formats.dh import from_dh
@@ -57,7 +59,8 @@ else:
         "robots": "neuler.robots", "gait": "neuler.gait", "identify": "neuler.identify",
         "plan": "neuler.plan", "simulation": "neuler.simulation", "simulate": "neuler.simulation:simulate",
         "studies": "neuler.studies", "study": "neuler.studies:study",
-        "timing": "neuler.timing", "view": "neuler.view", "Plan": "neuler.plan:Plan",
+        "timing": "neuler.timing", "torch": "neuler.torch", "view": "neuler.view", "jax": "neuler.jax",
+        "Plan": "neuler.plan:Plan",
         "load": "neuler.formats:load", "from_dh": "neuler.formats.dh:from_dh",
         "Function": "neuler.functions.function:Function", "function": "neuler.functions.function:function",
     }  # fmt: skip

@@ -44,14 +44,15 @@ def taken(called: str, name: str, value: Any, *, error: type[NeulerError] = Inpu
         raise error(f"{what}, and numbers are needed; {_SYMBOLS[library]} computes with such symbols")
     if "Tracer" in kind.__name__ and library in ("jax", "jaxlib"):
         raise error(
-            f"{what}: inside a function that JAX transforms there are no numbers yet; jax.pure_callback calls a kernel "
-            "with them, function.jacobian() and function.vjp() are its derivatives"
+            f"{what}: inside a function that JAX transforms there are no numbers yet; neuler.jax.wrap(kernel) is a "
+            "function of JAX, with derivatives"
         )
     if (hasattr(value, "toarray") and hasattr(value, "nnz")) or getattr(value, "is_sparse", False) is True:
         raise error(f"{what}, which is sparse; .toarray() or .to_dense() gives all its numbers")
     if getattr(value, "requires_grad", False) is True:
+        keeps = "neuler.torch.wrap(kernel) keeps them, " if library == "torch" else ""
         raise error(
-            f"{what} that requires gradients, which would be lost silently; .detach() gives its numbers, "
+            f"{what} that requires gradients, which would be lost silently; {keeps}.detach() gives its numbers, "
             "neuler.function(kernel).jacobian() and .vjp() compute derivatives"
         )
     if not hasattr(kind, "__dlpack__") or not hasattr(kind, "__dlpack_device__"):

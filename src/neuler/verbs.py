@@ -31,6 +31,7 @@ from neuler.solve.reference import near_reference
 
 if TYPE_CHECKING:
     from neuler.export.c99.code import CCode
+    from neuler.export.fmu.archive import FMU
     from neuler.rollouts.adjoint import RolloutGradient
     from neuler.rollouts.rollout import ControlledRollout, Rollout
     from neuler.rollouts.tangent import RolloutSensitivities
@@ -175,6 +176,47 @@ class Methods:
         from neuler.rollouts.embedded import step_c
 
         return step_c(cast("Robot", self), dt, tau, name, method=method, far=far, dtype=dtype, **options)
+
+    def fmu(
+        self,
+        dt: float = 1e-3,
+        name: str | None = None,
+        *,
+        method: str = "rk4",
+        frames: str | Sequence[str] = (),
+        external: str | Sequence[str] = (),
+        loads: str | Sequence[str] = (),
+        parameters: str | Sequence[str] | Mapping[str, Any] = (),
+        limits: str = "ignore",
+        effort: str = "ignore",
+        q0: ArrayLike | None = None,
+        qd0: ArrayLike | None = None,
+        kinds: str | Sequence[str] | None = None,
+        platforms: str | Sequence[str] | None = None,
+    ) -> FMU:
+        """A Functional Mock-up Unit (FMI 2.0) for Simulink, Dymola, OpenModelica, FMPy: docs/export-fmu.md.
+
+        Inputs are the forces tau and wrenches on the frames in ``external`` and ``loads``; outputs q, qd, qdd and the
+        poses of ``frames``; ``parameters``, by name or with values, can be changed. Co-simulation does the steps of
+        :meth:`rollout`, of ``dt`` seconds, with its ``method``, ``limits`` and ``effort``. Model exchange, for the
+        importer's solver, is for robots without loops and dry friction: others get co-simulation alone, and ``notes``
+        says why. ``kinds``: "model_exchange", "co_simulation". A run starts at ``q0``, ``qd0`` unless told otherwise.
+        ``platforms``: "linux64", "win64", "darwin64", by default this one; a C compiler is needed, the system's or
+        ziglang's (``pip install ziglang``, for other platforms always). Without any, the unit has sources alone.
+
+        >>> import neuler
+        >>> arm = neuler.robots.two_link().fmu(1e-3, frames="link2", platforms=())
+        >>> arm
+        <FMU two_link: ModelExchange and CoSimulation; sources only>
+        >>> "tau.joint1" in arm.description, arm.notes
+        (True, ())
+        """
+        from neuler.rollouts.fmu import fmu
+
+        return fmu(
+            cast("Robot", self), dt, name, method=method, frames=frames, external=external, loads=loads,
+            parameters=parameters, limits=limits, effort=effort, q0=q0, qd0=qd0, kinds=kinds, platforms=platforms,
+        )  # fmt: skip
 
     def rollout(
         self,

@@ -80,7 +80,7 @@ def _option(text: str) -> tuple[str, Any]:
         return key, value.lower() == "true"
     if value.isdecimal():
         return key, int(value)
-    if key in ("external", "loads", "motion", "independent", "parameters", "columns"):
+    if key in ("external", "loads", "motion", "independent", "parameters", "columns", "frames", "kinds", "platforms"):
         return key, tuple(part for part in value.split(",") if part)
     return key, value
 

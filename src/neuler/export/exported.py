@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from neuler.export.c99.code import CCode
     from neuler.export.interface import Interface
     from neuler.export.symbols import Symbolic
+    from neuler.export.wasm.module import WasmModule
 
 
 class Exported:
@@ -74,6 +75,27 @@ class Exported:
         from neuler.export.c99.header import object_header
 
         return object_header(self._interface(name), self.dtype.name)
+
+    def wasm(self, name: str | None = None, *, far: str = "math") -> WasmModule:
+        """The same function as a module of WebAssembly: for browsers, Node and every engine, a few kB, no compiler.
+
+        ``binary`` are its bytes, ``loader`` a JavaScript module that loads them and checks arguments, ``types`` its
+        declarations for TypeScript; ``save(folder)`` writes all three. The module exports ``memory``,
+        ``run(q, ..., tau)`` over byte offsets of doubles, ``batch(count, q, ..., tau)`` over states one behind
+        another, and ``start``, the first free byte. Always in double precision. Results have the bits of kernels on
+        machines without fused operations; elsewhere they agree to rounding.
+
+        Angles beyond 1e6, and exp, log, tanh, atan2 and powers, come from the imports "math", which JavaScript's Math
+        serves; with ``far="nan"`` such angles give NaN and no sine is imported.
+
+        >>> import neuler
+        >>> module = neuler.robots.puma560().gravity_force.wasm()
+        >>> len(module.binary) < 2000, module.imports
+        (True, ('sin', 'cos'))
+        """
+        from neuler.export.wasm.module import wasm_module
+
+        return wasm_module(self._interface(name), far)
 
     def python(self, name: str | None = None, *, numpy: bool = False, names: Mapping[str, str] | None = None) -> str:
         """The same function as a file of Python: on lists with ``math`` alone, or on arrays with NumPy.

@@ -81,10 +81,10 @@ def step_c(
         + (_sampled(call.period) if callable(tau) else "tau held over the step."),
     )
     every = (*program.given, *program.streams, *program.kept)
-    own = {operand.name: _labels(robot, operand, call.kernel.model) for operand in every}
+    own = {operand.name: labelled(robot, operand, call.kernel.model) for operand in every}
     clip = {} if callable(tau) or options.get("effort", "ignore") == "ignore" else {"tau": efforts(robot)}
     stepping = Stepping(
-        name, program, fixed, call.period, about, own, REASONS, clip, _start(call, single),
+        name, program, fixed, call.period, about, own, REASONS, clip, start_of(call, single),
         _built_in(fixed, clip, options), "float" if single else "double",
     )  # fmt: skip
     return c_step(stepping, far=far, run=_run(call, stepping))
@@ -94,8 +94,8 @@ def _sampled(period: int) -> str:
     return "controller sampled at every step." if period == 1 else f"controller sampled every {period} steps."
 
 
-def _labels(robot: Robot, operand: Operand, model: Model) -> Sequence[tuple[str, str]]:
-    """As of kernels; of wrenches their parts and the frame, whose name C may not be able to spell."""
+def labelled(robot: Robot, operand: Operand, model: Model) -> Sequence[tuple[str, str]]:
+    """Names and units as of kernels; of wrenches their parts and the frame, whose name C may not be able to spell."""
     for prefix, frames, axes in (("wrench", model.external, "its own axes"), ("load", model.loads, "the base's axes")):
         for frame in frames:
             if operand.name == f"{prefix}_{frame}":
@@ -118,7 +118,7 @@ def _built_in(
     return tuple(found)
 
 
-def _start(call: Call, single: bool) -> Start:
+def start_of(call: Call, single: bool) -> Start:
     """What a rollout looks at before its first step."""
     model = call.kernel.model
     names = {operand.name for operand in call.kernel.program.given}

@@ -68,15 +68,17 @@ def pictures(images: Iterable[tuple[str, bytes]], kind: str) -> Markup:
     return tag("div", join(figures), cls=kind)
 
 
-def page(title: str, body: object, *, script: str = "", style: str = "", wide: bool = False) -> str:
+def page(title: str, body: object, *, script: str = "", style: str = "", wide: bool = False, wasm: bool = False) -> str:
     """A whole page with its style inside; it refuses to load anything, and to run anything but ``script``.
 
-    ``style`` goes on top of that of all pages; ``wide``: it takes the whole width of the window.
+    ``style`` goes on top of that of all pages; ``wide``: it takes the whole width of the window; ``wasm``: its script
+    may run WebAssembly that it holds.
     """
     run, tail = "", ""
     if script:
         digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
-        run, tail = f"; script-src 'sha256-{digest}'", f"<script>{script}</script>\n"
+        own = f"'sha256-{digest}'" + " 'wasm-unsafe-eval'" * wasm
+        run, tail = f"; script-src {own}", f"<script>{script}</script>\n"
     policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'{run}"
     return (
         "<!DOCTYPE html>\n"

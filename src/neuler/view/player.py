@@ -126,7 +126,7 @@ def player(
         runs.append(dataclasses.replace(found, extra=extra.of(scene, shapes, found)))
     if not any(len(run.times) for run in runs):
         raise InputError(f"play: no state of the motion of {robot.name!r} is finite, there is nothing to show")
-    data = _data(scene, [run for run in runs if len(run.times)], list(wrenches), shapes, extra)
+    data = page_data(scene, [run for run in runs if len(run.times)], list(wrenches), shapes, extra)
     lost = sum(not len(run.times) for run in runs)
     heading = title or f"{robot.name}: motion"
     content = join(filter(None, (body(robot, heading, lost, data, speed), below)))
@@ -205,7 +205,7 @@ def _rate(scene: Scene, times: Array, runs: int, fps: float) -> float:
 # ---- what goes out -------------------------------------------------------------------------------
 
 
-def _data(
+def page_data(
     scene: Scene, runs: Sequence[Run], frames: Sequence[str], limbs: Sequence[Limb], extra: Extra
 ) -> dict[str, Any]:
     """All that the page's script reads."""

@@ -15,20 +15,20 @@ from neuler.view.html import Markup, join, tag
 from neuler.view.poses import floats
 
 
-def _json(data: object) -> Markup:
+def json_markup(data: object) -> Markup:
     """JSON that no text in it can end: in a script element nothing else than "<" could."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-_SCRIPTS = ("player.js", "player_limbs.js", "player_ground.js", "player_charts.js", "player_page.js")
+_SCRIPTS = ("player.js", "player_limbs.js", "player_ground.js", "player_charts.js", "player_steer.js", "player_page.js")
 
 
 @functools.cache
-def script() -> str:
+def script(names: tuple[str, ...] = _SCRIPTS) -> str:
     """What runs in the page: one text, so that the page can name its hash and allow nothing else."""
     room = resources.files("neuler.view")
-    return "".join((room / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    return "".join((room / name).read_text(encoding="utf-8") for name in names)
 
 
 SPEEDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 10)
@@ -74,7 +74,7 @@ def body(robot: Robot, title: str, lost: int, data: dict[str, Any], speed: float
         tag("div", join(controls), cls="controls"), *_legend(data["ground"]),
         tag("p", id="note", cls="stop", hidden="hidden"),
         tag("p", hint, cls="note"), tag("noscript", "This page needs JavaScript to move."),
-        Markup(f'<script type="application/json" id="motion">{_json(data)}</script>'),
+        Markup(f'<script type="application/json" id="motion">{json_markup(data)}</script>'),
     ])  # fmt: skip
 
 
@@ -102,7 +102,19 @@ def _key(colour: str, text: str) -> Markup:
     return tag("span", tag("i", style=f"background:{colour}"), text)
 
 
-STYLE = """
+CONTROLS = """
+.controls { display: flex; flex-wrap: wrap; align-items: center; gap: .45rem 1rem; font: .88rem/1.4 ui-sans-serif,
+  system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+.controls input[type=range] { flex: 1 1 14rem; accent-color: var(--accent); }
+.controls output { font-variant-numeric: tabular-nums; min-width: 9.5rem; }
+button { font: inherit; min-width: 4.6rem; padding: .25rem .7rem; border: 1px solid var(--line); border-radius: 5px;
+  background: #f4f6f8; color: var(--ink); cursor: pointer; }
+.stop { border-left: 4px solid #d97706; padding-left: .8rem; overflow-wrap: anywhere; }
+"""
+"""Of buttons, boxes and notes."""
+STYLE = (
+    CONTROLS
+    + """
 .stage { display: flex; flex-wrap: wrap; gap: .8rem; margin: .8rem 0; }
 #canvas { flex: 1 1 34rem; min-width: 0; width: 100%; height: min(66vh, 46rem); min-height: 18rem; display: block;
   border: 1px solid var(--line); border-radius: 6px; touch-action: none; cursor: grab; background: #fcfcfd; }
@@ -115,11 +127,5 @@ STYLE = """
   touch-action: none; }
 .side summary { font: .82rem/1.6 ui-sans-serif, system-ui, sans-serif; color: var(--soft); cursor: pointer; }
 .values td { padding: .12rem .5rem .12rem 0; text-align: left; } .values td:nth-child(2) { text-align: right; }
-.controls { display: flex; flex-wrap: wrap; align-items: center; gap: .45rem 1rem; font: .88rem/1.4 ui-sans-serif,
-  system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-.controls input[type=range] { flex: 1 1 14rem; accent-color: var(--accent); }
-.controls output { font-variant-numeric: tabular-nums; min-width: 9.5rem; }
-button { font: inherit; min-width: 4.6rem; padding: .25rem .7rem; border: 1px solid var(--line); border-radius: 5px;
-  background: #f4f6f8; color: var(--ink); cursor: pointer; }
-.stop { border-left: 4px solid #d97706; padding-left: .8rem; overflow-wrap: anywhere; }
 """
+)

@@ -123,34 +123,7 @@ function start(document, window) {
     event.preventDefault();
   });
 
-  const held = new Map();  // pointers on the canvas: a mouse, or fingers
-  const spread = () => { const [a, b] = [...held.values()]; return Math.hypot(a.x - b.x, a.y - b.y) || 1; };
-  canvas.addEventListener("pointerdown", (event) => {
-    canvas.setPointerCapture(event.pointerId);
-    held.set(event.pointerId, { x: event.clientX, y: event.clientY });
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    const before = held.get(event.pointerId);
-    if (!before) return;
-    const dx = event.clientX - before.x, dy = event.clientY - before.y, apart = held.size > 1 ? spread() : 0;
-    held.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    if (held.size > 1) {
-      camera.zoom(apart / spread());
-      camera.shift(dx / held.size, dy / held.size);
-    } else if (event.shiftKey || event.buttons & 6) camera.shift(dx, dy);
-    else camera.orbit(dx, dy);
-    dirty = true;
-  });
-  for (const kind of ["pointerup", "pointercancel"]) {
-    canvas.addEventListener(kind, (event) => held.delete(event.pointerId));
-  }
-  canvas.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    camera.zoom(Math.exp(0.0012 * Math.max(-250, Math.min(250, event.deltaY))));
-    dirty = true;
-  }, { passive: false });
-  canvas.addEventListener("dblclick", () => { camera.reset(); dirty = true; });
-  canvas.addEventListener("contextmenu", (event) => event.preventDefault());
+  steer(canvas, camera, () => { dirty = true; });
   window.addEventListener("resize", () => { dirty = true; });
 
   choose(runs.indexOf(run));

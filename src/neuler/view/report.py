@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from neuler.errors import NeulerError
 from neuler.robot import Robot
 from neuler.speed import VERBS, Measurement, check, default_verbs, machine, measure
-from neuler.view import report_motion, sections
+from neuler.view import live, report_motion, sections
 from neuler.view.html import Markup, join, page, tag
 from neuler.view.motors import stiffened
+from neuler.view.player_html import CONTROLS
 from neuler.view.sample_motion import SampleMotion, sample_motion
 from neuler.view.simpler_models import neglect
 
@@ -40,7 +41,7 @@ def report(
     batch: int = 4096,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> str:
-    """The report as HTML: one self-contained page, nothing loaded from anywhere.
+    """The report as HTML: one self-contained page, nothing loaded from anywhere. Its reader can move the joints.
 
     ``verbs`` are the quantities that are measured, by default the common ones; ``progress`` wraps the list of what
     is done, one item after another, each of which says as text what it is: ``tqdm`` fits.
@@ -60,7 +61,10 @@ def report(
         left = [name for name in VERBS if name not in usual] if verbs is None and not robot.loops else []
         parts.append(sections.speed(measured, batch, left))
     parts.append(tag("footer", f"Made by neuler {machine()['neuler']}."))
-    return page(f"{robot.name}: robot report", join(parts))
+    content = join(parts)
+    moves = live.DATA in content
+    style, script = (CONTROLS + live.STYLE, live.page_script()) if moves else ("", "")
+    return page(f"{robot.name}: robot report", content, script=script, style=style, wasm=moves)
 
 
 def _speed(robot: Robot, quantity: str, batch: int) -> Measurement:
@@ -73,6 +77,7 @@ def _sections(robot: Robot) -> list[Job]:
     jobs = [
         Job("checks", lambda: sections.heading(robot, found())),
         Job("pictures", lambda: sections.poses(robot, sample_motion(robot))),
+        Job("joints to move", lambda: live.live(robot)),
         Job("structure", lambda: sections.structure(robot)),
         Job("tree", lambda: sections.tree(robot)),
         Job("findings", lambda: sections.findings(found())),

@@ -72,8 +72,12 @@ def c_code(
     far: str = "libm",
     batch: bool = False,
     samples: Samples | None = None,
+    sized: bool = True,
 ) -> CCode:
-    """C99 of an interface; ``samples`` are the values that the test compares."""
+    """C99 of an interface; ``samples`` are the values that the test compares.
+
+    ``sized``: whether the header states the size of the machine code, which is compiled for that.
+    """
     c = Arithmetic(
         "double" if choice("c: dtype", dtype, ("float64", "float32")) == "float64" else "float", interface.name
     )
@@ -112,7 +116,7 @@ def c_code(
         *undefined(c, sines=waves),
         "",
     ]
-    size = _machine_code(interface, dtype) if total <= SIZED else ""
+    size = _machine_code(interface, dtype) if sized and total <= SIZED else ""
     ends = [f"Any angle is valid; beyond FAR_ANGLE in the source {BEYOND[far]}."] if waves else []
     if not c.single and LIBRARY.isdisjoint(operations_of(schedule)):
         ends += [

@@ -1,0 +1,1 @@
+"""WebAssembly: a module's bytes written from a schedule, the code that loads it, and its types."""

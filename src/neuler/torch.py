@@ -1,0 +1,202 @@
+"""Kernels and functions in PyTorch: :func:`wrap`. Needs ``pip install torch``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from neuler import extras
+from neuler.compiled import Compiled
+from neuler.compiled import _results as results
+from neuler.errors import InputError
+from neuler.export.torch_operators import check_shape, operator
+from neuler.functions.function import function
+from neuler.naming import hint
+from neuler.trace.recipe import Operand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Wrapped", "wrap"]
+
+
+def wrap(kernel: Compiled, *, functional: bool = False) -> Wrapped:
+    """A kernel or a :func:`neuler.function` as a function of PyTorch tensors on the CPU, with derivatives.
+
+    Arguments and results have the shapes of the kernel's: leading axes are a batch and broadcast. Several results come
+    as a namedtuple. Tensors of float32 are computed in single precision and give float32, float64 in double. Where both
+    are given, the result is float64; tensors of whole numbers, lists and numbers take the precision of the others.
+
+    The function is an operator of PyTorch (``torch.ops.neuler``), for eager code, ``torch.compile`` and
+    ``torch.export``. Reverse mode, forward mode, ``torch.func`` and derivatives of any order use compiled products with
+    vectors. With ``functional=True`` derivatives in eager code are those of a ``torch.autograd.Function`` around the
+    operator, the documented way; code that is compiled calls the operator.
+
+    Registered operators live as long as the process. To wrap the same kernel again returns the same operator::
+
+        import neuler, neuler.torch, torch
+
+        arm = neuler.robots.puma560()
+        torque = neuler.torch.wrap(arm.inverse_dynamics)
+        q, qd, qdd = torch.rand(3, 1000, 6, requires_grad=True)
+        torque(q, qd, qdd).square().sum().backward()
+
+    >>> wrap("inverse_dynamics")
+    Traceback (most recent call last):
+    neuler.errors.InputError: torch.wrap takes a kernel (robot.inverse_dynamics) or a neuler.function, got a str
+    """
+    if not isinstance(kernel, Compiled):
+        raise InputError(
+            "torch.wrap takes a kernel (robot.inverse_dynamics) or a neuler.function, got "
+            f"{'an' if type(kernel).__name__[0] in 'aeiou' else 'a'} {type(kernel).__name__}"
+        )
+    if not isinstance(functional, bool):
+        raise InputError(f"torch.wrap: functional must be True or False, got {functional!r:.60}")
+    extras.require("torch", "neuler.torch needs PyTorch", "torch")
+    import torch
+
+    if not hasattr(torch.library, "register_vmap"):
+        raise ImportError(f"neuler.torch needs PyTorch 2.5 or newer, got {torch.__version__}; install a newer one")
+    return Wrapped(kernel, functional)
+
+
+class Wrapped:
+    """A function of tensors, made by :func:`wrap`. ``kernel`` is what it computes, ``operator`` PyTorch's operator."""
+
+    def __init__(self, kernel: Compiled, functional: bool = False) -> None:
+        made = operator(f"{kernel.export_name}_{kernel._listing.digest[:16]}", _Source(kernel, kernel))
+        self.kernel, self.functional = kernel, functional
+        self.operator: Callable[..., Any] = made.call
+        self.__name__ = made.name
+        self._apply: Callable[..., Any] = made.function.apply if functional else made.call
+        self._called = kernel._called
+        self._inputs = kernel.inputs
+        self._shapes = [operand.shape for operand in kernel.inputs]
+        self._names = [operand.name for operand in kernel.inputs]
+        names = tuple(operand.name for operand in kernel.outputs)
+        self._results: Any = None if len(names) == 1 else results(kernel._called, names)
+
+    def __call__(self, /, *tensors: Any, **named: Any) -> Any:
+        """Results for tensors in the order of the kernel's inputs, or by their names."""
+        if named or len(tensors) != len(self._names):
+            tensors = self._ordered(tensors, named)
+        if not self._takes(tensors):
+            tensors = self._prepared(tensors)
+        found = (self._apply if self.functional and not _is_compiling() else self.operator)(*tensors)
+        if self._results is None:
+            return found[0] if isinstance(found, tuple) else found
+        return self._results(*found)
+
+    def _ordered(self, tensors: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        if named:
+            rest = self._names[len(tensors) :]
+            for name in named:
+                if name not in self._names:
+                    raise InputError(
+                        f"{self._called}: there is no input {name!r}; {hint(name, self._names)}. Options are given to "
+                        "robot.compile, before wrapping"
+                    )
+                if name not in rest:
+                    raise InputError(f"{self._called}: input {name!r} is given twice, by its place and by its name")
+            tensors = (*tensors, *(named[name] for name in rest if name in named))
+        if len(tensors) != len(self._names):
+            raise InputError(
+                f"{self._called}: takes {len(self._names)} tensors ({', '.join(self._names)}), got {len(tensors)}"
+            )
+        return tensors
+
+    def _takes(self, given: tuple[Any, ...]) -> bool:
+        """Whether these are tensors of one precision and the right shapes that the CPU can read."""
+        import torch
+
+        dtype = getattr(given[0], "dtype", None)
+        if dtype is not torch.float64 and dtype is not torch.float32:
+            return False
+        for x, shape in zip(given, self._shapes, strict=True):
+            if not isinstance(x, torch.Tensor) or x.dtype is not dtype or not x.is_cpu or x.layout is not torch.strided:
+                return False
+            if x.shape[x.ndim - len(shape) :] != shape:
+                return False
+        return True
+
+    def _prepared(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The same as such tensors; what cannot be one is refused."""
+        import torch
+
+        dtype = None
+        for x in given:
+            if isinstance(x, torch.Tensor) and x.is_floating_point():
+                dtype = x.dtype if dtype is None else torch.promote_types(dtype, x.dtype)
+        tensors = [x if isinstance(x, torch.Tensor) else _tensor(self._called, o, x, dtype)
+                   for x, o in zip(given, self._inputs, strict=True)]  # fmt: skip
+        if dtype is None:
+            dtype = torch.get_default_dtype()
+            for x in tensors:
+                if x.is_floating_point():
+                    dtype = x.dtype
+        found = []
+        for x, operand in zip(tensors, self._inputs, strict=True):
+            self._check(operand, x)
+            found.append(x if x.dtype == dtype else x.to(dtype))
+        return tuple(found)
+
+    def _check(self, operand: Operand, x: Any) -> None:
+        import torch
+
+        what = f"{self._called}: {operand.name}"
+        if x.device.type != "cpu":
+            raise InputError(f"{what} is on the device {str(x.device)!r}, kernels run on the CPU: {operand.name}.cpu()")
+        if x.layout != torch.strided:
+            raise InputError(f"{what} has the layout {x.layout}, expected a dense tensor: {operand.name}.to_dense()")
+        if x.dtype.is_complex or (x.is_floating_point() and x.dtype not in (torch.float32, torch.float64)):
+            raise InputError(f"{what} is {x.dtype}, kernels compute in float32 or float64: {operand.name}.float()")
+        check_shape(self._called, operand, x)
+
+    def __repr__(self) -> str:
+        return f"<{'function' if self.functional else 'operator'} of PyTorch {self.__name__}: {', '.join(self._names)}>"
+
+    def __reduce__(self) -> Any:
+        return Wrapped, (self.kernel, self.functional)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Wrapped:
+        return self  # of a module that is copied: nothing in it changes
+
+
+def _is_compiling() -> bool:
+    """Compilers take no ``autograd.Function`` with a forward mode."""
+    import torch
+
+    return bool(torch.compiler.is_compiling())
+
+
+def _tensor(called: str, operand: Operand, x: Any, dtype: Any) -> Any:
+    import torch
+
+    try:
+        return torch.as_tensor(x, dtype=dtype)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{called}: {operand.name} is no tensor and holds no regular numbers: {error}") from None
+
+
+class _Source:
+    """A kernel or a derivative, whose precision variants and products with vectors are made when they are needed."""
+
+    def __init__(self, compiled: Compiled, kernel: Compiled) -> None:
+        self.compiled, self.kernel = compiled, kernel
+        self.called: str = compiled._called
+        self.inputs, self.outputs = compiled.inputs, compiled.outputs
+        self._variants: dict[str, Any] = {compiled.dtype.name: compiled}
+
+    def at(self, dtype: str) -> Callable[..., Any]:
+        found = self._variants.get(dtype)
+        if found is None:
+            found = self._variants.setdefault(dtype, self.compiled._in(dtype))
+        if found._threads != self.kernel._threads:
+            found.threads = self.kernel.threads
+        return found
+
+    def derived(self, what: str, wrt: Sequence[int], of: Sequence[int]) -> _Source:
+        whole = self.compiled
+        if whole is self.kernel:  # a function of its own, whose threads may be set
+            whole = function(whole, name=whole.export_name, dtype=whole.dtype)
+        names = [whole.inputs[k].name for k in wrt], [whole.outputs[k].name for k in of]
+        return _Source(getattr(whole, what)(*names), self.kernel)
