@@ -205,7 +205,7 @@ def _without_rules(robot: Robot, parameters: Sequence[Parameter]) -> str:
     if robot.loops or robot.couplings or robot.motors:
         what = next(name for name in ("loops", "couplings", "motors") if getattr(robot, name))
         return f"robot {robot.name!r} has {what}"
-    slides = {joint.name for joint in robot.joints if joint.kind != "revolute"}
+    slides = {joint.name for joint in robot.joints if joint.type.has_pitch or not all(joint.type.turns)}
     if both := [each.name for each in parameters if each.part == "coulomb_reverse" and each.owner in slides]:
         return f"{both[0]!r} and 'coulomb' together act like the weight of a slide"
     other = [each.name for each in parameters if each.of not in ("link", "payload") and each.part not in _JOINTS]
