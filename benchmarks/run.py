@@ -14,6 +14,7 @@ import dataclasses
 import datetime
 import functools
 import importlib.metadata
+import importlib.util
 import os
 import platform
 import subprocess
@@ -265,6 +266,16 @@ def compile_time() -> list[str]:
     return [*lines, ""]
 
 
+def elsewhere() -> list[str]:
+    """JAX and PyTorch where they are installed, each in a process of its own."""
+    lines: list[str] = []
+    for package in ("jax", "torch"):
+        if importlib.util.find_spec(package) is not None:
+            command = [sys.executable, str(HERE / f"{package}_calls.py")]
+            lines += [subprocess.run(command, capture_output=True, text=True, check=True).stdout.rstrip(), ""]
+    return lines
+
+
 def versions() -> list[str]:
     """When, where and with what."""
     version = importlib.metadata.version
@@ -306,7 +317,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, everywhere)
     if not quick:
-        lines += identification.report(robot_of)
+        lines += elsewhere() + identification.report(robot_of)
         lines += reaching.report(urdf) + timing.report(robot_of) + planning.report()
         lines += planning_hard.report() + planning_random.report() + walking.report()
         lines += excitation.report()
