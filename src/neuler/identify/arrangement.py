@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.identify.along import Along
-from neuler.identify.causes import Bench, Cause, said
+from neuler.identify.causes import FAR, Bench, Cause, said
 from neuler.identify.estimate import listed
 from neuler.identify.gains import factors
 from neuler.identify.lateness import late
@@ -104,7 +104,7 @@ def misplaced(regression: Regression, logs: Sequence[Prepared], runs: Sequence[R
     found = _searched(sample, without, logs, whole)
     notes, order, mended = list(found.notes), found.order, found.mended
     doubted = found.bench.excess(found.now.sd).any()
-    if not notes and doubted and len(logs) > 1:
+    if not notes and len(logs) > 1 and (found.now.sd > FAR * sample.noise).any():
         notes, order = _by_run(regression, logs, runs, whole)
         mended = not notes
     unknown: list[str] = []
