@@ -1,36 +1,39 @@
-"""Whether torques and positions are those of the joints that they are named after, whatever the robot weighs.
+"""What of a log contradicts the robot's geometry, whatever the robot weighs: a table of causes, one of which is named.
 
-A regressor knows how a robot can move and nothing of its parameters. Where the best parameters of all explain the
-torques far better with two of them interchanged, or with one of opposite sign, their columns are named wrongly; and so
-with positions. With the standard deviation sd_j of what weighted least squares leaves of each torque, the likelihood
-of an arrangement is that of the least sum of log sd_j. A joint that moves by itself explains its torque with either
-sign: friction that drives it tells. Constant offsets (``offsets.py``) and delays (``lateness.py``) are looked for, too.
+A regressor knows how a robot can move and nothing of its parameters. Where the best parameters of all leave far more of
+the torques than noise, something is wrong that no parameter mends: torques or positions of another joint or of opposite
+sign (``orders.py``), constant offsets (``offsets.py``), factors (``gains.py``), delays (``lateness.py``), zeros of the
+positions and the direction of gravity (``zeros.py``). With the standard deviation sd_j of what weighted least squares
+leaves of each torque, the likelihood of a cause is that of the least sum of log sd_j; ``causes.py`` says which one is
+named. Where none is, ``unexplained.py`` says that much. A joint that moves by itself explains its torque with either
+sign: friction that drives it tells.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.identify.along import Along
+from neuler.identify.causes import FAR, Bench, Cause, said
 from neuler.identify.estimate import listed
+from neuler.identify.gains import factors
 from neuler.identify.lateness import late
-from neuler.identify.offsets import constant, offsets_said
+from neuler.identify.noise import inertial_noise
+from neuler.identify.offsets import constant
+from neuler.identify.orders import position_orders, torque_orders
 from neuler.identify.prepared import Prepared
 from neuler.identify.rows import Regression, Rows
-from neuler.identify.trials import Fitted, Sample, Trials, Usual, usual
+from neuler.identify.trials import SURE, Fitted, Sample, Trials, Usual, usual
+from neuler.identify.unexplained import unexplained
+from neuler.identify.upright import direction
+from neuler.identify.zeros import zeros
 
 Array = NDArray[np.float64]
-BETTER = 1.3
-"""How many times less another arrangement leaves of each torque that it moves, from which on it is named."""
-_OPEN = 1.5
-"""How many times more parameters of one robot leave than a torque's own would, from which on signs are tried."""
-_UNEXPLAINED = 0.02
-"""Share of a torque's power that is left, from which on other positions are tried."""
 _DRIVES = 0.05
 """Share of a joint's power that friction gives instead of taking it, from which on the sign is doubted."""
 _MOST = 16
@@ -38,32 +41,12 @@ _MOST = 16
 _HEAVY = 8.0
 """Root mean square of residuals in usual deviations, from which on least squares is not to be relied on."""
 _LOSSES = ("viscous", "coulomb", "coulomb_reverse")
-
-
-@dataclasses.dataclass(frozen=True)
-class Arrangement:
-    """Whose column each joint takes, and the sign of each."""
-
-    order: tuple[int, ...]
-    signs: tuple[float, ...]
-
-    @property
-    def moved(self) -> list[int]:
-        """Joints that get another column than their own."""
-        pairs = enumerate(zip(self.order, self.signs, strict=True))
-        return [k for k, (at, sign) in pairs if k != at or sign < 0.0]
-
-    def of(self, values: Array) -> Array:
-        """Columns (n, joints) in this arrangement."""
-        return values[:, list(self.order)] * np.array(self.signs)
-
-    def said(self, what: str, names: Sequence[str]) -> str:
-        """In words: "the torques tau_a and tau_b interchanged"."""
-        own = [f"{what}_{names[k]}" for k in self.moved]
-        kind = "torque" if what == "tau" else "position"
-        if min(self.signs) < 0.0:
-            return f"the {kind} {own[0]} reversed, or its counterpart,"
-        return f"the {kind}s {own[0]} and {own[1]} interchanged"
+_SOME = 1.5
+"""Times its noise that is left of any torque, from which on factors are looked for."""
+_RUNS = 8
+"""Runs up to which offsets and delays are looked for in single ones."""
+_CAUSES = 3
+"""Causes that are looked for one after the other."""
 
 
 class Looked(NamedTuple):
@@ -83,11 +66,23 @@ class Looked(NamedTuple):
         return [note for note in ready.notes if note not in gone]
 
 
+class _Table(NamedTuple):
+    """What a search came to: notes, the last fit, and how it was judged."""
+
+    notes: list[str]
+    now: Fitted
+    bench: Bench
+    order: bool = False
+    """Whether columns are those of others."""
+    mended: bool = True
+    """Whether the last fit is of what was found mended."""
+
+
 def misplaced(regression: Regression, logs: Sequence[Prepared], runs: Sequence[Rows], whole: bool = True) -> Looked:
-    """What to say of torques and positions that would be explained far better as those of other joints or times.
+    """What to say of columns that would be explained far better if they were others, shifted, scaled or turned.
 
     ``runs`` are the rows of the logs. Where not all links and all friction are among the columns (``whole``), what they
-    are thought to be decides: offsets and delays, which are small beside it, are not looked for.
+    are thought to be decides: what is small beside it is not looked for.
 
     >>> import neuler
     >>> robot, t = neuler.robots.two_link(), np.arange(0.0, 10.0, 0.02)
@@ -102,53 +97,86 @@ def misplaced(regression: Regression, logs: Sequence[Prepared], runs: Sequence[R
     if robot.nu > _MOST:
         return Looked([], False, False)
     sample = Sample(regression, logs, runs)
-    every, without = sample.moving, usual(sample)
+    without = usual(sample.W, sample.y, sample.moving, sample.ends)
     bursts = _bursts(sample, without)
     if robot.nu < 2 or robot.nu != robot.nv or not robot.coordinates.own.plain:
         return Looked([], False, False, bursts)
-    sample.moving = without.moving
-    trials = Trials(sample.W, sample.moving)
-    now = trials.fitted(sample.y)
-    offsets = constant(sample, trials, now) if whole else np.zeros(robot.nu)
-    level = trials.fitted(sample.y - offsets, now.sd) if offsets.any() else now
-    tau, alone = sample.tau(), trials.alone(sample.tau(), sample.known)
-    found: list[tuple[float, str]] = []
-    positions: list[Arrangement] = []
-    for each in _likely(alone, now.sd, trials.levels(sample.y)):
-        then = trials.fitted(each.of(tau) - sample.known, now.sd)
-        gain = _gain(now, then, each)
-        if gain > BETTER and np.log(then.sd / level.sd).sum() < 0.0:
-            found.append((gain, each.said("tau", robot.coordinates.names("tau"))))
-            positions.append(each)
-    if robot.nq == robot.nv and not offsets.any():
-        if not positions and alone.diagonal().max() > _UNEXPLAINED:
-            positions = [*_swaps(robot.nv), *_flips(robot.nv)]
-        plain = sample.along(lambda values: values) if positions else None
-        for each in positions:
-            other = sample.along(each.of)
-            if plain is not None and other is not None and (gain := _gain(plain, other, each)) > BETTER:
-                found.append((gain, each.said("q", robot.coordinates.names("q"))))
-    if found:
-        gain, what = max(found)
-        note = (
-            f"with {what} what is left of the torques is 1/{gain:.2g} of what it is, whatever the robot weighs: are "
-            "these columns named rightly?"
-        )
-        return Looked([note], False, True)
-    notes = []
-    if offsets.any():
-        notes.append(offsets_said(robot, offsets, now, level))
-        sample.known = sample.known + offsets
-    values = dict(zip(regression.names, level.values.tolist(), strict=True))
-    notes += _driven(sample, values)
+    found = _searched(sample, without, logs, whole)
+    notes, order, mended = list(found.notes), found.order, found.mended
+    doubted = found.bench.excess(found.now.sd).any()
+    if not notes and len(logs) > 1 and (found.now.sd > FAR * sample.noise).any():
+        notes, order = _by_run(regression, logs, runs, whole)
+        mended = not notes
+    unknown: list[str] = []
+    if mended and not bursts:
+        noise = np.hypot(sample.noise, inertial_noise(regression, logs, found.now.values)) if doubted else sample.noise
+        unknown = unexplained(sample, found.now, noise, whole)
+    if mended and not unknown:
+        values = dict(zip(regression.names, found.now.values.tolist(), strict=True))
+        notes += _driven(sample, values)
+    return Looked([*notes, *unknown], not order, True, () if notes else bursts)
+
+
+def _searched(sample: Sample, without: Usual, logs: Sequence[Prepared], whole: bool) -> _Table:
+    """Look for causes one after the other, each with the last one mended."""
+    every, sample.moving = sample.moving, without.moving
+    usual_rows = Trials(sample.W, sample.moving)
+    rows = usual_rows if every is sample.moving else Trials(sample.W, every)
+    names, counts = sample.regression.robot.coordinates.names("tau"), np.minimum(sample.independent, usual_rows.counts)
+    now = usual_rows.fitted(sample.y)
+    notes: list[str] = []
+    bench = Bench(now.sd, sample.noise, counts, SURE, bool(_bursts(sample, without)))
+    for _ in range(_CAUSES):
+        best = bench.named(list(_candidates(sample, rows, usual_rows, now, logs, whole, bench)))
+        if not best:
+            break
+        notes.append(said(best, names, now.sd))
+        if not best[0].mend:
+            return _Table(notes, now, bench, best[0].order, mended=False)
+        for key, value in best[0].mend.items():
+            setattr(sample, key, value)
+        now = usual_rows.fitted(sample.y, now.sd)
+        bench = dataclasses.replace(bench, now=now.sd)
+    return _Table(notes, now, bench)
+
+
+def _candidates(
+    sample: Sample, rows: Trials, usual_rows: Trials, now: Fitted, logs: Sequence[Prepared], whole: bool, bench: Bench
+) -> list[Cause]:
+    """What could be wrong; what costs more is tried where there is something to explain."""
+    robot, doubted = sample.regression.robot, bool(bench.excess(now.sd).any())
+    some = bool((now.sd > _SOME * sample.noise).any())
+    found = torque_orders(sample, usual_rows, now, doubted)
     if whole:
-        notes += late(sample, trials if every is sample.moving else Trials(sample.W, every), trials)
-    return Looked(notes, True, True, () if notes else bursts)
+        for run in (None, *(range(len(logs)) if some and 1 < len(logs) <= _RUNS else ())):
+            sample.run = slice(run, None if run is None else run + 1)
+            found += [*constant(sample, usual_rows, now), *late(sample, rows, usual_rows, now)]
+        sample.run = slice(None)
+        found += factors(sample, usual_rows, now) if some else []
+    if doubted and robot.nq == robot.nv:
+        along = Along(sample, logs)
+        found += position_orders(sample, along, now)
+        found += [*zeros(sample, along, now), *direction(sample, along, now)] if whole else []
+    return found
+
+
+def _by_run(
+    regression: Regression, logs: Sequence[Prepared], runs: Sequence[Rows], whole: bool
+) -> tuple[list[str], bool]:
+    """Causes in single runs, each fitted by itself."""
+    notes: list[str] = []
+    order = False
+    for ready, run in zip(logs, runs, strict=True):
+        sample = Sample(regression, [ready], [run])
+        table = _searched(sample, usual(sample.W, sample.y, sample.moving, sample.ends), [ready], whole)
+        notes += [f"{ready.name}: {note}" for note in table.notes]
+        order = order or table.order
+    return notes, order
 
 
 def _bursts(sample: Sample, without: Usual) -> tuple[str, ...]:
     """Torques with residuals so far beyond the usual that they decide least squares."""
-    far = without.spread > _HEAVY
+    far = (without.spread > _HEAVY) & (without.spread * without.usually > sample.noise)
     if not far.any():
         return ()
     named = [name for name, each in zip(sample.regression.robot.coordinates.names("tau"), far, strict=True) if each]
@@ -156,7 +184,7 @@ def _bursts(sample: Sample, without: Usual) -> tuple[str, ...]:
     return (
         f"bursts of bad torques decide the estimate: what is left of {listed(named)} is up to "
         f"{without.spread.max():.2g} times what it usually is, most at {at:.4g} s of {run!r}; use method='reweighted', "
-        "or cut them out of the log",
+        "or cut them out of the log; positions may be bad there, too",
     )
 
 
@@ -176,33 +204,3 @@ def _driven(sample: Sample, values: Mapping[str, float]) -> list[str]:
                 f"the friction of {owner.name!r} comes out as driving it: has tau_{owner.name} the opposite sign?"
             )
     return found
-
-
-# ---- arrangements ---------------------------------------------------------------------------------------------------
-
-
-def _swaps(count: int) -> Iterator[Arrangement]:
-    for a, b in itertools.combinations(range(count), 2):
-        order = list(range(count))
-        order[a], order[b] = b, a
-        yield Arrangement(tuple(order), (1.0,) * count)
-
-
-def _flips(count: int) -> Iterator[Arrangement]:
-    for k in range(count):
-        yield Arrangement(tuple(range(count)), tuple(-1.0 if j == k else 1.0 for j in range(count)))
-
-
-def _likely(alone: Array, sd: Array, levels: Array) -> Iterator[Arrangement]:
-    """Those worth trying: torques that each other's joint explains better, signs where joints contradict."""
-    for each in _swaps(len(sd)):
-        a, b = each.moved
-        if alone[a, b] * alone[b, a] < alone[a, a] * alone[b, b]:
-            yield each
-    if (sd > _OPEN * np.sqrt(alone.diagonal()) * levels).any():
-        yield from _flips(len(sd))
-
-
-def _gain(now: Fitted, then: Fitted, each: Arrangement) -> float:
-    """How many times less is left, the mean over the joints that an arrangement moves."""
-    return float(np.exp(np.log(now.sd / then.sd).sum() / len(each.moved)))

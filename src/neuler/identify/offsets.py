@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuler.errors import InputError
+from neuler.identify.causes import Cause
 from neuler.identify.estimate import Estimate, listed
 from neuler.identify.rows import Rows
 from neuler.identify.trials import SURE, Fitted, Sample, Trials
@@ -21,12 +22,18 @@ from neuler.robot import Robot
 
 Array = NDArray[np.float64]
 Column = Callable[[Any, Any, Any], Array]
-_BETTER = 1.5
-"""How many times less one torque's offset leaves of all of them together, from which on it is named."""
+_BETTER = 1.2
+"""How many times less of any torque an offset leaves beside the others, from which on it is one of them."""
 _SMALL = 0.01
 """Share of a torque's root mean square below which an offset is not named."""
 _NONE, _SOME = 1e-3, 0.02
 """Friction of one direction that is such a share of the other one's is none; the share of a torque worth a note."""
+
+
+_REMEDY = (
+    "take them off the log, or identify them, by own=identify.offsets(robot), or by friction='offset' where they are "
+    "smaller than Coulomb friction"
+)
 
 
 def offsets(robot: Robot, joints: Iterable[str] | None = None) -> dict[str, Column]:
@@ -51,33 +58,32 @@ def _constant(forces: Array) -> Column:
     return lambda q, qd, qdd: forces
 
 
-def constant(sample: Sample, trials: Trials, now: Fitted) -> Array:
-    """Offsets of torques (nu,) without which far more is left of all torques; zero where there is none."""
-    ones, none = np.ones_like(sample.y), np.zeros(trials.nu)
-    then = trials.fitted(sample.y, now.sd, beside=ones)
-    if np.log(now.sd / then.sd).sum() < np.log(_BETTER):
-        return none
+def constant(sample: Sample, trials: Trials, now: Fitted) -> list[Cause]:
+    """Offsets without which less is left of the torques, each of them by itself."""
+    y, robot = sample.y, sample.regression.robot
+    ones = sample.of_run(np.repeat(sample.looked, robot.nu, axis=1))
+    then = trials.fitted(y, now.sd, beside=ones)
     counts = np.minimum(sample.independent, trials.counts)
-    found = np.where(np.abs(then.extra) > _SMALL * trials.levels(sample.y), then.extra, 0.0)
+    if counts @ np.log(now.sd / then.sd) < SURE:
+        return []
+    found = np.where(np.abs(then.extra) > _SMALL * trials.levels(y), then.extra, 0.0)
     for j in np.flatnonzero(found):
-        others = ones.copy()
-        others[:, j] = 0.0
-        gains = np.log(trials.fitted(sample.y, then.sd, beside=others).sd / then.sd)
-        if gains.sum() < np.log(_BETTER) or counts @ gains < SURE:
+        others = np.where(np.arange(robot.nu) == j, 0.0, ones)
+        gains = np.log(trials.fitted(y, then.sd, beside=others).sd / then.sd)
+        if gains.max() < np.log(_BETTER) or counts @ gains < SURE:
             found[j] = 0.0
-    return found
-
-
-def offsets_said(robot: Robot, found: Array, now: Fitted, then: Fitted) -> str:
-    """Offsets and what can be done, in words."""
+    if not found.any():
+        return []
     named = zip(robot.coordinates.names("tau"), found, robot.coordinates.units("tau"), strict=True)
     sizes = [f"tau_{name} {size:.3g} {unit}" for name, size, unit in named if size]
-    less = float(np.exp(np.log(now.sd / then.sd).mean()))
-    return (
-        f"without constant offsets of the torques, {', '.join(sizes)}, what is left of them is 1/{less:.2g} of what it "
-        "is, whatever the robot weighs: take them off the log, or identify them, by own=identify.offsets(robot), or by "
-        "friction='offset' where they are smaller than Coulomb friction"
-    )
+    mended = sample.tau() - ones * found
+    left = trials.fitted(mended - sample.known, then.sd).sd
+    what = f"without constant offsets of the torques{sample.where}, {', '.join(sizes)}"
+    return [
+        Cause(
+            what, _REMEDY, left, trials.own(mended, sample.known), {"offsets": sample.offsets + sample.looked * found}
+        )
+    ]
 
 
 def drives_one_way(estimate: Estimate, robot: Robot, runs: Sequence[Rows], grouped: Collection[str] = ()) -> list[str]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuler.identify.causes import SMALL
+from neuler.identify.noise import torque_noise
 from neuler.identify.prepared import Prepared
 from neuler.identify.rows import Regression, Rows
 from neuler.identify.stacked import Triangles, solved
@@ -43,13 +45,28 @@ class Sample:
         steps = [max(1, len(run.y) // -(-ROWS // len(logs))) for run in runs]
         self.states = [_some(each, step) for each, step in zip(logs, steps, strict=True)]
         self.W = np.concatenate([run.W[::step] for run, step in zip(runs, steps, strict=True)])
-        self.y = np.concatenate([run.y[::step] for run, step in zip(runs, steps, strict=True)])
-        """Torques less what is known beside the columns, (n, nu), behind the filter, as the columns are."""
+        y = np.concatenate([run.y[::step] for run, step in zip(runs, steps, strict=True)])
         self.moving = np.concatenate([run.moving[::step] for run, step in zip(runs, steps, strict=True)])
         self.rates = np.concatenate([each.qd for each in self.states])
+        self.ends = np.cumsum([0, *(len(each.t) for each in self.states)]).tolist()
+        """Rows at which runs begin, and the last one ends."""
         self.independent = self.moving.mean(axis=0) * sum(_independent(each) for each in logs)
         """Rows of each torque that filters leave independent, (nu,)."""
-        self.known = self.tau() - self.y
+        size = (len(logs), y.shape[1])
+        self.delays, self.offsets, self.gains = np.zeros(size), np.zeros(size), np.ones(size)
+        """What torques are mended by, of each run: delays (s), offsets and factors, (runs, nu)."""
+        self.run = slice(None)
+        """The runs in which offsets and delays are looked for."""
+        self.known = self.tau() - y
+        level = np.sqrt((y**2).mean(axis=0))
+        least = SMALL * np.maximum(level, SMALL * level.max()) + np.finfo(float).tiny
+        self.noise = np.maximum(torque_noise(logs), least)
+        """Of each torque, standard deviation, (nu,)."""
+
+    @property
+    def y(self) -> Array:
+        """Torques less what is known beside the columns, (n, nu), behind the filter, as the columns are; mended."""
+        return self.tau() - self.known
 
     def moment(self, row: int) -> tuple[str, float]:
         """The log of a row, and its time (s)."""
@@ -60,34 +77,41 @@ class Sample:
         raise IndexError(row)
 
     def tau(self, delays: Array | None = None) -> Array:
-        """Torques (n, nu), those of later times by ``delays`` (nu,) in s."""
-        return self._read([tau for _, tau in self.series], delays)
+        """Torques (n, nu), those of later times by ``delays`` (nu,) in s, in the runs that are looked at; mended."""
+        return self.mended(self.states, delays)
 
     def slopes(self, delays: Array) -> Array:
         """Derivatives of the torques, likewise."""
-        return self._read([np.gradient(tau, t, axis=0) for t, tau in self.series], delays)
+        slopes = [np.gradient(tau, t, axis=0) for t, tau in self.series]
+        return self._read(self.states, slopes, delays) * self.of_run(self.gains * self.looked)
 
-    def _read(self, values: Sequence[Array], delays: Array | None) -> Array:
+    @property
+    def looked(self) -> Array:
+        """One for each run that is looked at, zero for others, (runs, 1)."""
+        found = np.zeros((len(self.states), 1))
+        found[self.run] = 1.0
+        return found
+
+    @property
+    def where(self) -> str:
+        """ " of run 'name'" where one is looked at, of several."""
+        return f" of run {self.states[self.run.start].name!r}" if self.run.start is not None else ""
+
+    def of_run(self, values: Array, states: Sequence[Prepared] | None = None) -> Array:
+        """Numbers of each run (runs, k) in all of its rows, (n, k)."""
+        return np.repeat(values, [len(each.t) for each in states or self.states], axis=0)
+
+    def mended(self, states: Sequence[Prepared], delays: Array | None = None) -> Array:
+        """Torques (n, nu) at the times of states, of each log."""
+        found = self._read(states, [tau for _, tau in self.series], delays)
+        return found * self.of_run(self.gains, states) - self.of_run(self.offsets, states)
+
+    def _read(self, states: Sequence[Prepared], values: Sequence[Array], delays: Array | None) -> Array:
         found = []
-        for state, (t, _), own in zip(self.states, self.series, values, strict=True):
-            late = np.zeros(own.shape[1]) if delays is None else delays
+        every = self.delays + (0.0 if delays is None else delays * self.looked)
+        for state, (t, _), own, late in zip(states, self.series, values, every, strict=True):
             found.append(np.stack([np.interp(state.t + d, t, x) for d, x in zip(late, own.T, strict=True)], axis=1))
         return np.concatenate(found)
-
-    def along(self, motion: Callable[[Array], Array]) -> Fitted | None:
-        """What is fitted along another motion, which a function makes of q, qd and qdd; None where no robot can be.
-
-        The columns are not behind the filter, for which all rows would be needed: to be compared with each other alone.
-        """
-        states = [
-            dataclasses.replace(each, q=motion(each.q), qd=motion(each.qd), qdd=motion(each.qdd))
-            for each in self.states
-        ]
-        parts = [self.regression.columns_along(each) for each in states]
-        W = np.concatenate([W for W, _ in parts])
-        if not np.isfinite(W).all():
-            return None
-        return Trials(W, self.moving).fitted(self.tau() - np.concatenate([known for _, known in parts]))
 
 
 def _independent(ready: Prepared) -> float:
@@ -110,36 +134,40 @@ class Usual(NamedTuple):
     """Moving rows without bursts, (n, nu); the sample's own where there are none."""
     spread: Array
     """Root mean square of each torque's residuals, bursts among them, in usual deviations, (nu,)."""
+    usually: Array
+    """These deviations, in the torque's unit, (nu,)."""
     worst: int
     """The row that is farthest away."""
 
 
-def usual(sample: Sample) -> Usual:
-    """Tell bursts of bad torques from what is usual, which they would else decide.
+def usual(W: Array, y: Array, moving: NDArray[np.bool_], ends: Sequence[int] = ()) -> Usual:
+    """Tell bursts of bad torques from what is usual, which they would else decide; ``ends`` of runs, if several.
 
     Huber's estimate leaves them residuals of many times the usual deviation, beyond those of friction where joints turn
     round.
     """
-    W, y, moving = sample.W, sample.y, sample.moving
     trials = Trials(W, moving)
-    ends = np.cumsum([0, *(len(state.t) for state in sample.states)]).tolist()
-    size = _sizes(trials, W, y, moving, trials.fitted(y).values, ends)
+    size, usually = _sizes(trials, W, y, moving, trials.fitted(y).values, ends)
     for _ in range(_ROBUST):
         if size.max(initial=0.0) <= _FAR:
             break
         root = np.sqrt(_HUBER / np.maximum(size, _HUBER))
         values = Trials(W * root[:, :, None], moving).fitted(y * root, passes=1).values
-        before, size = size, _sizes(trials, W, y, moving, values, ends)
+        before, (size, usually) = size, _sizes(trials, W, y, moving, values, ends)
         if np.allclose(np.minimum(size, _FAR), np.minimum(before, _FAR), atol=0.1):
             break
     kept = moving & ((size <= _FAR) | (size.max(axis=0, initial=0.0) <= _BURST))
     kept = np.where(kept.sum(axis=0) > 0.5 * moving.sum(axis=0), kept, moving)
     spread = np.sqrt((size**2).sum(axis=0) / trials.counts)
-    return Usual(moving if (kept == moving).all() else kept, spread, int(np.argmax(size.max(axis=1, initial=0.0))))
+    return Usual(
+        moving if (kept == moving).all() else kept, spread, usually, int(np.argmax(size.max(axis=1, initial=0.0)))
+    )
 
 
-def _sizes(trials: Trials, W: Array, y: Array, moving: NDArray[np.bool_], values: Array, ends: Sequence[int]) -> Array:
-    """Residuals (n, nu) of moving rows, divided by 1.4826 times the median of each torque's.
+def _sizes(
+    trials: Trials, W: Array, y: Array, moving: NDArray[np.bool_], values: Array, ends: Sequence[int]
+) -> tuple[Array, Array]:
+    """Residuals (n, nu) of moving rows, divided by 1.4826 times the median of each torque's; and that, (nu,).
 
     In a run, whose rows are between two of ``ends``, by its own median where that is larger: the filter of a short one
     leaves more noise.
@@ -152,7 +180,7 @@ def _sizes(trials: Trials, W: Array, y: Array, moving: NDArray[np.bool_], values
     for a, b in itertools.pairwise(ends) if len(ends) > 2 else ():
         for j in np.flatnonzero(moving[a:b].any(axis=0)).tolist():
             scale[a:b, j] = max(scale[a, j], np.median(away[a:b, j][moving[a:b, j]]))
-    return np.asarray(away / np.maximum(1.4826 * scale, least))
+    return away / np.maximum(1.4826 * scale, least), np.maximum(1.4826 * np.array(middle), least)
 
 
 class Fitted(NamedTuple):
@@ -201,6 +229,10 @@ class Trials:
             shares[j] = np.divide(left, power, out=np.ones(self.nu), where=power > 0.0)
         return shares
 
+    def own(self, tau: Array, known: Array) -> Array:
+        """Root mean square of what its own best parameters leave of each joint's torque, (nu,)."""
+        return np.sqrt(self.alone(tau, known).diagonal()) * self.levels(tau - known)
+
     def _triangles(self, y: Array, beside: Array | None) -> Triangles:
         size = self.p + (0 if beside is None else self.nu)
         factors = np.zeros((self.nu, size + 1, size + 1))
@@ -227,3 +259,13 @@ class Trials:
             if np.allclose(sd, before, rtol=_SETTLED, atol=0.0):
                 break
         return Fitted(values[: self.p], values[self.p :], sd)
+
+    def step(self, y: Array, beside: Array, sd: Array, at: Array, prior: float) -> Array:
+        """How far to go from numbers ``at`` (nu,), one of each joint, whose columns are ``beside`` (n, nu).
+
+        All parameters adapt themselves. The numbers have the deviation ``prior`` from zero: those that parameters take
+        up as well stay small.
+        """
+        factor = self._triangles(y, beside).combined(sd)[self.p : self.p + self.nu, self.p :]
+        R, rest = factor[:, :-1], factor[:, -1]
+        return np.asarray(np.linalg.solve(R.T @ R + np.eye(self.nu) / prior**2, R.T @ rest - at / prior**2))
