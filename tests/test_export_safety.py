@@ -9,9 +9,12 @@ import pytest
 
 import neuler
 from c_code import compilers, ran
+from neuler.cli import main
 from neuler.control import GravityPD
 from neuler.export.compilers import find_compiler
 from neuler.math import exp, sin, where
+from neuler.robot.joint import Limits
+from neuler.view import live
 
 
 def test_long_names_are_checked_too():
@@ -152,3 +155,29 @@ def test_letters_of_outputs_are_their_own():
 def test_exactness_is_claimed_in_double_precision_alone():
     code = neuler.robots.two_link().inverse_dynamics.c(dtype="float32")
     assert "bits of neuler's own" not in code.header
+
+
+def test_robots_that_are_called_like_words_of_c():
+    robot = dataclasses.replace(neuler.robots.two_link(), name="int")
+    assert robot.fmu(platforms=()).name == "int_robot"
+    assert robot.step_c(1e-3).name == "int_step"
+    assert dataclasses.replace(robot, name="a" * 90).fmu(platforms=()).name == "a" * 55
+
+
+def test_javascript_keeps_short_names():
+    f = neuler.function(lambda m, k, count: m * k + count, {"m": (), "k": (), "count": ()}, "n", name="spring")
+    types = f.wasm().types
+    assert "m: Numbers, k: Numbers, count: Numbers" in types
+    assert "m_2" in f.c().header
+
+
+def test_sources_of_a_unit_from_the_shell(tmp_path):
+    assert main(["export", "fmu", "two_link", "--option", "platforms=none", "-o", str(tmp_path / "arm.fmu")]) == 0
+    assert (tmp_path / "arm.fmu").stat().st_size > 1000
+
+
+def test_sliders_go_to_the_joints_limits():
+    slide = neuler.Joint("slide", "prismatic", "base", "cart", axis=(1, 0, 0), limits=Limits(lower=0.0, upper=10.0))
+    robot = neuler.Robot("gantry", [neuler.Link("base"), neuler.Link("cart", 1.0)], [slide])
+    (row,) = live._rows(robot)
+    assert (row["lower"], row["upper"]) == (0.0, 10.0)

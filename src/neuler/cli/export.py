@@ -109,6 +109,8 @@ def _fmu(robot: Robot, chosen: Any) -> None:
     for each in options:
         if each not in _OF_FMU:
             raise InputError(f"fmu: there is no option {each!r}; {hint(each, _OF_FMU)}")
+    if options.get("platforms") == ("none",):
+        options["platforms"] = ()  # sources alone
     unit = robot.fmu(
         1e-3 if chosen.dt is None else chosen.dt, chosen.name, method=chosen.method or "rk4", **options
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from neuler.errors import InputError
@@ -51,13 +51,14 @@ class Interface:
                 f"{will_do!r} will do"
             )
 
-    def arguments(self) -> dict[str, str]:
+    def arguments(self, inside: Collection[str] = _INSIDE) -> dict[str, str]:
         """By operand, inputs first, a name that other languages take.
 
-        Different operands have different names, and none is that of the function or of what comes along with it.
+        Different operands have different names, and none is that of the function, of what comes along with it, or of
+        what it calls values of its own (``inside``).
         """
         found: dict[str, str] = {}
-        taken = {self.name, f"NEULER_{self.name}_H", *_INSIDE, *(f"{self.name}_{each}" for each in _ALONG)}
+        taken = {self.name, f"NEULER_{self.name}_H", *inside, *(f"{self.name}_{each}" for each in _ALONG)}
         for operand in (*self.recipe.inputs, *self.recipe.outputs):
             found[operand.name] = identifier(operand.name, taken)
             taken.add(found[operand.name])

@@ -70,7 +70,8 @@ def fmu(
 
 def _identifier(robot: Robot, name: str | None) -> str:
     if name is None:
-        return identifier(robot.name, otherwise="robot")
+        found = identifier(robot.name, otherwise="robot", longest=LONGEST - len("_step"))
+        return f"{found}robot" if found.endswith("_") else found
     if not isinstance(name, str) or len(name) > LONGEST or identifier(name) != name:
         raise InputError(
             f"{CALLED}: name must be letters, digits and single underscores, at most {LONGEST}, and no word of C or "

@@ -145,12 +145,16 @@ def _rows(robot: Robot) -> list[dict[str, Any]]:
     return rows
 
 
+_FAR = 100.0
+"""Limits beyond so many half turns, or sizes of the robot, are none."""
+
+
 def _range(robot: Robot, joint: Any, part: int, here: float, size: float) -> tuple[float, float]:
     """Of a slider: the joint's limits, where there are some that make sense; else half a turn, or the robot's size."""
     usual = math.pi if joint.type.turns[part] else size
     lower, upper = bounds(joint) if joint.nv == 1 else (-math.inf, math.inf)
-    lower = lower if lower > -4.0 * usual else here - usual
-    upper = upper if upper < 4.0 * usual else here + usual
+    lower = lower if lower > -_FAR * usual else here - usual
+    upper = upper if upper < _FAR * usual else here + usual
     return (lower, upper) if lower < upper else (here - usual, here + usual)
 
 

@@ -48,7 +48,7 @@ def _template() -> str:
 
 def _data(interface: Interface) -> dict[str, Any]:
     """What the script must know: names, shapes, and of every number its name and unit."""
-    names, recipe = interface.arguments(), interface.recipe
+    names, recipe = interface.arguments(()), interface.recipe
 
     def side(operands: Sequence[Operand]) -> list[dict[str, Any]]:
         found = []
@@ -74,7 +74,7 @@ def _json(data: object) -> str:
 
 def _said(interface: Interface, operations: Operations) -> list[str]:
     """Lines about a function: what it computes, what goes in and comes out, what it costs."""
-    names, recipe = interface.arguments(), interface.recipe
+    names, recipe = interface.arguments(()), interface.recipe
     lines = [line for each in interface.about for line in _folded(each)]
     for side, operands in (("in ", recipe.inputs), ("out", recipe.outputs)):
         for operand in operands:
@@ -94,7 +94,7 @@ def _folded(text: str) -> list[str]:
 
 def types(interface: Interface, operations: Operations) -> str:
     """Declarations of the script."""
-    names, recipe = interface.arguments(), interface.recipe
+    names, recipe = interface.arguments(()), interface.recipe
     lone = len(recipe.outputs) == 1
     result = "Float64Array" if lone else "Outputs"
     arguments = ", ".join(f"{_parameter(names[x.name])}: Numbers" for x in recipe.inputs)
@@ -152,7 +152,7 @@ def _parameter(name: str) -> str:
 
 
 def _fields(interface: Interface, operands: Sequence[Operand], kind: str) -> list[str]:
-    names, lines = interface.arguments(), []
+    names, lines = interface.arguments(()), []
     for operand in operands:
         said = [line for each in interface.described(operand) for line in _folded(each)]
         lines += _doc([f"{list(operand.shape) if operand.shape else 'One number'}", *said], "  ")
