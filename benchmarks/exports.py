@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -203,17 +204,17 @@ def _large(robots: dict[str, Robot], folder: Path) -> list[str]:
     return [f"Sensitivities of inverse dynamics of {name} ({code.operations}): gcc -O2 takes {seconds:.1f} s.", ""]
 
 
-def main() -> None:
-    """The table."""
+def main(written: Callable[[dict[str, Robot]], list[str]], about: str | None) -> None:
+    """Print the table of some robots; also that of exports_wasm.py."""
     import run
     from rollouts import without_fingers
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--robots", default="UR5,Panda,G1")
     names = parser.parse_args().robots.split(",")
     made = {name: run.robot_of(name) for name in names}
-    print("\n".join(report({name: without_fingers(x) if name == "Panda" else x for name, x in made.items()})))
+    print("\n".join(written({name: without_fingers(x) if name == "Panda" else x for name, x in made.items()})))
 
 
 if __name__ == "__main__":
-    main()
+    main(report, __doc__)

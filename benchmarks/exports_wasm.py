@@ -8,7 +8,6 @@ longer than the function), rounds take the least time. Chromium is driven by the
 
 from __future__ import annotations
 
-import argparse
 import base64
 import gzip
 import importlib.util
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+import exports
 from neuler import Robot
 
 STATES, ROUNDS, COUNT = 64, 60, 40
@@ -149,17 +149,5 @@ def report(robots: dict[str, Robot]) -> list[str]:
     return [*lines, ""]
 
 
-def main() -> None:
-    """The table."""
-    import run
-    from rollouts import without_fingers
-
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--robots", default="UR5,Panda,G1")
-    names = parser.parse_args().robots.split(",")
-    made = {name: run.robot_of(name) for name in names}
-    print("\n".join(report({name: without_fingers(x) if name == "Panda" else x for name, x in made.items()})))
-
-
 if __name__ == "__main__":
-    main()
+    exports.main(report, __doc__)

@@ -62,7 +62,7 @@ def precision(called: str, dtype: Any) -> np.dtype[Any]:
 
 
 @functools.lru_cache(1024)
-def _results(name: str, fields: tuple[str, ...]) -> Any:
+def results_type(name: str, fields: tuple[str, ...]) -> Any:
     """A namedtuple that other processes understand; a name that Python does not take becomes its place."""
 
     def reduce(self: Any) -> Any:
@@ -72,7 +72,7 @@ def _results(name: str, fields: tuple[str, ...]) -> Any:
 
 
 def _results_again(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    return _results(name, fields)(*values)
+    return results_type(name, fields)(*values)
 
 
 @one_state.vectorcalled
@@ -160,7 +160,7 @@ class Compiled(DirectCall, Exported):
             _rows_per_thread=max(64, WORK_PER_THREAD // max(cost, 1)),
             _takes=len(self.inputs),
             _one_array=len(self.outputs) == 1 and bool(self.outputs[0].shape),
-            _results=None if len(names) == 1 else _results(self._called, names),
+            _results=None if len(names) == 1 else results_type(self._called, names),
         )
         self._limit()
         one_state.ready(self, None, "call", self._compiled.code)
@@ -312,13 +312,13 @@ class Compiled(DirectCall, Exported):
         values = [self._as_array(x, o, traced=True) for x, o in zip(arrays, self.inputs, strict=True)]
         found = inlined(self._called, self._listing, values, self._batch_shape(values))
         names = tuple(operand.name for operand in self.outputs)
-        return found[0] if len(found) == 1 else _results(self._called, names)(*found)
+        return found[0] if len(found) == 1 else results_type(self._called, names)(*found)
 
     def _of_blocks(self, arrays: Sequence[Any], out: Any) -> Any:
         """The results for Dask arrays, as Dask arrays."""
         found = call(self, arrays, out)
         names = tuple(operand.name for operand in self.outputs)
-        return found[0] if len(found) == 1 else _results(self._called, names)(*found)
+        return found[0] if len(found) == 1 else results_type(self._called, names)(*found)
 
     def _call_ufunc(self, arrays: Sequence[Any], out: Any) -> Any:
         size = 0

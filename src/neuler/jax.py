@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from neuler import extras
-from neuler.compiled import Compiled, _results
+from neuler.compiled import Compiled, results_type
 from neuler.errors import InputError
 from neuler.export import jax_functions
 from neuler.export.xla_ffi import Code
@@ -92,7 +92,7 @@ class JaxFunction:
         aligned = [_with_axes(x, axes + len(o.shape)) for x, o in zip(values, kernel.inputs, strict=True)]
         found = jax_functions.wrapped(self._source, self.mode)(*aligned)
         names = tuple(operand.name for operand in kernel.outputs)
-        return found[0] if len(found) == 1 else _results(kernel._called, names)(*found)
+        return found[0] if len(found) == 1 else results_type(kernel._called, names)(*found)
 
     def _parameters(self, values: Mapping[str, Any]) -> Any:
         """Values of parameters by their names, as one array."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from neuler import extras
-from neuler.compiled import Compiled
-from neuler.compiled import _results as results
+from neuler.compiled import Compiled, results_type
 from neuler.errors import InputError
 from neuler.export.torch_operators import check_shape, operator
 from neuler.functions.function import function
@@ -73,7 +72,7 @@ class Wrapped:
         self._shapes = [operand.shape for operand in kernel.inputs]
         self._names = [operand.name for operand in kernel.inputs]
         names = tuple(operand.name for operand in kernel.outputs)
-        self._results: Any = None if len(names) == 1 else results(kernel._called, names)
+        self._results: Any = None if len(names) == 1 else results_type(kernel._called, names)
 
     def __call__(self, /, *tensors: Any, **named: Any) -> Any:
         """Results for tensors in the order of the kernel's inputs, or by their names."""

@@ -118,7 +118,7 @@ class Differentiable:
     # ---- numbers and shapes -----------------------------------------------------------------------------------
 
     def computed(self, *tensors: Any) -> tuple[Any, ...]:
-        """The numbers."""
+        """Results of the compiled function, as tensors on the CPU that share the memory of its arrays."""
         import torch
 
         found = _tuple(self.source.at(self._precision(tensors))(*map(as_array, tensors)))

@@ -77,7 +77,7 @@ class _Facts:
 
 
 def _facts(code: Code, called: str, inputs: Sequence[Operand], outputs: Sequence[Operand], dtype: str) -> int:
-    """Their address."""
+    """The address of what a handler must know of a function: the words of ``FACTS``, kept for good."""
     made, size = _Facts(code), np.dtype(dtype).itemsize
     records: list[int] = []
     steps: list[int] = []

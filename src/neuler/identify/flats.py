@@ -48,7 +48,7 @@ class Flats(NamedTuple):
 
     @property
     def rows(self) -> NDArray[np.bool_]:
-        """Of any kind."""
+        """Rows at a limit, in the dead zone or stuck: no measurement of the torque."""
         return self.lower | self.upper | self.zone | self.stuck
 
     @property

@@ -11,8 +11,8 @@ import numpy as np
 
 from neuler.export.c99.arithmetic import Arithmetic
 from neuler.export.fmu.names import c_string
+from neuler.export.saving import WRITTEN
 from neuler.trace.recipe import Operand
-from neuler.version import __version__
 
 FIXED = ("neuler_fmi2.h", "neuler_fmu.c")
 """Sources that are the same for every unit."""
@@ -80,7 +80,7 @@ class Model:
     """Limits at which forces are cut off, also outside of steps; none, where they are not."""
 
     def header(self, guid: str) -> str:
-        """The text."""
+        """Sizes, places and functions with which ``neuler_fmu.c`` is compiled; ``guid`` is that of the unit."""
         layout, calls, name = self.layout, self.calls, self.identifier
         at = layout.places
         own = {"step": calls.begin, "dynamics": calls.dynamics, "poses": calls.poses, "slopes": calls.slopes}
@@ -93,7 +93,7 @@ class Model:
             "SLOPES": int(calls.slopes is not None),
         }  # fmt: skip
         number = Arithmetic("double", name).number
-        lines = [f"/* The model {name}. Written by neuler {__version__}. */", f"#ifndef NEULER_{name}_MODEL_H"]
+        lines = [f"/* The model {name}. {WRITTEN} */", f"#ifndef NEULER_{name}_MODEL_H"]
         lines += [f"#define NEULER_{name}_MODEL_H", ""]
         lines += [f'#include "{name}_{each}.h"' for each, there in own.items() if there]
         lines += ["", f'#define FMU_GUID "{guid}"', f"#define FMU_DT {number(self.dt)}"]

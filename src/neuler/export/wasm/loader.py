@@ -12,9 +12,9 @@ from typing import Any
 
 from neuler.export.interface import Interface, shape
 from neuler.export.names import comment
+from neuler.export.saving import WRITTEN
 from neuler.plain import shown
 from neuler.trace.recipe import Operand, Operations
-from neuler.version import __version__
 
 
 def _words(text: str) -> frozenset[str]:
@@ -80,7 +80,7 @@ def _said(interface: Interface, operations: Operations) -> list[str]:
         for operand in operands:
             lines.append(comment(f"{side} {names[operand.name]}{shape(operand)}"))
             lines += [f"    {line}" for each in interface.described(operand) for line in _folded(each)]
-    lines.append(f"{operations} for one state. Written by neuler {__version__}.")
+    lines.append(f"{operations} for one state. {WRITTEN}")
     return lines
 
 

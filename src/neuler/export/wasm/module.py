@@ -173,7 +173,7 @@ class _Builder:
         return w.function([], b"".join(code))
 
     def module(self) -> bytes:
-        """All sections."""
+        """The binary: types, imports, functions, memory, exports, code and data, in the order of the format."""
         arguments = {"atan2": 2, "pow": 2}
         outside = [w.signature([w.F64] * arguments.get(name, 1), [w.F64]) for name in self.imports]
         kinds = list(dict.fromkeys([*outside, *(kind for kind, _ in self.bodies)]))

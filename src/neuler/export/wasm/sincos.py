@@ -41,7 +41,7 @@ from neuler.export.wasm.encode import (
 )  # fmt: skip
 
 X, BIG, K, R0, R1, T, R, LOST, Z, Z2, SINE, COSINE, N = range(13)
-"""Its variables."""
+"""Numbers of the local variables of the function that computes a sine and a cosine."""
 _SIGN = -(1 << 63)
 
 
