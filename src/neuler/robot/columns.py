@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from neuler.dask_arrays import refuse_dask
+from neuler.errors import InputError, RobotError
 from neuler.robot.coordinates import names
 from neuler.tables import is_table, take_columns
 from neuler.trace.recipe import Operand
@@ -33,9 +34,17 @@ _LINK = "_link"
 def by_columns(robot: Robot, called: str, what: str, given: Any, name: str) -> Any:
     """An argument q, qd or tau (``name``), as an array where it is a table whose columns have names.
 
-    ``what`` is what the argument is called in messages. Dask arrays are refused.
+    A text names one of the robot's ``named_positions``. ``what`` is what the argument is called in messages. Dask
+    arrays are refused.
     """
     refuse_dask(called, what, given)
+    if isinstance(given, str):
+        if name != "q":
+            raise InputError(f"{called}: {what} must be numbers, got {given!r:.60}; positions alone have names")
+        try:
+            return robot.named_positions[given]
+        except RobotError as error:
+            raise InputError(f"{called}: {what}: {error}") from None
     if not is_table(given):
         return given
     size = {"q": robot.nq, "qd": robot.nv, "tau": robot.nu}[name]

@@ -25,6 +25,7 @@ from neuler.robot.link import Link
 from neuler.robot.loop import Loop
 from neuler.robot.mechanism import Parts, parts
 from neuler.robot.motor import Motor, check_motors
+from neuler.robot.named_positions import NamedPositions, checked
 from neuler.robot.numbers import vector
 from neuler.robot.reduced import reduced
 from neuler.robot.transform import Transform, Vec3
@@ -63,6 +64,9 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
     ``motors`` drive joints from any link, with rotors that count in every verb: see ``Motor``. Coordinates are those of
     the joints, then theta of the motors behind springs.
 
+    ``named_positions`` maps names to positions q, such as the keyframes of an MJCF file; a name will do wherever
+    a state to start from is asked for.
+
     ``notes`` holds what a file said that has no effect on the dynamics; the doctor repeats it.
 
     >>> from neuler import Joint, Link, Robot
@@ -87,6 +91,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
     reference: tuple[float, ...] | None = None
     independent: tuple[str, ...] | None = None
     motors: tuple[Motor, ...] = ()
+    named_positions: NamedPositions = NamedPositions()
 
     _analyse: ClassVar[Callable[[Any], Mobility]]
     """How the freedoms of closed loops are found; the room that knows it says so."""
@@ -106,6 +111,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
         reference: ArrayLike | None = None,
         independent: str | Iterable[str] | None = None,
         motors: Iterable[Motor] = (),
+        named_positions: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         if not isinstance(name, str):
             raise RobotError(f"a robot needs a name, got {name!r}")
@@ -128,6 +134,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
             "reference": None,
             "independent": (independent,) if isinstance(independent, str) else independent and tuple(independent),
             "motors": tuple(motors),
+            "named_positions": NamedPositions(),
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
@@ -150,6 +157,8 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
         check_motors(owner, self)
         if reference is not None:
             object.__setattr__(self, "reference", vector(owner, "reference", reference, self.nq))
+        if named_positions:
+            object.__setattr__(self, "named_positions", checked(owner, self, named_positions))
         check_independent(owner, self)
         if self.loops:
             _ = self.mobility  # what is wrong with its loops is said now
@@ -337,30 +346,33 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
     def replace(self, **changes: Any) -> Robot:
         """A copy with the given fields changed.
 
-        Where joints, loops or couplings change, ``reference`` and ``independent`` keep what they say of joints that
-        still have coordinates, unless they are given too; without a part of it a reference is gone.
+        Where joints, loops or couplings change, ``reference``, ``named_positions`` and ``independent`` keep what they
+        say of joints that still have coordinates, unless they are given too; a position without a part of it is gone.
         """
         if not {"joints", "loops", "couplings", "motors"} & set(changes):
             return super().replace(**changes)
-        bare = super().replace(**{**changes, "reference": None, "independent": None, "loops": ()})
+        without = {"reference": None, "named_positions": None, "independent": None, "loops": ()}
+        bare = super().replace(**{**changes, **without})
         more: dict[str, Any] = {"loops": changes.get("loops", self.loops)}
-        more["reference"] = changes["reference"] if "reference" in changes else self._translated(bare)
+        more["reference"] = changes["reference"] if "reference" in changes else self._translated(self.reference, bare)
+        moved = ((name, self._translated(q, bare)) for name, q in self.named_positions.numbers())
+        more["named_positions"] = changes.get("named_positions", {name: q for name, q in moved if q is not None})
         more["independent"] = changes.get("independent", self.independent)
         kept = all(bare.coordinates.numbers(name) for name in self.independent or ())
         if "independent" not in changes and not (more["loops"] and kept):
             more["independent"] = None
-        if all(value is None or value == () for value in more.values()):
+        if not any(more.values()):
             return bare
         return Value.replace(bare, **more)
 
-    def _translated(self, other: Robot) -> tuple[float, ...] | None:
-        """The reference for another robot's joints; None where it does not have all of theirs."""
-        if self.reference is None:
+    def _translated(self, q: tuple[float, ...] | None, other: Robot) -> tuple[float, ...] | None:
+        """A position for another robot's joints; None where it does not have all of theirs."""
+        if q is None:
             return None
-        values = {(entry.name, entry.nq): self.reference[entry.q] for entry in self.coordinates}
+        values = {(entry.name, entry.nq): q[entry.q] for entry in self.coordinates}
         keys = [(entry.name, entry.nq) for entry in other.coordinates]
         if [nq for _, nq in keys] == [nq for _, nq in values]:  # the same joints, by other names perhaps
-            return self.reference
+            return q
         for entry in other.coordinates:  # a motor stands where its spring is at rest
             if entry.drives is not None and (entry.drives, 1) in values:
                 values.setdefault((entry.name, 1), values[entry.drives, 1])
@@ -447,6 +459,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
             links=(*links, *self.links),
             joints=(*joints, *self.joints),
             reference=self.reference and (*at, *self.reference),
+            named_positions={name: (*at, *q) for name, q in self.named_positions.numbers()},
             independent=self.independent and (*(joint.name for joint in joints), *self.independent),
         )
 
