@@ -15,6 +15,7 @@ PACKAGES = {
     "jax": ("jax",),
     "torch": ("torch",),
     "fmu": ("ziglang",),
+    "mjcf": ("mujoco",),
     "uno": ("unopy",),
     "scale": ("pyarrow", "cloudpickle", "scipy", "tqdm"),
     "cluster": ("dask", "distributed"),

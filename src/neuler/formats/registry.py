@@ -11,6 +11,7 @@ from typing import Any
 
 from neuler.errors import FormatError
 from neuler.formats import par, urdf_write
+from neuler.formats.mjcf import load_mjcf
 from neuler.formats.source import Source, file_chunks
 from neuler.formats.urdf import load_urdf
 from neuler.formats.xml import root_tag
@@ -50,11 +51,18 @@ FORMATS: tuple[Format, ...] = (
         "URDF", (".urdf", ".xml"), "<", lambda head: root_tag(head) == "robot", load_urdf, urdf_write.write,
         told=".urdf, or .xml with the root element <robot>",
     ),
+    Format(
+        "MJCF", (".mjcf", ".xml"), "<", lambda head: root_tag(head) in ("mujoco", "mujocoinclude"), load_mjcf,
+        told=".mjcf, or .xml with the root element <mujoco>",
+    ),
     Format("SYMORO+", (".par",), "(*", lambda head: head.startswith("(*"), par.read, par.write),
 )  # fmt: skip
 """Text that none recognises is given to the first."""
 
-MADE_BY_OTHERS = {".xacro": "is a xacro file; run xacro first and load the URDF that it prints"}
+MADE_BY_OTHERS = {
+    ".xacro": "is a xacro file; run xacro first and load the URDF that it prints",
+    ".mjb": "is a compiled model of MuJoCo, which has no names of what it left out; load the MJCF file it was made of",
+}
 """Suffixes of what is not a robot's description yet, and what to do with it."""
 
 
@@ -62,9 +70,9 @@ def suffixes() -> tuple[str, ...]:
     """Of all formats.
 
     >>> suffixes()
-    ('.urdf', '.xml', '.par')
+    ('.urdf', '.xml', '.mjcf', '.par')
     """
-    return tuple(itertools.chain.from_iterable(form.suffixes for form in FORMATS))
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(form.suffixes for form in FORMATS)))
 
 
 def is_text(source: Source) -> bool:

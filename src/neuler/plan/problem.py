@@ -186,10 +186,14 @@ def _objective(section: Section) -> Objective:
 
 
 def _boundary(section: Section, robot: Robot) -> Boundary | None:
-    """q (a list, or some by name: the others are free), qd (rest by default), qdd, [[pose]], [[velocity]]."""
+    """q (a list, some by name: the others are free, or a position's name), qd (rest by default), qdd, [[pose]],
+    [[velocity]].
+    """
     if not section.table:
         return None
-    q, qdd = numbers_of(section, "q", one=False), numbers_of(section, "qdd")
+    named = isinstance(section.raw("q", None), str)
+    q = section.text("q", among=tuple(robot.named_positions)) if named else numbers_of(section, "q", one=False)
+    qdd = numbers_of(section, "qdd")
     qd = section.raw("qd", 0.0)
     if qd == "free":
         qd = None

@@ -25,7 +25,7 @@ from neuler.robot.link import Link
 from neuler.robot.loop import Loop
 from neuler.robot.mechanism import Parts, parts
 from neuler.robot.motor import Motor, check_motors
-from neuler.robot.named_positions import NamedPositions, checked
+from neuler.robot.named_positions import NONE, NamedPositions, checked
 from neuler.robot.numbers import vector
 from neuler.robot.reduced import reduced
 from neuler.robot.transform import Transform, Vec3
@@ -91,7 +91,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
     reference: tuple[float, ...] | None = None
     independent: tuple[str, ...] | None = None
     motors: tuple[Motor, ...] = ()
-    named_positions: NamedPositions = NamedPositions()
+    named_positions: NamedPositions = NONE
 
     _analyse: ClassVar[Callable[[Any], Mobility]]
     """How the freedoms of closed loops are found; the room that knows it says so."""
@@ -134,7 +134,7 @@ class Robot(Value, Configurations, Driven, Verbs, Methods):
             "reference": None,
             "independent": (independent,) if isinstance(independent, str) else independent and tuple(independent),
             "motors": tuple(motors),
-            "named_positions": NamedPositions(),
+            "named_positions": NONE,
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)

@@ -62,6 +62,10 @@ class NamedPositions(Mapping[str, Array]):
         return iter(self._values.items())
 
 
+NONE = NamedPositions()
+"""Of a robot without named positions."""
+
+
 def checked(owner: str, robot: Robot, given: object) -> NamedPositions:
     """Positions of a robot by their names; quaternions of nearly length one are normalised, others refused."""
     if not isinstance(given, Mapping):

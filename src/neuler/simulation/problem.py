@@ -230,9 +230,16 @@ def _start(section: Section, robot: Robot) -> tuple[Array, Array]:
 
 
 def _position(section: Section, robot: Robot) -> Array:
-    """q0: all positions; of a robot with loops also those of its own alone, in a table: the others are found."""
+    """q0: all positions, or the name of one; of a robot with loops also those of its own alone, in a table: the others
+    are found.
+    """
     names = robot.coordinates.names("q")
     value = section.raw("q0", None)
+    if isinstance(value, str):
+        try:
+            return robot.named_positions[value]
+        except NeulerError as error:
+            raise section.error("q0", str(error)) from None
     if robot.loops and isinstance(value, dict):
         own, neutral = _own(robot.coordinates.own)
         active = section.each("q0", own, neutral)

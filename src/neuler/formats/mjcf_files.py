@@ -1,0 +1,186 @@
+"""MJCF files before MuJoCo sees them: which are read, what is unsafe, and which meshes no inertia needs."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from neuler import extras
+from neuler.errors import FormatError
+from neuler.formats.source import Source, label_of
+from neuler.formats.xml import Element, is_text, read_xml
+
+MOST_FILES = 200
+"""Files that a model may include."""
+MOST_COPIES = 10_000
+"""Bodies that <replicate>, <composite> and the like may make."""
+MOST_NUMBERS = 1_000_000
+"""Numbers of a user's own that a model may hold."""
+_COPIED = ("replicate", "composite", "flexcomp")
+_SIZES = ("nuserdata", "nkey", "nuser_body", "nuser_jnt", "nuser_geom", "nuser_site", "nuser_cam", "nuser_tendon",
+          "nuser_actuator", "nuser_sensor")  # fmt: skip
+
+
+def compiled(source: Source) -> tuple[Any, Any, list[str]]:
+    """MuJoCo's ``MjSpec`` of a file or text, the ``MjModel`` that it compiles to, and its warnings.
+
+    Meshes, textures and height fields that no inertia comes from are left out, so that they need not be there.
+    """
+    extras.require("mujoco", "MJCF files are read by MuJoCo's own compiler", "mjcf")
+    import mujoco
+
+    if not hasattr(mujoco, "MjSpec"):
+        raise ImportError(f"MJCF files need MuJoCo 3.3 or newer, got {mujoco.__version__}; install a newer one")
+    root = _checked(source)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        spec, model = _compiled(mujoco, source, root)
+    return spec, model, [f"MuJoCo: {warning.message}" for warning in said]
+
+
+def _compiled(mujoco: Any, source: Source, root: Element) -> tuple[Any, Any]:
+    try:
+        if is_text(source):
+            text = source if isinstance(source, str) else bytes(source).decode("utf-8")  # type: ignore[arg-type]
+            spec = mujoco.MjSpec.from_string(text.lstrip("\ufeff \t\r\n"))
+        else:
+            spec = mujoco.MjSpec.from_file(os.fsdecode(source))
+        _without_shapes(mujoco, spec)
+        spec.compiler.fusestatic = False
+        return spec, spec.compile()
+    except (ValueError, RuntimeError, mujoco.FatalError) as error:
+        raise FormatError(f"{root.file}: MuJoCo's compiler refuses it: {_one_line(error)}") from None
+
+
+def _one_line(error: Exception) -> str:
+    text = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
+    if "opening file" in text or ("not found" in text and "file" in text):
+        text += "; a mesh is needed where a body has no <inertial>: add the file, or the inertia"
+    return text
+
+
+# ---- what is unsafe ----------------------------------------------------------------------------------------
+
+
+def _checked(source: Source) -> Element:
+    """The root of a model whose files are all regular, small, and free of circles and of floods of copies."""
+    root = read_xml(source, "MJCF")
+    if root.tag == "mujocoinclude":
+        raise root.error("<mujocoinclude> is a part of a model; load the file that includes it")
+    if root.tag != "mujoco":
+        raise root.error(f"expected the root element <mujoco> of an MJCF file, got <{root.tag}>")
+    folder = Path.cwd() if is_text(source) else Path(os.fsdecode(source)).parent
+    open_files = [] if is_text(source) else [Path(os.fsdecode(source)).resolve()]
+    _Walk(folder).visit(root, folder, open_files, 1)
+    return root
+
+
+class _Walk:
+    """Through a model and all files that it includes or attaches."""
+
+    def __init__(self, main: Path) -> None:
+        self.main = main
+        self.files = 1
+        self.copies = 0
+
+    def visit(self, element: Element, folder: Path, opened: list[Path], copies: int) -> None:
+        """An element and all below it, which is made so many times."""
+        _check_numbers(element)
+        if element.tag in _COPIED:
+            copies *= _count(element)
+        if element.tag in ("body", "geom", "site", *_COPIED):
+            self.copies += copies
+            if self.copies > MOST_COPIES + self.files * 1000:
+                raise element.error(f"<{element.tag}> makes more than {MOST_COPIES:,} copies; no robot needs so many")
+        if (element.tag == "include" or element.tag == "model") and "file" in element.attributes:
+            self.enter(element, folder, opened, copies)
+        for child in element.children:
+            self.visit(child, folder, opened, copies)
+
+    def enter(self, element: Element, folder: Path, opened: list[Path], copies: int) -> None:
+        """The file that an element names, beside the file that it stands in or beside the model's."""
+        name = element.attribute("file", f"<{element.tag}>")
+        found = next((path for base in (folder, self.main) if (path := base / name).exists()), None)
+        if found is None:
+            raise element.error(f"<{element.tag}> names {name!r}, and there is no such file beside the model")
+        whole = found.resolve()
+        if whole in opened:
+            circle = " includes ".join(label_of(path.name) for path in [*opened[opened.index(whole) :], whole])
+            raise element.error(f"files include each other in a circle: {circle}")
+        self.files += 1
+        if self.files > MOST_FILES:
+            raise element.error(f"more than {MOST_FILES} files are included; no robot needs so many")
+        if whole.suffix.lower() in (".urdf", ".mjb") and element.tag == "model":
+            return
+        self.visit(read_xml(str(found), "MJCF"), found.parent, [*opened, whole], copies)
+
+
+def _check_numbers(element: Element) -> None:
+    """No NaN, which MuJoCo lets pass, and no memory without bounds."""
+    for name, value in element.attributes.items():
+        if "nan" in value.lower() and any(part.lower().lstrip("+-") == "nan" for part in value.split()):
+            raise element.error(f"attribute {name!r} of <{element.tag}> is not finite: {value[:60]!r}")
+    sizes = _SIZES if element.tag == "size" else ("size",) if element.tag == "numeric" else ()
+    for name in sizes:
+        if _whole(element.attributes.get(name, "0")) > MOST_NUMBERS:
+            raise element.error(f"{name!r} of <{element.tag}> is more than {MOST_NUMBERS:,}; no robot needs so many")
+
+
+def _count(element: Element) -> int:
+    """How many copies an element makes, at least."""
+    product = 1
+    for part in element.attributes.get("count", "1").split()[:4]:
+        product *= max(1, min(_whole(part), MOST_COPIES + 1))
+    return product
+
+
+def _whole(text: str) -> int:
+    try:
+        value = float(text.split()[0]) if text.split() else 0.0
+    except ValueError:
+        return 0  # MuJoCo says what is wrong with it
+    return int(value) if math.isfinite(value) and abs(value) < 1e18 else 10**18
+
+
+# ---- what is not needed ------------------------------------------------------------------------------------
+
+
+def _without_shapes(mujoco: Any, spec: Any) -> None:
+    """Every shape from a file that decides no inertia becomes a ball, so that its file is not opened.
+
+    Deleting it would break what names it: sensors, pairs, tendons.
+    """
+    shapes = mujoco.mjtGeom
+    files = (shapes.mjGEOM_MESH, shapes.mjGEOM_HFIELD, shapes.mjGEOM_SDF)
+    kept = set()
+    for body, geom in _geoms(spec):
+        if geom.type not in files and not geom.meshname:
+            continue
+        if geom.type != shapes.mjGEOM_HFIELD and _decides_inertia(mujoco, spec, body, geom):
+            kept.add(geom.meshname)
+            continue
+        geom.type, geom.meshname, geom.hfieldname, geom.size = shapes.mjGEOM_SPHERE, "", "", [1e-3, 0.0, 0.0]
+    for material in spec.materials:
+        material.textures = [""] * len(material.textures)
+    for thing in [*spec.textures, *spec.hfields, *spec.skins, *(x for x in spec.meshes if x.name not in kept)]:
+        spec.delete(thing)
+
+
+def _geoms(spec: Any) -> Iterator[tuple[Any, Any]]:
+    for body in spec.bodies:
+        for geom in body.geoms:
+            yield body, geom
+
+
+def _decides_inertia(mujoco: Any, spec: Any, body: Any, geom: Any) -> bool:
+    source, way = spec.compiler.inertiafromgeom, mujoco.mjtInertiaFromGeom
+    if body.name == "world" or source == way.mjINERTIAFROMGEOM_FALSE:
+        return False
+    if source == way.mjINERTIAFROMGEOM_AUTO and body.explicitinertial:
+        return False
+    first, last = spec.compiler.inertiagrouprange
+    return bool(first <= geom.group <= last and geom.mass != 0.0 and geom.density != 0.0)

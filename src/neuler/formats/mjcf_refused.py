@@ -1,0 +1,69 @@
+"""What an MJCF file says that neuler cannot compute: refused by name, or left out where the reader is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from neuler.errors import FormatError
+from neuler.naming import hint
+
+FEATURES = {
+    "armature": "rotor inertia of ball and free joints, and of tendons' actuators",
+    "damping": "damping of free joints, and of tendons' actuators",
+    "equality": "equality constraints that no loop and no coupling stands for",
+    "frictionloss": "dry friction of ball and free joints",
+    "gravcomp": "gravity compensation of bodies",
+    "plugins": "plugins",
+    "polynomials": "springs and dampers that are not linear",
+    "springs": "springs of ball and free joints",
+    "tendons": "springs, dampers, dry friction and inertia of tendons",
+    "yield": "springs that yield",
+}
+"""By name, what may be left out of a model although it changes the motion."""
+_SHOWN = 6
+
+
+class Refusals:
+    """Collects what is not supported, so that one error names all of it."""
+
+    def __init__(self, label: str, ignore: Iterable[str]) -> None:
+        self.label = label
+        self.ignore = frozenset(_known(ignore))
+        self.found: dict[str, list[str]] = {}
+
+    def add(self, feature: str, where: str) -> None:
+        """Something of a feature, and where it stands."""
+        self.found.setdefault(feature, []).append(where)
+
+    def notes(self) -> list[str]:
+        """What was left out; an error where something was not to be."""
+        refused = [feature for feature in self.found if feature not in self.ignore]
+        if refused:
+            said = "; ".join(few(self.found[feature]) for feature in refused)
+            names = ", ".join(repr(x) for x in sorted({*refused, *self.ignore}))
+            raise FormatError(
+                f"{self.label}: changes the motion and is not supported: {said}; ignore=[{names}] loads the model "
+                "without it"
+            )
+        return [f"left out, though it changes the motion: {few(where)}" for where in self.found.values()]
+
+
+def few(texts: list[str]) -> str:
+    """The first of many.
+
+    >>> few(["a", "b"])
+    'a, b'
+    """
+    more = len(texts) - _SHOWN
+    return ", ".join(texts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _known(ignore: Iterable[str]) -> list[str]:
+    names = [ignore] if isinstance(ignore, str) else ignore
+    if not isinstance(names, Iterable):
+        raise FormatError(f"load: ignore must be a list of names, got {ignore!r:.60}")
+    found = list(names)
+    for name in found:
+        if name not in FEATURES:
+            raise FormatError(f"load: ignore: there is no {name!r:.60}; {hint(name, FEATURES)}")
+    return found
