@@ -28,7 +28,10 @@ class Closed:
         self.inactive: list[str] = []
         self.to_mocap: list[str] = []
         kind = mujoco.mjtEq
-        readers = {kind.mjEQ_JOINT: self._joint, kind.mjEQ_CONNECT: self._connect, kind.mjEQ_WELD: self._weld}
+        readers = {
+            kind.mjEQ_JOINT: self._joint, kind.mjEQ_TENDON: self._tendon, kind.mjEQ_CONNECT: self._connect,
+            kind.mjEQ_WELD: self._weld,
+        }  # fmt: skip
         self._led: set[str] = set()
         for number in range(model.neq):
             name = model.equality(number).name or f"equality{number}"
@@ -46,15 +49,9 @@ class Closed:
         """q1 - q1_0 = a0 + a1 (q2 - q2_0) + ... + a4 (q2 - q2_0)^4, with q_0 of the model as it is drawn."""
         model = self.model
         first, second = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
-        if second >= 0 and self._name(first) in {x for each in self.couplings if each.joint == self._name(second)
-                                                 for x in each.of}:  # fmt: skip
-            self.refusals.add("equality", f"equality {name!r}: leads joint {self._name(second)!r}, which leads it")
-            return
         follower = self._name(first)
-        if follower in self._led:
-            self.refusals.add("equality", f"equality {name!r}: joint {follower!r} follows another already")
+        if not self._may_follow(name, follower, [self._name(second)] if second >= 0 else []):
             return
-        self._led.add(follower)
         a = np.array(model.eq_data[number][:5], dtype=float)
         rest = self._drawn(first)
         if second < 0 or not a[1:].any():
@@ -68,6 +65,60 @@ class Closed:
             self.couplings.append(Coupling(follower, leader, float(a[1]), float(coefficients[0])))
         else:
             self.couplings.append(Coupling(follower, leader, function=Polynomial(coefficients)))
+
+    def _tendon(self, number: int, name: str) -> None:
+        """L1 - L1_0 = a0 + a1 (L2 - L2_0) of fixed tendons, L = sum of coefficients times positions."""
+        model = self.model
+        tendons = [k for k in (int(model.eq_obj1id[number]), int(model.eq_obj2id[number])) if k >= 0]
+        a = np.array(model.eq_data[number][:5], dtype=float)
+        weights: dict[str, float] = {}
+        total = float(a[0])
+        for tendon, share in zip(tendons, (1.0, -float(a[1])), strict=False):
+            parts = self._fixed(tendon)
+            if not parts or (len(tendons) > 1 and a[2:].any()):
+                self.refusals.add("equality", f"equality {name!r}: tendons that are not sums of joints' positions")
+                return
+            total += share * float(model.tendon_length0[tendon])
+            for joint, coefficient in parts:
+                weights[self._name(joint)] = weights.get(self._name(joint), 0.0) + share * coefficient
+        weights = {joint: weight for joint, weight in weights.items() if weight}
+        follower = next((joint for joint in reversed(weights) if joint not in self._led), "")
+        leaders = [joint for joint in weights if joint != follower]
+        if not follower:
+            self.refusals.add("equality", f"equality {name!r}: all of its joints follow others already")
+        elif self._may_follow(name, follower, leaders):
+            offset = total / weights[follower]
+            if leaders:
+                ratios = [-weights[joint] / weights[follower] for joint in leaders]
+                self.couplings.append(Coupling(follower, leaders, ratios, offset))
+            else:
+                self.held[follower] = offset
+
+    def _fixed(self, tendon: int) -> list[tuple[int, float]]:
+        """Joints of a fixed tendon and their coefficients; nothing of a spatial one."""
+        model, first = self.model, int(self.model.tendon_adr[tendon])
+        places = range(first, first + int(model.tendon_num[tendon]))
+        if any(int(model.wrap_type[k]) != int(self.mujoco.mjtWrap.mjWRAP_JOINT) for k in places):
+            return []
+        return [(int(model.wrap_objid[k]), float(model.wrap_prm[k])) for k in places]
+
+    def _may_follow(self, name: str, follower: str, leaders: list[str]) -> bool:
+        """Whether a joint may be led by others; why not is told."""
+        below = {each.joint: each.of for each in self.couplings}
+        reached, left = set(leaders), list(leaders)
+        while left:
+            for joint in below.get(left.pop(), ()):
+                if joint not in reached:
+                    reached.add(joint)
+                    left.append(joint)
+        if follower in self._led:
+            self.refusals.add("equality", f"equality {name!r}: joint {follower!r} follows another already")
+        elif follower in reached:
+            self.refusals.add("equality", f"equality {name!r}: joint {follower!r} would lead itself")
+        else:
+            self._led.add(follower)
+            return True
+        return False
 
     def _name(self, joint: int) -> str:
         return self.tree.joint_names[joint]

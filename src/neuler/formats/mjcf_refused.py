@@ -9,7 +9,7 @@ from neuler.naming import hint
 
 FEATURES = {
     "armature": "rotor inertia of ball and free joints, and of tendons' actuators",
-    "damping": "damping of free joints, and of tendons' actuators",
+    "damping": "damping of tendons' actuators",
     "equality": "equality constraints that no loop and no coupling stands for",
     "frictionloss": "dry friction of ball and free joints",
     "gravcomp": "gravity compensation of bodies",

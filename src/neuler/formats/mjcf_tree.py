@@ -168,13 +168,12 @@ class Tree:
         if kind in (FREE, BALL):
             what = "a free joint" if kind == FREE else "a ball joint"
             lost = {"armature": armature, "frictionloss": friction, "springs": stiffness}
-            lost |= {"damping": damping} if kind == FREE else {}
             for feature in (feature for feature, value in lost.items() if value):
                 self.refusals.add(feature, f"joint {name!r}: {feature} of {what}")
             if limited:
                 self.ball_limits.append(repr(name))
-            if kind == FREE:
-                return Joint(name, "free", parent, child, place)
+            if kind == FREE:  # the same damping along all axes, so that it is the same in the body's
+                return Joint(name, "free", parent, child, place, viscous=damping)
             role = "passive" if role == "elastic" else role
             return Joint(name, "spherical", parent, child, place, viscous=damping, role=role)
         lower, upper = (float(x) for x in model.jnt_range[number]) if limited else (-np.inf, np.inf)

@@ -28,6 +28,7 @@ class Free(Kind):
 
     name = "free"
     nq, nv = 7, 6
+    drives = frozenset({"viscous"})
     always_passive = True
     turns = (False, False, False, True, True, True)
     quaternion = 3
