@@ -101,6 +101,8 @@ def test_files_that_are_not_models(tmp_path):
     refused(tmp_path / "model.mjb", "compiled model of MuJoCo")
     (tmp_path / "empty.mjcf").write_text("")
     refused(tmp_path / "empty.mjcf", "is empty")
+    (tmp_path / "whole.mjcf").write_text('<mujoco><worldbody><include file="b.xml"/></worldbody></mujoco>')
+    refused(tmp_path / "whole.mjcf", "only files named .xml name others")
     (tmp_path / "arm.mjcf").write_text("<robot name='x'/>")
     refused(tmp_path / "arm.mjcf", "root element <mujoco>")
 

@@ -226,7 +226,8 @@ def mujoco(robot: Robot, model: Any = None) -> Layout:
     """The layout of a ``mujoco.MjModel`` whose joints have the robot's names and whose world is the robot's base.
 
     Instead of a model the names of its joints in its order will do; without either it is the order of the robot.
-    A free link's position and rotation are counted from the base frame there, not from the joint's placement.
+    A free link's position and rotation are counted from the base frame there, not from the joint's placement. Joints
+    without a name are called by their numbers, ``joint3``, as :func:`neuler.load` calls them.
 
     >>> import neuler
     >>> layout = mujoco(neuler.robots.two_link().with_free_base())
@@ -240,7 +241,9 @@ def mujoco(robot: Robot, model: Any = None) -> Layout:
         found = {}
         for k in range(int(model.njnt)):
             nq, nv = _MUJOCO_SIZES[int(model.jnt_type[k])]
-            found[str(model.joint(k).name)] = Slot(int(model.jnt_qposadr[k]), nq, int(model.jnt_dofadr[k]), nv)
+            found[str(model.joint(k).name) or f"joint{k}"] = Slot(
+                int(model.jnt_qposadr[k]), nq, int(model.jnt_dofadr[k]), nv
+            )
         slots = _matched(robot, "mujoco", found)
     return Layout(robot, "mujoco", slots, scalar_first=True, world_axes=True)
 

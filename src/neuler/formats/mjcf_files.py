@@ -45,15 +45,22 @@ def compiled(source: Source) -> tuple[Any, Any, list[str]]:
 def _compiled(mujoco: Any, source: Source, root: Element) -> tuple[Any, Any]:
     try:
         if is_text(source):
-            text = source if isinstance(source, str) else bytes(source).decode("utf-8")  # type: ignore[arg-type]
-            spec = mujoco.MjSpec.from_string(text.lstrip("\ufeff \t\r\n"))
-        else:
+            spec = mujoco.MjSpec.from_string(_text(source))
+        elif os.fsdecode(source).lower().endswith(".xml"):
             spec = mujoco.MjSpec.from_file(os.fsdecode(source))
+        else:  # MuJoCo opens files by their suffix
+            spec = mujoco.MjSpec.from_string(_text(Path(os.fsdecode(source)).read_bytes()))
+            spec.modelfiledir = str(Path(os.fsdecode(source)).resolve().parent)
         _without_shapes(mujoco, spec)
         spec.compiler.fusestatic = False
         return spec, spec.compile()
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
         raise FormatError(f"{root.file}: MuJoCo's compiler refuses it: {_one_line(error)}") from None
+
+
+def _text(source: Source) -> str:
+    text = source if isinstance(source, str) else bytes(source).decode("utf-8")  # type: ignore[arg-type]
+    return text.lstrip("\ufeff \t\r\n")
 
 
 def _one_line(error: Exception) -> str:
@@ -75,15 +82,17 @@ def _checked(source: Source) -> Element:
         raise root.error(f"expected the root element <mujoco> of an MJCF file, got <{root.tag}>")
     folder = Path.cwd() if is_text(source) else Path(os.fsdecode(source)).parent
     open_files = [] if is_text(source) else [Path(os.fsdecode(source)).resolve()]
-    _Walk(folder).visit(root, folder, open_files, 1)
+    other_suffix = not is_text(source) and not os.fsdecode(source).lower().endswith(".xml")
+    _Walk(folder, other_suffix).visit(root, folder, open_files, 1)
     return root
 
 
 class _Walk:
     """Through a model and all files that it includes or attaches."""
 
-    def __init__(self, main: Path) -> None:
+    def __init__(self, main: Path, other_suffix: bool) -> None:
         self.main = main
+        self.other_suffix = other_suffix
         self.files = 1
         self.copies = 0
 
@@ -104,6 +113,8 @@ class _Walk:
     def enter(self, element: Element, folder: Path, opened: list[Path], copies: int) -> None:
         """The file that an element names, beside the file that it stands in or beside the model's."""
         name = element.attribute("file", f"<{element.tag}>")
+        if self.other_suffix:
+            raise element.error("MuJoCo lets only files named .xml name others; rename the model")
         found = next((path for base in (folder, self.main) if (path := base / name).exists()), None)
         if found is None:
             raise element.error(f"<{element.tag}> names {name!r}, and there is no such file beside the model")
@@ -167,7 +178,10 @@ def _without_shapes(mujoco: Any, spec: Any) -> None:
     for material in spec.materials:
         material.textures = [""] * len(material.textures)
     for thing in [*spec.textures, *spec.hfields, *spec.skins, *(x for x in spec.meshes if x.name not in kept)]:
-        spec.delete(thing)
+        if hasattr(spec, "delete"):
+            spec.delete(thing)
+        else:  # in older versions of MuJoCo
+            thing.delete()
 
 
 def _geoms(spec: Any) -> Iterator[tuple[Any, Any]]:
