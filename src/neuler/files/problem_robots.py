@@ -10,12 +10,14 @@ from neuler import formats, robots
 from neuler.errors import FormatError, NeulerError
 from neuler.files.problems import Section
 from neuler.formats.strict import refuse_errors
+from neuler.formats.xacro import files_of
+from neuler.inputs import told
 from neuler.robot import Friction, Motor, Robot, Transform
 from neuler.robot.friction import LAWS
 
 _FILE_OPTIONS = {"mimic": ("refuse", "couple", "independent"), "floating": ("free", "fixed", "refuse"),
                  "missing": ("refuse", "zero")}  # fmt: skip
-"""Options of robot files, and what they may be; ``values`` is a table beside them."""
+"""Options of robot files, and what they may be; ``values``, ``arguments`` and ``packages`` stand beside them."""
 NEUTRAL = "neutral"
 """Where a joint is held of which no position is given."""
 
@@ -23,7 +25,7 @@ NEUTRAL = "neutral"
 def read_robot(section: Section) -> Robot:
     """The robot of a table: ``file`` or ``name``, then changes.
 
-    ``mimic``, ``floating``, ``missing``, ``values``: of the file's format. ``strict = true`` refuses a robot in which
+    ``mimic``, ``floating``, ``missing``, ``values``, ``arguments``, ``packages``: of the file's format. ``strict = true`` refuses a robot in which
     ``robot.check()`` finds errors. ``fixed``: joints that are held, names or a table of positions. ``free_base``,
     ``gravity``, ``friction = false``, ``passive``, ``independent``; tables [[robot.payload]] (frame, mass, com,
     inertia), [[robot.spring]] (joint, stiffness, rest, role), [[robot.frame]] (name, link, at), [[robot.motor]] (the
@@ -101,6 +103,7 @@ def _loaded(section: Section) -> Robot:
     values = section.section("values")
     if values.table:
         options["values"] = {name: values.number(name) for name in values.table}
+    options.update(_xacro(section))
     if ("file" in section) == ("name" in section):
         raise section.refusal("expected either 'file', a robot file, or 'name', of the catalogue")
     if "file" in section:
@@ -108,6 +111,26 @@ def _loaded(section: Section) -> Robot:
     if options:
         raise section.error(next(iter(options)), "is for robot files, and the robot is one of the catalogue")
     return robots.get(section.text("name", among=robots.names()))
+
+
+def _xacro(section: Section) -> dict[str, Any]:
+    """Arguments of a xacro file, and where it finds packages: folders, from that of the problem."""
+    options: dict[str, Any] = {}
+    arguments = section.section("arguments")
+    if arguments.table:
+        options["arguments"] = {}
+        for name in arguments.table:
+            value = arguments.raw(name)
+            if not isinstance(value, str | float | int):
+                raise arguments.error(name, f"expected a text, a number, true or false, got {told(value)}")
+            options["arguments"][name] = value
+    if isinstance(section.table.get("packages"), dict):
+        named = section.section("packages")
+        options["packages"] = {name: named.path(name) for name in named.table}
+    elif "packages" in section:
+        folders = section.names("packages")
+        options["packages"] = [section.problem.path((*section.spot, "packages"), name) for name in folders]
+    return options
 
 
 def changed(section: Section, robot: Robot, known_only: bool = False) -> Robot:

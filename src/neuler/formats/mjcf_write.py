@@ -139,7 +139,7 @@ class _Writer:
         for link in robot.links:
             if link.name == WORLD and (link != robot.links[0] or link != Link(WORLD)):
                 raise FormatError(
-                    f"link {WORLD!r}: has the name that MuJoCo gives the world, and is not a base without mass; rename it"
+                    f"link {WORLD!r}: has the name of MuJoCo's world, and is not a base without mass; rename it"
                 )
         for joint in robot.joints:
             if joint.moves:
@@ -174,9 +174,9 @@ class _Writer:
             bare = all(links[name] == Link(name) and name not in held and len(onward[name]) == 1 for name in body)
             if not (bare and joint.type.has_axis and len(nxt) == 1 and nxt[0].kind in KINDS):
                 raise FormatError(
-                    f"link {joint.child!r}: moves without mass, or without any inertia, and MuJoCo refuses such bodies; "
-                    "give it mass, or fuse it with a link that has some (a bare link between two joints is written as "
-                    "joints in a row, unless a frame or a loop is on it)"
+                    f"link {joint.child!r}: moves without mass, and MuJoCo refuses such bodies; give it mass, "
+                    "or make it a part of a link that has some (a bare link between two joints becomes joints in a row, "
+                    "unless a frame or a loop is on it)"
                 )
             rows.update(body)
             free[nxt[0].child] += free[joint.child]
@@ -309,7 +309,8 @@ class _Writer:
             parts = names.get(entry.name)
             found |= {name: [x] for name, x in zip(parts, part, strict=True)} if parts else {entry.name: part}
         for coupling in in_order(f"robot {self.given.name!r}", self.given.couplings):
-            found[coupling.joint] = [float(coupling.at([found[name][0] for name in coupling.of])[0].real)]
+            value, _, _ = coupling.at([found[name][0] for name in coupling.of])
+            found[coupling.joint] = [value]  # type: ignore[list-item]
         return [x for name in self.tree.joints for x in found[name]]
 
 
@@ -336,8 +337,8 @@ def _losses(joint: Joint) -> tuple[float, float]:
     law, (forward, reverse), viscous = joint.friction, joint.coulomb_both, joint.viscous
     owner = f"joint {joint.name!r}"
     if isinstance(law, Coulomb) and not law.width:
-        more, back = law.held()
-        forward, reverse, viscous = forward + float(more.real), reverse + float(back.real), viscous + law.viscous
+        back = law.coulomb if law.coulomb_reverse is None else law.coulomb_reverse
+        forward, reverse, viscous = forward + law.coulomb, reverse + back, viscous + law.viscous
     elif law is not None:
         raise FormatError(
             f"{owner}: an MJCF file knows Coulomb and viscous friction, and it has {type(law).__name__} friction"
@@ -367,8 +368,8 @@ def _check_limits(joint: Joint) -> None:
         )
     if limits.lower >= limits.upper:
         raise FormatError(
-            f"{owner}: its limits, {limits.lower:g} to {limits.upper:g}, leave it no way, and MuJoCo takes no such range; "
-            "widen them, or hold the joint: robot.with_fixed"
+            f"{owner}: its limits, {limits.lower:g} to {limits.upper:g}, leave it no way, and MuJoCo takes no such "
+            "range; widen them, or hold the joint: robot.with_fixed"
         )
 
 
@@ -402,4 +403,3 @@ def _pose(seat: Transform, pose: Array) -> list[float]:
     position = np.array(seat.translation) + np.array(seat.rotation) @ pose[:3]
     x, y, z, w = product(quaternion(seat.rotation), pose[3:]).tolist()
     return [*position.tolist(), w, x, y, z]
-

@@ -32,8 +32,8 @@ class Tree:
     """The tree of a robot of simple joints as ``<worldbody>``.
 
     ``inertial`` gives the attributes of a link's ``<inertial>``, or None where it has none; ``told`` those of a joint
-    beside its name, kind, place and axis. Links named in ``rows`` are no bodies: their joints stand in a row in the body
-    that the next joint carries.
+    beside its name, kind, place and axis. Links named in ``rows`` are no bodies: their joints stand in a row in the
+    body that the next joint carries.
     """
 
     robot: Robot
@@ -62,7 +62,8 @@ class Tree:
             if joint.kind == "free":  # only the world may carry it
                 if joint.parent not in still:
                     raise InputError(
-                        f"joint {joint.name!r}: MuJoCo lets only the world carry a free joint, and {joint.parent!r} moves"
+                        f"joint {joint.name!r}: MuJoCo lets only the world carry a free joint, and "
+                        f"{joint.parent!r} moves"
                     )
                 seat = self.seats[joint.name] = still[joint.parent] @ joint.placement
                 ET.SubElement(self._body(self.world, link, seat), "freejoint", {"name": joint.name})

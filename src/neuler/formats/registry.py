@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuler.errors import FormatError
-from neuler.formats import par, urdf_write
+from neuler.formats import mjcf_write, par, urdf_write
 from neuler.formats.source import Source, file_chunks
-from neuler.formats.urdf import load_urdf
+from neuler.formats.urdf import SDF, load_urdf
+from neuler.formats.xacro import load_xacro
 from neuler.formats.xml import root_tag
 from neuler.robot import Robot
 
@@ -45,24 +46,30 @@ class Format:
         return f"{self.name} ({self.told or ', '.join(self.suffixes)})"
 
 
+def _unread(source: Source) -> Robot:
+    raise FormatError(f"{_shown(source)}: MJCF is written and not read")
+
+
 FORMATS: tuple[Format, ...] = (
     Format(
         "URDF", (".urdf", ".xml"), "<", lambda head: root_tag(head) == "robot", load_urdf, urdf_write.write,
         told=".urdf, or .xml with the root element <robot>",
     ),
     Format("SYMORO+", (".par",), "(*", lambda head: head.startswith("(*"), par.read, par.write),
+    Format("xacro", (".xacro",), "<", lambda head: False, load_xacro, told=".xacro, .urdf.xacro"),
+    Format("MJCF", (".mjcf",), "<", lambda head: False, _unread, mjcf_write.write),
 )  # fmt: skip
 """Text that none recognises is given to the first."""
 
-MADE_BY_OTHERS = {".xacro": "is a xacro file; run xacro first and load the URDF that it prints"}
-"""Suffixes of what is not a robot's description yet, and what to do with it."""
+MADE_BY_OTHERS = {".sdf": SDF, ".world": SDF}
+"""Suffixes of other descriptions of robots, and what to do with these."""
 
 
 def suffixes() -> tuple[str, ...]:
     """Of all formats.
 
     >>> suffixes()
-    ('.urdf', '.xml', '.par')
+    ('.urdf', '.xml', '.par', '.xacro', '.mjcf')
     """
     return tuple(itertools.chain.from_iterable(form.suffixes for form in FORMATS))
 
