@@ -15,9 +15,11 @@ PAR = neuler.formats.par.write(robots.rx90())
 
 
 def test_the_table():
-    assert [form.name for form in FORMATS] == ["URDF", "SYMORO+"]
+    assert [form.name for form in FORMATS] == ["URDF", "SYMORO+", "xacro", "MJCF"]
     for form in FORMATS:
         assert all(re.fullmatch(r"\.[a-z]+", suffix) for suffix in form.suffixes)
+        if form.name == "MJCF":
+            continue
         assert form.options
         assert "source" not in form.options
         assert form.read.__doc__
@@ -79,7 +81,10 @@ def test_save(tmp_path):
         save(robots.four_bar(), tmp_path / name)
         assert load(str(tmp_path / name)).loops == robots.four_bar().loops
     for path, message in (
-        (tmp_path / "arm.step", r"robots are written as URDF \(\.urdf, \.xml\), SYMORO\+ \(\.par\); give the file"),
+        (
+            tmp_path / "arm.step",
+            r"robots are written as URDF \(\.urdf, \.xml\), SYMORO\+ \(\.par\), MJCF \(\.mjcf\); give the file",
+        ),
         ("arm", r"'arm': robots are written as"),
         (tmp_path / "no" / "arm.par", "cannot be written: No such file"),
     ):

@@ -37,7 +37,9 @@ def robot_command(
         command.add_argument("quantity", metavar="QUANTITY", help=quantity)
     if logs:
         command.add_argument("logs", nargs="*", metavar="LOG", help=logs)
-    command.add_argument("robot", metavar="FILE|NAME", help="a robot file (URDF, xacro, SYMORO+), or a name of the catalogue")
+    command.add_argument(
+        "robot", metavar="FILE|NAME", help="a robot file (URDF, xacro, SYMORO+), or a name of the catalogue"
+    )
     command.add_argument("--mimic", choices=("refuse", "couple", "independent"), help="joints that mimic others (URDF)")
     command.add_argument(
         "--floating", nargs="?", const="base", choices=("free", "fixed", "refuse", "base"),
@@ -133,8 +135,8 @@ def _packages(texts: Sequence[str]) -> list[str] | dict[str, str]:
     named = {text: text.partition("=") for text in texts if "=" in text and not os.path.isdir(text)}
     if named and len(named) < len(texts):
         other = next(text for text in texts if text not in named)
-        raise InputError(f"--packages: {other!r} is a folder without a name and {next(iter(named))!r} has one; give all "
-                         "of them names of packages, or none")  # fmt: skip
+        raise InputError(f"--packages: {other!r} is a folder without a name and {next(iter(named))!r} has one; give "
+                         "names of packages to all of them, or to none")  # fmt: skip
     return {name.strip(): place for name, _, place in named.values()} or list(texts)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,8 +27,9 @@ NEUTRAL = "neutral"
 def read_robot(section: Section) -> Robot:
     """The robot of a table: ``file`` or ``name``, then changes.
 
-    ``mimic``, ``floating``, ``missing``, ``values``, ``arguments``, ``packages``: of the file's format. ``strict = true`` refuses a robot in which
-    ``robot.check()`` finds errors. ``fixed``: joints that are held, names or a table of positions. ``free_base``,
+    ``mimic``, ``floating``, ``missing``, ``values``, ``arguments``, ``packages``: of the file's format.
+    ``strict = true`` refuses a robot in which ``robot.check()`` finds errors. ``fixed``: joints that
+    are held, names or a table of positions. ``free_base``,
     ``gravity``, ``friction = false``, ``passive``, ``independent``; tables [[robot.payload]] (frame, mass, com,
     inertia), [[robot.spring]] (joint, stiffness, rest, role), [[robot.frame]] (name, link, at), [[robot.motor]] (the
     fields of ``Motor``), [[robot.friction_law]] (joint, law, its numbers).
@@ -52,8 +55,10 @@ def read_robots(section: Section) -> tuple[Robot, Robot]:
     0.5
     """
     known = _known_robots(section)
-    if known:
-        return known[0]
+    if known is not None:
+        return known
+    file = _file(section)
+    before = {} if file is None else {file: _state(file)}
     try:
         loaded = _loaded(section)
         robot = changed(section, loaded)
@@ -63,7 +68,7 @@ def read_robots(section: Section) -> tuple[Robot, Robot]:
         if section.flag("strict"):
             refuse_errors(robot)
             refuse_errors(model)
-        known.append((robot, model))
+        _remember(section, (robot, model), before)
         return robot, model
     except NeulerError as error:
         if isinstance(error, FormatError):
@@ -71,27 +76,46 @@ def read_robots(section: Section) -> tuple[Robot, Robot]:
         raise section.refusal(str(error)) from None
 
 
-_ROBOTS: dict[str, list[tuple[Robot, Robot]]] = {}
+_Robots = tuple[Robot, Robot]
+_ROBOTS: dict[str, tuple[_Robots, dict[str, object]]] = {}
+"""By table: the robots, and the state of every file that they were read from."""
 _MOST_ROBOTS = 8
 
 
-def _known_robots(section: Section) -> list[tuple[Robot, Robot]]:
-    """The robots of an equal table that was read before, or an empty list to put them into.
+def _known_robots(section: Section) -> _Robots | None:
+    """The robots of an equal table that was read before, if no file has changed since.
 
-    They have the code of their kernels: a study reads the same table for every row. A file that was changed since is
-    another one.
+    They have the code of their kernels: a study reads the same table for every row.
     """
+    found = _ROBOTS.get(_key(section))
+    if found is None or any(_state(file) != state for file, state in found[1].items()):
+        return None
+    section.known.extend(section.table)  # all of it was read, and found right
+    return found[0]
+
+
+def _remember(section: Section, robots: _Robots, before: dict[str, object]) -> None:
+    """Keep the robots of a table; ``before`` has the state of its file before it was read."""
+    states = {name: _state(name) for file in before for name in files_of(file)}
+    while len(_ROBOTS) >= _MOST_ROBOTS:
+        del _ROBOTS[next(iter(_ROBOTS))]
+    _ROBOTS[_key(section)] = robots, states | before
+
+
+def _key(section: Section) -> str:
+    return repr((_file(section), section.table))
+
+
+def _file(section: Section) -> str | None:
     file = section.table.get("file")
-    path = section.problem.folder / file if isinstance(file, str) and "\0" not in file else None
-    state = path.stat() if path is not None and path.is_file() else None
-    key = repr((str(path), state and (state.st_mtime_ns, state.st_size), section.table))
-    if key not in _ROBOTS:
-        while len(_ROBOTS) >= _MOST_ROBOTS:
-            del _ROBOTS[next(iter(_ROBOTS))]
-        _ROBOTS[key] = []
-    elif _ROBOTS[key]:
-        section.known.extend(section.table)  # all of it was read, and found right
-    return _ROBOTS[key]
+    return os.path.abspath(section.problem.folder / file) if isinstance(file, str) and "\0" not in file else None
+
+
+def _state(file: str) -> object:
+    with contextlib.suppress(OSError):
+        state = os.stat(file)
+        return state.st_mtime_ns, state.st_size
+    return None
 
 
 def _loaded(section: Section) -> Robot:

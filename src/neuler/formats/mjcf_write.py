@@ -175,8 +175,8 @@ class _Writer:
             if not (bare and joint.type.has_axis and len(nxt) == 1 and nxt[0].kind in KINDS):
                 raise FormatError(
                     f"link {joint.child!r}: moves without mass, and MuJoCo refuses such bodies; give it mass, "
-                    "or make it a part of a link that has some (a bare link between two joints becomes joints in a row, "
-                    "unless a frame or a loop is on it)"
+                    "or make it a part of a link that has some (a bare link between two joints becomes joints in a "
+                    "row, unless a frame or a loop is on it)"
                 )
             rows.update(body)
             free[nxt[0].child] += free[joint.child]
@@ -274,8 +274,7 @@ class _Writer:
             if loop.kind not in ("fixed", "spherical", "revolute"):
                 raise FormatError(
                     f"loop {loop.name!r}: MuJoCo closes loops by points and by welds, and this cut joint is "
-                    f"{loop.kind}; cut the loop at a spherical, revolute or fixed joint instead, or save the robot "
-                    "as .par"
+                    f"{loop.kind}; cut the loop at a spherical, revolute or fixed joint instead"
                 )
             tag = "weld" if loop.kind == "fixed" else "connect"
             ends = {f"site{k}": self._end(loop, each, side) for k, each, side in _sides(loop)}
@@ -311,7 +310,7 @@ class _Writer:
         for coupling in in_order(f"robot {self.given.name!r}", self.given.couplings):
             value, _, _ = coupling.at([found[name][0] for name in coupling.of])
             found[coupling.joint] = [value]  # type: ignore[list-item]
-        return [x for name in self.tree.joints for x in found[name]]
+        return [x for name in self.tree.order for x in found[name]]
 
 
 # ---- parts ---------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ bodies of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from xml.etree import ElementTree as ET
 
@@ -32,7 +32,8 @@ class Tree:
     """The tree of a robot of simple joints as ``<worldbody>``.
 
     ``inertial`` gives the attributes of a link's ``<inertial>``, or None where it has none; ``told`` those of a joint
-    beside its name, kind, place and axis. Links named in ``rows`` are no bodies: their joints stand in a row in the
+    beside its name, kind, place and axis. ``links`` and ``joints`` are what they are called where that is not their
+    own name. Links named in ``rows`` are no bodies: their joints stand in a row in the
     body that the next joint carries.
     """
 
@@ -40,6 +41,8 @@ class Tree:
     inertial: Callable[[Link], Attributes | None]
     told: Callable[[Joint], Attributes] = lambda joint: {}
     rows: Collection[str] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
+    joints: Mapping[str, str] = field(default_factory=dict)
     world: ET.Element = field(init=False)
     places: dict[str, tuple[ET.Element, Transform]] = field(init=False)
     """Of every link the body that it is part of, and where its frame is in that body's."""
@@ -50,8 +53,8 @@ class Tree:
         robot = self.robot
         self.world, self.places, self.seats = ET.Element("worldbody"), {}, {}
         base = robot.links[0]
-        if base.name == WORLD:
-            self.places[WORLD] = self.world, Transform()
+        if self.links.get(base.name, base.name) == WORLD:
+            self.places[base.name] = self.world, Transform()
         else:
             self._body(self.world, base, Transform())
         still = {base.name: Transform()}  # links that are fixed to the world, and where they are
@@ -66,7 +69,9 @@ class Tree:
                         f"{joint.parent!r} moves"
                     )
                 seat = self.seats[joint.name] = still[joint.parent] @ joint.placement
-                ET.SubElement(self._body(self.world, link, seat), "freejoint", {"name": joint.name})
+                ET.SubElement(
+                    self._body(self.world, link, seat), "freejoint", {"name": self.joints.get(joint.name, joint.name)}
+                )
                 continue
             holder, parent = self.places[joint.parent]
             place = parent @ joint.placement
@@ -81,7 +86,7 @@ class Tree:
 
     def _body(self, holder: ET.Element, link: Link, place: Transform) -> ET.Element:
         where = {"pos": numbers(place.translation), "quat": turned(place.rotation)}
-        body = ET.SubElement(holder, "body", {"name": link.name, **where})
+        body = ET.SubElement(holder, "body", {"name": self.links.get(link.name, link.name), **where})
         inertial = self.inertial(link)
         if inertial is not None:
             ET.SubElement(body, "inertial", inertial)
@@ -93,7 +98,7 @@ class Tree:
         if joint.type.has_pitch:
             raise InputError(f"joint {joint.name!r}: MuJoCo has no helical joints")
         refuse_spin(joint, "mujoco")
-        attributes = {"name": joint.name, "type": KINDS[joint.kind]}
+        attributes = {"name": self.joints.get(joint.name, joint.name), "type": KINDS[joint.kind]}
         if any(seat.translation):
             attributes["pos"] = numbers(seat.translation)
         if joint.type.has_axis:
@@ -107,7 +112,7 @@ class Tree:
         body.insert(before, ET.Element(tag, attributes))
 
     @property
-    def joints(self) -> list[str]:
+    def order(self) -> list[str]:
         """Names of the joints in MuJoCo's order."""
         return [each.attrib["name"] for each in self.world.iter() if each.tag in ("joint", "freejoint")]
 

@@ -47,8 +47,9 @@ def load_xacro(
     and ``false``. One that the file does not ask for is refused. ``packages`` says where ``$(find PACKAGE)`` looks: a
     folder with packages (with a ``package.xml``) anywhere in it, several such folders, or a table of packages and
     their folders. Folders above the file are searched, too, and those in ``ROS_PACKAGE_PATH`` and
-    ``AMENT_PREFIX_PATH``. Includes are found beside the file that names them. The other options are those of
-    :func:`load_urdf`. ``robot.notes`` says which file it came from, with what arguments, and what xacro warned of.
+    ``AMENT_PREFIX_PATH``. Includes are found beside the file that names them. ``mimic``, ``floating`` and
+    ``gravity`` are those of :func:`load_urdf`. ``robot.notes`` says which file it came from, with what
+    arguments, and what xacro warned of.
 
     **A xacro file is a program.** xacro evaluates Python expressions, ``${...}`` and ``$(eval ...)``, and reads any
     file that is named, and environment variables. It keeps Python's built-in functions and names that begin with two

@@ -186,7 +186,8 @@ def _refusal(error: Exception, xacro: Any, path: str) -> Exception:
         name = " ".join(map(str, cause.args))
         return FormatError(
             f'{where}there is no package {clip(name)}; say where it is: packages="FOLDER", a folder with packages '
-            f"(package.xml) in it, or packages={{{name!r}: 'FOLDER'}}; ROS_PACKAGE_PATH and AMENT_PREFIX_PATH are searched, too"
+            f"(package.xml) in it, or packages={{{name!r}: 'FOLDER'}}; ROS_PACKAGE_PATH and "
+            "AMENT_PREFIX_PATH are searched, too"
         )
     if isinstance(cause, RecursionError):
         return FormatError(f"{where}macros or properties lead to one another without an end; does one call itself?")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -29,7 +28,7 @@ from neuler.peers.base import (
     library,
     looped,
 )
-from neuler.robot import Joint, Limits, Link, Robot
+from neuler.robot import Joint, Link, Robot
 from neuler.robot.expand import expand
 
 LEAST = 1e-10
@@ -50,20 +49,11 @@ def mjcf(robot: Robot) -> str:
     ET.SubElement(root, "compiler", compiler)
     option = ET.SubElement(root, "option", {"gravity": numbers(robot.gravity)})
     ET.SubElement(option, "flag", {"constraint": "disable", "contact": "disable"})
-    root.append(Tree(_numbered(expand(with_armature(robot, "mujoco"))), _inertial, _armature).world)
+    simple = expand(with_armature(robot, "mujoco"))
+    links = {link.name: f"link{k}" for k, link in enumerate(simple.links)}
+    joints = {joint.name: f"joint{k}" for k, joint in enumerate(simple.joints)}
+    root.append(Tree(simple, _inertial, _armature, links=links, joints=joints).world)
     return text_of(root)
-
-
-def _numbered(robot: Robot) -> Robot:
-    """The tree with numbers for names, of joints that have no losses, springs and limits."""
-    names = {link.name: f"link{k}" for k, link in enumerate(robot.links)}
-    bare: dict[str, Any] = {"viscous": 0.0, "coulomb": 0.0, "coulomb_reverse": None, "friction": None}
-    bare |= {"stiffness": 0.0, "rest": 0.0, "role": "", "limits": Limits()}
-    joints = [
-        replace(joint, name=f"joint{k}", parent=names[joint.parent], child=names[joint.child], **bare)
-        for k, joint in enumerate(robot.joints)
-    ]
-    return Robot("robot", [replace(link, name=names[link.name]) for link in robot.links], joints, robot.gravity)
 
 
 def _inertial(link: Link) -> Attributes:
