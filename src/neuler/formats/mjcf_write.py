@@ -99,11 +99,14 @@ class _Writer:
                     "joints; give the motor these, or none"
                 )
         self.given = robot
-        whole = robot.with_simple_motors().mechanism
+        whole = _with_stators(robot.with_simple_motors().mechanism)
         limits = {joint.name: joint.limits for joint in whole.joints}
         parts = {part: name for name, names in simple_names(whole).items() for part in names}
         joints = [_limited(joint, limits[parts.get(joint.name, joint.name)]) for joint in expand(whole).joints]
         self.robot = expand(whole.tree).replace(joints=joints)
+        self.sites = {frame.name for frame in robot.frames}
+        self.equalities: set[str] = set()
+        self.actuators = {joint.name for joint in self.robot.joints}
         self.followers = {coupling.joint for coupling in robot.couplings}
         self._refuse()
         self.tree = Tree(self.robot, self._inertial, self._told, self._rows())
@@ -115,12 +118,11 @@ class _Writer:
         ET.SubElement(root, "option", {"gravity": numbers(self.given.gravity)})
         custom = [ET.Element("numeric", {"name": name, "data": numbers([x])}) for name, x in self._custom()]
         root.append(self.tree.world)
-        self.sites = {frame.name for frame in self.given.frames}
         for frame in self.given.frames:
             self._site(frame.name, frame.link, frame.placement)
         parts = {
             "custom": custom,
-            "equality": [*self._couplings(), *self._loops()],
+            "equality": [*self._loops(), *self._couplings()],
             "actuator": [ET.Element("motor", each) for each in self._motors()],
             "keyframe": [ET.Element("key", each) for each in self._keys()],
         }
@@ -234,7 +236,12 @@ class _Writer:
                 continue
             for k, part in enumerate(joint.type.velocity_parts):
                 gear = numbers(np.eye(3)[k])
-                yield {"name": f"{joint.name}.{part}", "joint": joint.name, "gear": gear, **more}
+                yield {
+                    "name": _unused(f"{joint.name}.{part}", self.actuators),
+                    "joint": joint.name,
+                    "gear": gear,
+                    **more,
+                }
 
     def _custom(self) -> Iterator[tuple[str, float]]:
         for joint in self.robot.joints:
@@ -263,8 +270,7 @@ class _Writer:
         link, placement = self._located(frame)
         if not shift and frame in self.sites:
             return frame
-        name = fresh(f"{loop.name}.{side}", self.sites)
-        self.sites.add(name)
+        name = _unused(f"{loop.name}.{side}", self.sites)
         self._site(name, link, placement @ Transform(translation=(0.0, 0.0, shift)))
         return name
 
@@ -278,16 +284,16 @@ class _Writer:
                 )
             tag = "weld" if loop.kind == "fixed" else "connect"
             ends = {f"site{k}": self._end(loop, each, side) for k, each, side in _sides(loop)}
-            yield ET.Element(tag, {"name": loop.name, **ends})
+            yield ET.Element(tag, {"name": _unused(loop.name, self.equalities), **ends})
             if loop.kind == "revolute":
                 ends = {f"site{k}": self._end(loop, each, f"{side}.axis", ALONG) for k, each, side in _sides(loop)}
-                yield ET.Element(tag, {"name": fresh(f"{loop.name}.axis", {x.name for x in self.given.loops}), **ends})
+                yield ET.Element(tag, {"name": _unused(f"{loop.name}.axis", self.equalities), **ends})
 
     def _couplings(self) -> Iterator[ET.Element]:
         for coupling in self.given.couplings:
             coefficients = numbers(_polynomial(coupling))
             names = {"joint1": coupling.joint, "joint2": coupling.of[0]}
-            name = fresh(coupling.joint, {loop.name for loop in self.given.loops})
+            name = _unused(coupling.joint, self.equalities)
             yield ET.Element("joint", {"name": name, **names, "polycoef": coefficients})
 
     def _keys(self) -> Iterator[Attributes]:
@@ -316,6 +322,17 @@ class _Writer:
 # ---- parts ---------------------------------------------------------------------------------------------
 
 
+def _with_stators(robot: Robot) -> Robot:
+    """The robot with what motors weigh as a part of the links that carry them."""
+    links = {link.name: link for link in robot.links}
+    for joint in robot.joints:
+        if joint.inner:
+            links[joint.parent] = links[joint.parent].merged(links.pop(joint.child).seen_from(joint.placement))
+    if len(links) == len(robot.links):
+        return robot
+    return robot.replace(links=links.values(), joints=[joint for joint in robot.joints if not joint.inner])
+
+
 def _limited(joint: Joint, limits: Limits) -> Joint:
     return joint if joint.limits == limits else dataclasses.replace(joint, limits=limits)
 
@@ -324,6 +341,13 @@ def _name(owner: str, name: str) -> str:
     if _FORBIDDEN.search(name):
         raise FormatError(f"{owner}: its name has a character that no XML file holds; rename it")
     return name
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """A name that nothing of its sort has; it has it then."""
+    found = fresh(name, taken)
+    taken.add(found)
+    return found
 
 
 def _is_solid(link: Link) -> bool:
