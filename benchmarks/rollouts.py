@@ -21,8 +21,7 @@ import numpy as np
 
 import neuler
 from neuler import Limits, Robot
-from neuler.formats.mjcf_write import write as mjcf
-from neuler.peers.mujoco import MuJoCo
+from neuler.peers.mujoco import MuJoCo, mjcf
 
 MANY, DT = 8192, 1e-3
 THEIRS = 100

@@ -15,9 +15,11 @@ PAR = neuler.formats.par.write(robots.rx90())
 
 
 def test_the_table():
-    assert [form.name for form in FORMATS] == ["URDF", "SYMORO+"]
+    assert [form.name for form in FORMATS] == ["URDF", "MJCF", "SYMORO+", "xacro"]
     for form in FORMATS:
         assert all(re.fullmatch(r"\.[a-z]+", suffix) for suffix in form.suffixes)
+        if form.name == "MJCF":
+            continue
         assert form.options
         assert "source" not in form.options
         assert form.read.__doc__
@@ -31,8 +33,10 @@ def test_what_is_text_and_of_which_format(tmp_path):
         for source in (text, "\ufeff\n " + text, text.encode(), b"\xef\xbb\xbf" + text.encode()):
             assert is_text(source)
             assert format_of(source).name == name
-    for source in (b"", b"\xff\xfe", "<mujoco/>"):
+    for source in (b"", b"\xff\xfe", "<blocks/>"):
         assert format_of(source).name == "URDF"  # whose reader says what is wrong
+    for source in ("<mujoco/>", b"<!-- a --> <mujoco model='a'>", "<mujocoinclude/>"):
+        assert format_of(source).name == "MJCF"
     for path, name in (
         ("arm.urdf", "URDF"),
         ("arm.XML", "URDF"),
@@ -52,7 +56,7 @@ def test_two_formats_with_one_suffix_are_told_by_their_beginning(tmp_path, monke
     assert load(path) == load("<blocks/>") == load(path.read_bytes()) == robots.rx90()
     path.write_text(URDF)
     assert load(path).link_names == ("base",)
-    path.write_text("<mujoco/>")
+    path.write_text("<stones/>")
     with pytest.raises(FormatError, match="expected the root element <robot>"):
         load(path)
     with pytest.raises(FormatError, match="there is no such file"):
@@ -79,7 +83,10 @@ def test_save(tmp_path):
         save(robots.four_bar(), tmp_path / name)
         assert load(str(tmp_path / name)).loops == robots.four_bar().loops
     for path, message in (
-        (tmp_path / "arm.step", r"robots are written as URDF \(\.urdf, \.xml\), SYMORO\+ \(\.par\); give the file"),
+        (
+            tmp_path / "arm.step",
+            r"robots are written as URDF \(\.urdf, \.xml\), MJCF \(\.mjcf, \.xml\), SYMORO\+ \(\.par\); give the file",
+        ),
         ("arm", r"'arm': robots are written as"),
         (tmp_path / "no" / "arm.par", "cannot be written: No such file"),
     ):

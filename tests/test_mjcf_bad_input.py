@@ -40,18 +40,18 @@ UNSUPPORTED = [
 
 @pytest.mark.parametrize(("feature", "text", "said"), UNSUPPORTED)
 def test_what_changes_the_motion_is_refused_by_name_or_left_out_with_a_note(feature, text, said):
-    refused(text, f"{re.escape(said)}.*ignore=\\['{feature}'\\]")
-    robot = neuler.load(text, ignore=[feature])
+    refused(text, f"{re.escape(said)}.*without=\\['{feature}'\\]")
+    robot = neuler.load(text, without=[feature])
     assert any(note.startswith("left out") and said in note for note in robot.notes)
 
 
 def test_one_error_names_all_of_it():
     text = body('<joint name="j" type="ball" armature="1" stiffness="2"/>')
-    refused(text, r"armature of a ball joint; joint 'j': springs.*ignore=\['armature', 'springs'\]")
-    refused(text, r"springs.*ignore=\['armature', 'springs'\]", ignore="armature")
-    refused(text, "there is no 'armatur'; did you mean 'armature'", ignore=["armatur"])
-    refused(text, "must be a list of names", ignore=3)
-    refused(text, "unknown option 'ignored'; MJCF files take ignore", ignored=[])
+    refused(text, r"armature of a ball joint; joint 'j': springs.*without=\['armature', 'springs'\]")
+    refused(text, r"springs.*without=\['armature', 'springs'\]", without="armature")
+    refused(text, "there is no 'armatur'; did you mean 'armature'", without=["armatur"])
+    refused(text, "must be a list of names", without=3)
+    refused(text, "unknown option 'ignored'; MJCF files take without", ignored=[])
 
 
 @pytest.mark.parametrize(

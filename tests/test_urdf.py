@@ -297,7 +297,7 @@ def test_what_is_ignored_is_noted_with_its_count():
         (urdf('<origin xyz="1_0 0 0"/>'), "got '1_0'"),
         (urdf('<origin xyz="0x10 0 0"/>'), "got '0x10'"),
         (urdf('<origin xyz="٣ 0 0"/>'), "must be a number"),
-        (urdf('<origin xyz="${x} 0 0"/>'), "run xacro first"),
+        (urdf('<origin xyz="${x} 0 0"/>'), "give it the suffix .xacro"),
         (urdf('<origin quat_xyzw="0 0 0 1"/>'), "quat_xyzw.*rpy"),
         (urdf("<origin/><origin/>"), "joint 'hinge': expected one <origin>, got 2"),
         (urdf('<limit lower="nan"/>'), "'lower' of <limit> must be a number"),
@@ -319,7 +319,7 @@ def test_what_is_ignored_is_noted_with_its_count():
             r"<loop_joint> 'close': loop constraints are not supported.*loops=.Loop\('close', .revolute., ",
         ),
         (urdf(extra='<drake:loop_joint xmlns:drake="d" name="c"/>'), "<drake:loop_joint> 'c': loop constraints"),
-        (urdf(extra='<xacro:macro name="m"/>'), "run xacro first"),
+        (urdf(extra='<xacro:macro name="m"/>'), "give it the suffix .xacro"),
         (urdf(extra=NEW.replace("-50.5", "0")), "transmission 't': <mechanicalReduction> must not be zero"),
         (urdf(extra=NEW.replace("-50.5", "x")), "transmission 't': <mechanicalReduction> must be a number"),
         ('<robot name="r"/>', "has no <link>"),
@@ -368,9 +368,10 @@ def test_load_by_suffix(tmp_path):
         assert load(path) == load(str(path)) == load(text) == load(text.encode()) == load_urdf(text)
     assert load(tmp_path / "a.urdf", gravity=(0, 0, 0)).gravity == (0, 0, 0)
     for name, message in (
-        ("a.sdf", "the suffix '.sdf' is not supported; supported: URDF"),
+        ("a.sdf", "is SDF, Gazebo's format.*sdf2urdf .* makes a URDF file"),
+        ("a.step", "the suffix '.step' is not supported; supported: URDF"),
         ("a", "no suffix is not supported"),
-        ("a.urdf.xacro", "run xacro first"),
+        ("a.urdf.xacro", "there is no such file"),
     ):
         with pytest.raises(FormatError, match=message):
             load(tmp_path / name)

@@ -33,7 +33,7 @@ __all__ = [
     "CompileError", "Coulomb", "Coupling", "FormatError", "Frame", "Friction", "Function", "InputError", "Joint",
     "Kernel", "Leg", "Limits", "Link", "LoadDependent", "Loop", "Motor", "NeulerError", "Plan", "Polynomial", "Robot",
     "RobotError", "Spline", "Stribeck", "Transform", "control", "from_dh", "function", "layouts", "load",
-    "math", "parallel_robot", "plan", "robots", "simulate", "stack", "studies", "study", "threads",
+    "math", "parallel_robot", "plan", "robots", "save", "simulate", "stack", "studies", "study", "threads",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from neuler import timing as timing
     from neuler import torch as torch
     from neuler import view as view
-    from neuler.formats import load
+    from neuler.formats import load, save
     from neuler.formats.dh import from_dh
     from neuler.functions.function import Function, function
     from neuler.plan import Plan
@@ -61,7 +61,7 @@ else:
         "studies": "neuler.studies", "study": "neuler.studies:study",
         "timing": "neuler.timing", "torch": "neuler.torch", "view": "neuler.view", "jax": "neuler.jax",
         "Plan": "neuler.plan:Plan",
-        "load": "neuler.formats:load", "from_dh": "neuler.formats.dh:from_dh",
+        "load": "neuler.formats:load", "save": "neuler.formats:save", "from_dh": "neuler.formats.dh:from_dh",
         "Function": "neuler.functions.function:Function", "function": "neuler.functions.function:function",
     }  # fmt: skip
     """What is imported when it is asked for: few programs need all of it, and none at its start."""

@@ -10,6 +10,7 @@ PACKAGES = {
     "simulate": ("scipy",),
     "plan": ("scipy", "casadi", "tqdm"),
     "identify": ("scipy", "clarabel"),
+    "xacro": ("xacrodoc",),
     "symbols": ("sympy",),
     "casadi": ("casadi",),
     "jax": ("jax",),

@@ -37,7 +37,9 @@ def robot_command(
         command.add_argument("quantity", metavar="QUANTITY", help=quantity)
     if logs:
         command.add_argument("logs", nargs="*", metavar="LOG", help=logs)
-    command.add_argument("robot", metavar="FILE|NAME", help="a robot file (URDF, SYMORO+), or a name of the catalogue")
+    command.add_argument(
+        "robot", metavar="FILE|NAME", help="a robot file (URDF, xacro, MJCF, SYMORO+), or a name of the catalogue"
+    )
     command.add_argument("--mimic", choices=("refuse", "couple", "independent"), help="joints that mimic others (URDF)")
     command.add_argument(
         "--floating", nargs="?", const="base", choices=("free", "fixed", "refuse", "base"),
@@ -48,6 +50,18 @@ def robot_command(
     )
     command.add_argument(
         "--values", action="append", default=[], metavar="FILE", help="values of symbols (SYMORO+): lines D3 = 0.45"
+    )
+    command.add_argument(
+        "--argument", action="append", default=[], metavar="NAME=VALUE", help="an argument of a xacro file"
+    )
+    command.add_argument(
+        "--packages", action="append", default=[], metavar="[NAME=]FOLDER",
+        help="where a xacro file finds packages: a folder with some in it, or that of the package NAME",
+    )  # fmt: skip
+    command.add_argument(
+        "--without",
+        metavar="FEATURE,...",
+        help="what is not supported, and is to be left out all the same (MJCF)",
     )
     command.add_argument("--missing", choices=("refuse", "zero"), help="dynamic parameters without a value (SYMORO+)")
     command.add_argument(
@@ -83,6 +97,12 @@ def load_robot(chosen: Any) -> Robot:
     values.update(_value(text) for text in chosen.value)
     if values:
         options["values"] = values
+    if chosen.argument:
+        options["arguments"] = dict(_argument(text) for text in chosen.argument)
+    if chosen.packages:
+        options["packages"] = _packages(chosen.packages)
+    if chosen.without is not None:
+        options["without"] = _names(chosen.without)
     found = _named(chosen.robot, options)
     if chosen.floating == "base":
         found = found.with_free_base()
@@ -105,9 +125,26 @@ def _named(name: str, options: dict[str, Any]) -> Robot:
             f"the catalogue has: {', '.join(robots.names())}"
         )
     if options:
-        option = {"values": "value or --values"}.get(next(iter(options)), next(iter(options)))
+        option = {"values": "value or --values", "arguments": "argument"}.get(next(iter(options)), next(iter(options)))
         raise InputError(f"--{option} is for robot files; {name!r} is a robot of the catalogue")
     return robots.get(name)
+
+
+def _argument(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise InputError(f"--argument expects NAME=VALUE, for example prefix=left_, got {text!r}")
+    return name.strip(), value
+
+
+def _packages(texts: Sequence[str]) -> list[str] | dict[str, str]:
+    """Folders, or all by the names of packages."""
+    named = {text: text.partition("=") for text in texts if "=" in text and not os.path.isdir(text)}
+    if named and len(named) < len(texts):
+        other = next(text for text in texts if text not in named)
+        raise InputError(f"--packages: {other!r} is a folder without a name and {next(iter(named))!r} has one; give "
+                         "names of packages to all of them, or to none")  # fmt: skip
+    return {name.strip(): place for name, _, place in named.values()} or list(texts)
 
 
 def _value(text: str) -> tuple[str, float]:

@@ -47,7 +47,7 @@ estimator does not converge.
 _FIT = ("method", "cutoff", "torque_cutoff", "smoothing", "decimate", "trim", "derivatives", "dead_zone")
 _TEXTS = ("method", "smoothing", "derivatives")
 _READING = {"torque_constant": "torque_constants", "ratio": "ratios", "rate": "rate"}
-_ROBOT_FLAGS = ("mimic", "floating", "value", "values", "missing", "independent")
+_ROBOT_FLAGS = ("mimic", "floating", "value", "values", "argument", "packages", "missing", "independent")
 
 
 def add(commands: Any) -> None:

@@ -98,7 +98,7 @@ def _problem(chosen: Any) -> Problem:
     return problem
 
 
-_ROBOT_FLAGS = ("mimic", "floating", "value", "values", "missing", "independent")
+_ROBOT_FLAGS = ("mimic", "floating", "value", "values", "argument", "packages", "missing", "independent")
 
 
 def _values(chosen: Any) -> Values:

@@ -29,6 +29,12 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     (r"\bor say which with columns=", "or say which with --map NAME=COLUMN"),
     (r"\bor pass gravity=\.\.\.", "to the file"),
     (r"\bload: unknown option 'values'", "unknown option --value"),
+    (r"\bpass arguments=\{'([^']+)': \.\.\.\}", r"give --argument \1=VALUE"),
+    (r"\bpackages=\"FOLDER\", a folder", "--packages FOLDER, a folder"),
+    (r"\bor packages=\{'([^']+)': 'FOLDER'\}", r"or --packages \1=FOLDER"),
+    (r"\bload: unknown option 'arguments'", "unknown option --argument"),
+    (r"\bload: unknown option 'packages'", "unknown option --packages"),
+    (r"\boption 'packages'", "--packages"),
     (r"\boption '(mimic|floating|missing)'", r"--\1"),
 )
 

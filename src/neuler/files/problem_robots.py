@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from neuler import formats, robots
 from neuler.errors import FormatError, NeulerError
 from neuler.files.problems import Section
+from neuler.formats.mjcf_refused import FEATURES
+from neuler.formats.source import files_of
 from neuler.formats.strict import refuse_errors
+from neuler.inputs import told
 from neuler.robot import Friction, Motor, Robot, Transform
 from neuler.robot.friction import LAWS
 
 _FILE_OPTIONS = {"mimic": ("refuse", "couple", "independent"), "floating": ("free", "fixed", "refuse"),
                  "missing": ("refuse", "zero")}  # fmt: skip
-"""Options of robot files, and what they may be; ``values`` is a table beside them."""
+"""Options of robot files, and what they may be; ``values``, ``arguments`` and ``packages`` stand beside them."""
 NEUTRAL = "neutral"
 """Where a joint is held of which no position is given."""
 
@@ -23,11 +28,11 @@ NEUTRAL = "neutral"
 def read_robot(section: Section) -> Robot:
     """The robot of a table: ``file`` or ``name``, then changes.
 
-    ``mimic``, ``floating``, ``missing``, ``values``: of the file's format. ``strict = true`` refuses a robot in which
-    ``robot.check()`` finds errors. ``fixed``: joints that are held, names or a table of positions. ``free_base``,
-    ``gravity``, ``friction = false``, ``passive``, ``independent``; tables [[robot.payload]] (frame, mass, com,
-    inertia), [[robot.spring]] (joint, stiffness, rest, role), [[robot.frame]] (name, link, at), [[robot.motor]] (the
-    fields of ``Motor``), [[robot.friction_law]] (joint, law, its numbers).
+    ``mimic``, ``floating``, ``missing``, ``values``, ``arguments``, ``packages``, ``without``: of the file's format.
+    ``strict = true`` refuses a robot in which ``robot.check()`` finds errors. ``fixed``: joints that are held, names or
+    a table of positions. ``free_base``, ``gravity``, ``friction = false``, ``passive``, ``independent``; tables
+    [[robot.payload]] (frame, mass, com, inertia), [[robot.spring]] (joint, stiffness, rest, role), [[robot.frame]]
+    (name, link, at), [[robot.motor]] (the fields of ``Motor``), [[robot.friction_law]] (joint, law, its numbers).
 
     >>> from neuler.files.problems import Problem
     >>> problem = Problem.of_text('[robot]\\nname = "two_link"\\ngravity = [0.0, 0.0, 0.0]\\nfree_base = true')
@@ -50,8 +55,10 @@ def read_robots(section: Section) -> tuple[Robot, Robot]:
     0.5
     """
     known = _known_robots(section)
-    if known:
-        return known[0]
+    if known is not None:
+        return known
+    file = _file(section)
+    before = {} if file is None else {file: _state(file)}
     try:
         loaded = _loaded(section)
         robot = changed(section, loaded)
@@ -61,7 +68,7 @@ def read_robots(section: Section) -> tuple[Robot, Robot]:
         if section.flag("strict"):
             refuse_errors(robot)
             refuse_errors(model)
-        known.append((robot, model))
+        _remember(section, (robot, model), before)
         return robot, model
     except NeulerError as error:
         if isinstance(error, FormatError):
@@ -69,27 +76,46 @@ def read_robots(section: Section) -> tuple[Robot, Robot]:
         raise section.refusal(str(error)) from None
 
 
-_ROBOTS: dict[str, list[tuple[Robot, Robot]]] = {}
+_Robots = tuple[Robot, Robot]
+_ROBOTS: dict[str, tuple[_Robots, dict[str, object]]] = {}
+"""By table: the robots, and the state of every file that they were read from."""
 _MOST_ROBOTS = 8
 
 
-def _known_robots(section: Section) -> list[tuple[Robot, Robot]]:
-    """The robots of an equal table that was read before, or an empty list to put them into.
+def _known_robots(section: Section) -> _Robots | None:
+    """The robots of an equal table that was read before, if no file has changed since.
 
-    They have the code of their kernels: a study reads the same table for every row. A file that was changed since is
-    another one.
+    They have the code of their kernels: a study reads the same table for every row.
     """
+    found = _ROBOTS.get(_key(section))
+    if found is None or any(_state(file) != state for file, state in found[1].items()):
+        return None
+    section.known.extend(section.table)  # all of it was read, and found right
+    return found[0]
+
+
+def _remember(section: Section, robots: _Robots, before: dict[str, object]) -> None:
+    """Keep the robots of a table; ``before`` has the state of its file before it was read."""
+    states = {name: _state(name) for file in before for name in files_of(file)}
+    while len(_ROBOTS) >= _MOST_ROBOTS:
+        del _ROBOTS[next(iter(_ROBOTS))]
+    _ROBOTS[_key(section)] = robots, states | before
+
+
+def _key(section: Section) -> str:
+    return repr((_file(section), section.table))
+
+
+def _file(section: Section) -> str | None:
     file = section.table.get("file")
-    path = section.problem.folder / file if isinstance(file, str) and "\0" not in file else None
-    state = path.stat() if path is not None and path.is_file() else None
-    key = repr((str(path), state and (state.st_mtime_ns, state.st_size), section.table))
-    if key not in _ROBOTS:
-        while len(_ROBOTS) >= _MOST_ROBOTS:
-            del _ROBOTS[next(iter(_ROBOTS))]
-        _ROBOTS[key] = []
-    elif _ROBOTS[key]:
-        section.known.extend(section.table)  # all of it was read, and found right
-    return _ROBOTS[key]
+    return os.path.abspath(section.problem.folder / file) if isinstance(file, str) and "\0" not in file else None
+
+
+def _state(file: str) -> object:
+    with contextlib.suppress(OSError):
+        state = os.stat(file)
+        return state.st_mtime_ns, state.st_size
+    return None
 
 
 def _loaded(section: Section) -> Robot:
@@ -101,6 +127,9 @@ def _loaded(section: Section) -> Robot:
     values = section.section("values")
     if values.table:
         options["values"] = {name: values.number(name) for name in values.table}
+    options.update(_xacro(section))
+    if "without" in section:
+        options["without"] = section.names("without", among=tuple(FEATURES))
     if ("file" in section) == ("name" in section):
         raise section.refusal("expected either 'file', a robot file, or 'name', of the catalogue")
     if "file" in section:
@@ -108,6 +137,26 @@ def _loaded(section: Section) -> Robot:
     if options:
         raise section.error(next(iter(options)), "is for robot files, and the robot is one of the catalogue")
     return robots.get(section.text("name", among=robots.names()))
+
+
+def _xacro(section: Section) -> dict[str, Any]:
+    """Arguments of a xacro file, and where it finds packages: folders, from that of the problem."""
+    options: dict[str, Any] = {}
+    arguments = section.section("arguments")
+    if arguments.table:
+        options["arguments"] = {}
+        for name in arguments.table:
+            value = arguments.raw(name)
+            if not isinstance(value, str | float | int):
+                raise arguments.error(name, f"expected a text, a number, true or false, got {told(value)}")
+            options["arguments"][name] = value
+    if isinstance(section.table.get("packages"), dict):
+        named = section.section("packages")
+        options["packages"] = {name: named.path(name) for name in named.table}
+    elif "packages" in section:
+        folders = section.names("packages")
+        options["packages"] = [section.problem.path((*section.spot, "packages"), name) for name in folders]
+    return options
 
 
 def changed(section: Section, robot: Robot, known_only: bool = False) -> Robot:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from neuler.formats.registry import FORMATS, checked, format_of, suffixes
 from neuler.formats.source import Source
 from neuler.formats.strict import refuse_errors
 from neuler.formats.urdf import load_urdf
+from neuler.formats.xacro import load_xacro
 from neuler.robot import Robot
 
-__all__ = ["DHRow", "KhalilRow", "from_dh", "load", "load_urdf", "par", "save"]
+__all__ = ["DHRow", "KhalilRow", "from_dh", "load", "load_urdf", "load_xacro", "par", "save"]
 
 
 def load(source: Source, *, floating_base: bool = False, strict: bool = False, **options: Any) -> Robot:
@@ -23,9 +25,10 @@ def load(source: Source, *, floating_base: bool = False, strict: bool = False, *
 
     Supported: URDF (``.urdf``, or ``.xml`` with the root element ``<robot>``) with the options of
     :func:`load_urdf`; SYMORO+ (``.par``) with those of :func:`neuler.formats.par.read`, such as
-    ``values={"D3": 0.45}``. Text that begins with ``(*`` is read as SYMORO+, other text that begins
-    with ``<`` and other bytes as XML. Closed loops and mimic joints are loops and couplings of
-    the robot.
+    ``values={"D3": 0.45}``; xacro (``.xacro``) with those of :func:`neuler.formats.load_xacro`, such as
+    ``arguments={"prefix": "left_"}``: its expressions are evaluated, as those of a program. Text that begins with
+    ``(*`` is read as SYMORO+, other text that begins with ``<`` and other bytes as XML. Closed loops and mimic joints
+    are loops and couplings of the robot.
 
     ``floating_base=True`` frees the base: :meth:`Robot.with_free_base`. ``strict=True`` refuses a robot that cannot
     be, in which :meth:`Robot.check` finds errors; else a negative mass gives a warning.
@@ -50,25 +53,42 @@ def load(source: Source, *, floating_base: bool = False, strict: bool = False, *
     return found.with_free_base() if floating_base else found
 
 
-def save(robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write a robot to a file, in the format of its suffix: SYMORO+ (``.par``), which holds the most, or URDF.
+def save(robot: Robot, path: str | os.PathLike[str], *, format: str | None = None) -> None:
+    """Write a robot to a file, in the format of its suffix: SYMORO+ (``.par``), which holds the most, URDF or MJCF.
 
-    What a format cannot hold is refused by name; nothing is written then.
+    ``format``, one of ``"SYMORO+"``, ``"URDF"`` and ``"MJCF"``, goes before the suffix: ``.xml`` is URDF without it.
+    What a format cannot hold is refused by name; nothing is written then. What each holds:
+    :func:`neuler.formats.par.write`, :func:`neuler.formats.urdf_write.write`, :func:`neuler.formats.mjcf_write.write`.
 
     >>> import tempfile, neuler
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(neuler.robots.rx90(), folder + "/arm.par")
+    ...     save(neuler.robots.rx90(), folder + "/arm.xml", format="MJCF")
     ...     load(folder + "/arm.par") == neuler.robots.rx90()
     True
     """
+    text = _writer(path, format)(robot)
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise FormatError(f"{os.fsdecode(path)}: cannot be written: {error.strerror or error}") from None
+
+
+def _writer(path: str | os.PathLike[str], wanted: str | None) -> Callable[[Robot], str]:
+    """How a robot is written: in the wanted format, else in that of the suffix."""
+    known = [form for form in FORMATS if form.write is not None]
+    if wanted is not None:
+        for form in known:
+            if isinstance(wanted, str) and form.name.lower() == wanted.lower():
+                assert form.write is not None
+                return form.write
+        raise FormatError(f"option 'format' must be one of {', '.join(form.name for form in known)}, got {wanted!r}")
     suffix = os.path.splitext(os.fsdecode(path))[1].lower()
-    for form in FORMATS:
-        if form.write is not None and suffix in form.suffixes:
-            text = form.write(robot)
-            try:
-                Path(path).write_text(text, encoding="utf-8")
-            except OSError as error:
-                raise FormatError(f"{os.fsdecode(path)}: cannot be written: {error.strerror or error}") from None
-            return
-    known = ", ".join(f"{form.name} ({', '.join(form.suffixes)})" for form in FORMATS if form.write is not None)
-    raise FormatError(f"{os.fsdecode(path)!r}: robots are written as {known}; give the file such a suffix")
+    for form in known:
+        if suffix in form.suffixes:
+            assert form.write is not None
+            return form.write
+    told = ", ".join(f"{form.name} ({', '.join(form.suffixes)})" for form in known)
+    raise FormatError(
+        f"{os.fsdecode(path)!r}: robots are written as {told}; give the file such a suffix, or say format="
+    )

@@ -14,11 +14,8 @@ def has_centre(link: Link) -> None:
         )
 
 
-def with_armature(robot: Robot, library: str) -> Robot:
-    """The robot with its motors as rotor inertias of joints and as weights on links; what that is not is refused.
-
-    Friction of motors is left out, as all friction is.
-    """
+def refuse_motors(robot: Robot, library: str) -> None:
+    """Refuse motors that are more than a rotor inertia along one joint, and a weight."""
     for motor in robot.motors:
         if motor.elastic:
             what, remedy = "turns before a spring", "without its stiffness it is rigid"
@@ -30,6 +27,14 @@ def with_armature(robot: Robot, library: str) -> Robot:
         else:
             continue
         raise InputError(f"robot {robot.name!r}: motor {motor.name!r} {what}; {library} knows armatures only: {remedy}")
+
+
+def with_armature(robot: Robot, library: str) -> Robot:
+    """The robot with its motors as rotor inertias of joints and as weights on links; what that is not is refused.
+
+    Friction of motors is left out, as all friction is.
+    """
+    refuse_motors(robot, library)
     return robot.without_friction().with_simple_motors().mechanism if robot.motors else robot
 
 

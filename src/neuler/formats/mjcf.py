@@ -22,7 +22,7 @@ _TENDON = ("stiffness", "damping", "frictionloss", "armature")
 """What a tendon adds to the motion of its joints."""
 
 
-def load_mjcf(source: Source, *, ignore: Iterable[str] = ()) -> Robot:
+def load_mjcf(source: Source, *, without: Iterable[str] = ()) -> Robot:
     """A robot from an MJCF file: a path, or the XML itself (bytes, or text that begins with ``<``).
 
     MuJoCo's own compiler reads it (``pip install mujoco``), so that defaults, frames, includes, units, and inertias
@@ -36,7 +36,7 @@ def load_mjcf(source: Source, *, ignore: Iterable[str] = ()) -> Robot:
 
     Contacts, sensors, the laws of servos and muscles, fluid and spatial tendons without springs have no effect here:
     ``robot.notes`` names what there was. What changes the motion and is not supported is refused by name, unless
-    ``ignore`` has the name of such a feature, as the error says: armature, damping, equality, frictionloss, gravcomp,
+    ``without`` has the name of such a feature, as the error says: armature, damping, equality, frictionloss, gravcomp,
     plugins, polynomials, springs, tendons, yield.
 
     Meshes that decide no inertia need not be there. Files that text includes are looked for in the current folder.
@@ -49,7 +49,7 @@ def load_mjcf(source: Source, *, ignore: Iterable[str] = ()) -> Robot:
     """
     check_source(source, "MJCF")
     label = "MJCF text" if is_text(source) else label_of(os.fsdecode(source))
-    refusals = Refusals(label, ignore)
+    refusals = Refusals(label, without)
     spec, model, warned = compiled(source)
     import mujoco
 

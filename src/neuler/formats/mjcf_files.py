@@ -11,7 +11,7 @@ from typing import Any
 
 from neuler import extras
 from neuler.errors import FormatError
-from neuler.formats.source import Source, label_of
+from neuler.formats.source import Source, label_of, remember
 from neuler.formats.xml import Element, is_text, read_xml
 
 MOST_FILES = 200
@@ -83,7 +83,10 @@ def _checked(source: Source) -> Element:
     folder = Path.cwd() if is_text(source) else Path(os.fsdecode(source)).parent
     open_files = [] if is_text(source) else [Path(os.fsdecode(source)).resolve()]
     other_suffix = not is_text(source) and not os.fsdecode(source).lower().endswith(".xml")
-    _Walk(folder, other_suffix).visit(root, folder, open_files, 1)
+    walk = _Walk(folder, other_suffix)
+    walk.visit(root, folder, open_files, 1)
+    if open_files:
+        remember(os.fsdecode(source), [*map(str, open_files), *walk.read])
     return root
 
 
@@ -93,7 +96,7 @@ class _Walk:
     def __init__(self, main: Path, other_suffix: bool) -> None:
         self.main = main
         self.other_suffix = other_suffix
-        self.files = 1
+        self.read: list[str] = []
         self.copies = 0
 
     def visit(self, element: Element, folder: Path, opened: list[Path], copies: int) -> None:
@@ -101,9 +104,9 @@ class _Walk:
         _check_numbers(element)
         if element.tag in _COPIED:
             copies *= _count(element)
-        if element.tag in ("body", "geom", "site", *_COPIED):
+        if copies > 1 and element.tag in ("body", "geom", "site", *_COPIED):
             self.copies += copies
-            if self.copies > MOST_COPIES + self.files * 1000:
+            if self.copies > MOST_COPIES:
                 raise element.error(f"<{element.tag}> makes more than {MOST_COPIES:,} copies; no robot needs so many")
         if (element.tag == "include" or element.tag == "model") and "file" in element.attributes:
             self.enter(element, folder, opened, copies)
@@ -122,8 +125,8 @@ class _Walk:
         if whole in opened:
             circle = " includes ".join(label_of(path.name) for path in [*opened[opened.index(whole) :], whole])
             raise element.error(f"files include each other in a circle: {circle}")
-        self.files += 1
-        if self.files > MOST_FILES:
+        self.read.append(str(whole))
+        if len(self.read) > MOST_FILES:
             raise element.error(f"more than {MOST_FILES} files are included; no robot needs so many")
         if whole.suffix.lower() in (".urdf", ".mjb") and element.tag == "model":
             return

@@ -26,9 +26,9 @@ _SHOWN = 6
 class Refusals:
     """Collects what is not supported, so that one error names all of it."""
 
-    def __init__(self, label: str, ignore: Iterable[str]) -> None:
+    def __init__(self, label: str, without: Iterable[str]) -> None:
         self.label = label
-        self.ignore = frozenset(_known(ignore))
+        self.without = frozenset(_known(without))
         self.found: dict[str, list[str]] = {}
 
     def add(self, feature: str, where: str) -> None:
@@ -37,13 +37,12 @@ class Refusals:
 
     def notes(self) -> list[str]:
         """What was left out; an error where something was not to be."""
-        refused = [feature for feature in self.found if feature not in self.ignore]
+        refused = [feature for feature in self.found if feature not in self.without]
         if refused:
             said = "; ".join(few(self.found[feature]) for feature in refused)
-            names = ", ".join(repr(x) for x in sorted({*refused, *self.ignore}))
+            names = ", ".join(repr(x) for x in sorted({*refused, *self.without}))
             raise FormatError(
-                f"{self.label}: changes the motion and is not supported: {said}; ignore=[{names}] loads the model "
-                "without it"
+                f"{self.label}: changes the motion and is not supported: {said}; without=[{names}] leaves it out"
             )
         return [f"left out, though it changes the motion: {few(where)}" for where in self.found.values()]
 
@@ -58,12 +57,12 @@ def few(texts: list[str]) -> str:
     return ", ".join(texts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _known(ignore: Iterable[str]) -> list[str]:
-    names = [ignore] if isinstance(ignore, str) else ignore
+def _known(without: Iterable[str]) -> list[str]:
+    names = [without] if isinstance(without, str) else without
     if not isinstance(names, Iterable):
-        raise FormatError(f"load: ignore must be a list of names, got {ignore!r:.60}")
+        raise FormatError(f"load: without must be a list of names, got {without!r:.60}")
     found = list(names)
     for name in found:
         if name not in FEATURES:
-            raise FormatError(f"load: ignore: there is no {name!r:.60}; {hint(name, FEATURES)}")
+            raise FormatError(f"load: without: there is no {name!r:.60}; {hint(name, FEATURES)}")
     return found

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuler.errors import FormatError
-from neuler.formats import par, urdf_write
+from neuler.formats import mjcf_write, par, urdf_write
 from neuler.formats.mjcf import load_mjcf
 from neuler.formats.source import Source, file_chunks
-from neuler.formats.urdf import load_urdf
+from neuler.formats.urdf import SDF, load_urdf
+from neuler.formats.xacro import load_xacro
 from neuler.formats.xml import root_tag
 from neuler.robot import Robot
 
@@ -53,24 +54,25 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         "MJCF", (".mjcf", ".xml"), "<", lambda head: root_tag(head) in ("mujoco", "mujocoinclude"), load_mjcf,
-        told=".mjcf, or .xml with the root element <mujoco>",
+        mjcf_write.write, told=".mjcf, or .xml with the root element <mujoco>",
     ),
     Format("SYMORO+", (".par",), "(*", lambda head: head.startswith("(*"), par.read, par.write),
+    Format("xacro", (".xacro",), "<", lambda head: False, load_xacro, told=".xacro, .urdf.xacro"),
 )  # fmt: skip
 """Text that none recognises is given to the first."""
 
 MADE_BY_OTHERS = {
-    ".xacro": "is a xacro file; run xacro first and load the URDF that it prints",
+    ".sdf": SDF, ".world": SDF,
     ".mjb": "is a compiled model of MuJoCo, which has no names of what it left out; load the MJCF file it was made of",
-}
-"""Suffixes of what is not a robot's description yet, and what to do with it."""
+}  # fmt: skip
+"""Suffixes of other descriptions of robots, and what to do with these."""
 
 
 def suffixes() -> tuple[str, ...]:
     """Of all formats.
 
     >>> suffixes()
-    ('.urdf', '.xml', '.mjcf', '.par')
+    ('.urdf', '.xml', '.mjcf', '.par', '.xacro')
     """
     return tuple(dict.fromkeys(itertools.chain.from_iterable(form.suffixes for form in FORMATS)))
 

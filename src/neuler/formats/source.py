@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from neuler.errors import FormatError
@@ -73,3 +73,19 @@ def file_chunks(path: str, what: str, limit: int) -> Iterator[bytes]:
         if isinstance(error, FormatError):
             raise
         raise FormatError(f"{label!r}: is not a path: {error}") from None
+
+
+# ---- files that include others ---------------------------------------------------------------------------------
+
+_INCLUDED: dict[str, tuple[str, ...]] = {}
+
+
+def remember(path: str, files: Iterable[str]) -> None:
+    """Of a file that was read, all files that it is made of."""
+    _INCLUDED[os.path.abspath(path)] = tuple(files)
+
+
+def files_of(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The file, and those that it included when it was read last."""
+    whole = os.path.abspath(os.fsdecode(path))
+    return _INCLUDED.get(whole, (whole,))

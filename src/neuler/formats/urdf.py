@@ -19,9 +19,14 @@ from neuler.robot.transform import Transform, Vec3
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
 
+SDF = (
+    "is SDF, Gazebo's format, which neuler does not read; convert the model: sdf2urdf (of sdformat_tools, or pysdf) "
+    "makes a URDF file of it, sdf2mjcf (of sdformat-mjcf) an MJCF file"
+)
+"""Of files of another simulator: what to do with them."""
 UNLIMITED = sys.float_info.max
 """The largest number: as a limit it is none."""
-_RUN_XACRO = "run xacro first and load what it prints"
+_RUN_XACRO = "give it the suffix .xacro, with which it is expanded"
 _GEOMETRY = {"visual", "collision", "material"}
 _KNOWN_ATTRIBUTES = {
     "robot": {"name", "version"},
@@ -83,13 +88,24 @@ def load_urdf(
     >>> arm.joint_names, arm.mass, arm.moving_joints[0].viscous
     (('hinge',), 2.0, 0.1)
     """
+    check_options("load_urdf", mimic, floating)
+    return robot_of(read_xml(source, "URDF", _advice), mimic, floating, gravity)
+
+
+def check_options(reader: str, mimic: object, floating: object) -> None:
+    """Refuse what the options of a reader cannot be."""
     for option, value, allowed in (
         ("mimic", mimic, ("couple", "independent", "refuse")),
         ("floating", floating, ("free", "fixed", "refuse")),
     ):
         if value not in allowed:
-            raise FormatError(f"option {option!r} of load_urdf must be one of {', '.join(allowed)}, got {value!r}")
-    root = read_xml(source, "URDF", _advice)
+            raise FormatError(f"option {option!r} of {reader} must be one of {', '.join(allowed)}, got {value!r}")
+
+
+def robot_of(root: Element, mimic: str, floating: str, gravity: ArrayLike) -> Robot:
+    """The robot of a URDF file that is read, with the options of :func:`load_urdf`."""
+    if root.tag == "sdf":
+        raise root.error(SDF)
     if root.tag != "robot":
         raise root.error(f"expected the root element <robot> of a URDF file, got <{root.tag}>; only URDF is supported")
     try:

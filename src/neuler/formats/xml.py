@@ -146,11 +146,11 @@ def root_tag(head: str) -> str:
     return found[1] if found else ""
 
 
-def read_xml(source: Source, what: str, advice: Advice = no_advice) -> Element:
+def read_xml(source: Source, what: str, advice: Advice = no_advice, *, label: str | None = None) -> Element:
     """The root element of a file or text; FormatError, naming the file and the remedy, for anything else.
 
-    ``what`` is the format's name in messages. Refused: document types and entities, files over 32 MiB, more than 100
-    levels or 100,000 elements, and text that is neither UTF-8 nor declared as Latin-1.
+    ``what`` is the format's name in messages, ``label`` that of a text. Refused: document types and entities, files
+    over 32 MiB, more than 100 levels or 100,000 elements, and text that is neither UTF-8 nor declared as Latin-1.
 
     >>> read_xml("<robot name='arm'/>", "URDF").attributes
     {'name': 'arm'}
@@ -159,7 +159,7 @@ def read_xml(source: Source, what: str, advice: Advice = no_advice) -> Element:
     if not is_text(source):
         path = os.fsdecode(source)
         return _parse(label_of(path), _as_utf8(file_chunks(path, what, MAX_BYTES)), advice)
-    label = f"{what} text"
+    label = label or f"{what} text"
     check_size(label, len(os.fspath(source)), MAX_BYTES)
     if isinstance(source, str):
         data = source.lstrip("\ufeff \t\r\n").encode("utf-8", "replace")

@@ -7,9 +7,8 @@ models keep the robot's order of coordinates. Needs the extra ``peers``.
 from __future__ import annotations
 
 from neuler.errors import InputError, NeulerError
-from neuler.formats.mjcf_write import write as mjcf
 from neuler.peers.base import Peer, PeerTask, library
-from neuler.peers.mujoco import MuJoCo, mujoco_model
+from neuler.peers.mujoco import MuJoCo, mjcf, mujoco_model
 from neuler.peers.pinocchio import Pinocchio, pinocchio_model
 from neuler.robot.model import Robot
 

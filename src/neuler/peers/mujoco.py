@@ -5,13 +5,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import numpy as np
 
 from neuler import layouts
-from neuler.formats.armatures import with_armature
-from neuler.formats.mjcf_write import is_possible, principal_inertias
-from neuler.formats.mjcf_write import write as mjcf
+from neuler.formats.armatures import has_centre, with_armature
+from neuler.formats.mjcf_write_bodies import (
+    Attributes,
+    Tree,
+    inertial_of,
+    numbers,
+    principal_inertias,
+    text_of,
+)
 from neuler.peers.base import (
     LOOPED,
     Array,
@@ -21,8 +28,51 @@ from neuler.peers.base import (
     library,
     looped,
 )
-from neuler.robot import Robot
+from neuler.robot import Joint, Link, Robot
 from neuler.robot.expand import expand
+
+LEAST = 1e-10
+"""Bodies with less mass or inertia get a stand-in; MuJoCo's compiler refuses some of them."""
+
+
+def mjcf(robot: Robot) -> str:
+    """The tree of a robot as MJCF, to compare with: bodies, joints, rotors (armature) and gravity.
+
+    Names are numbers of links and joints (``link0``, ``joint0``), joints that are several simple ones in a row are
+    written as these, and constraints and contacts are disabled. Limits, friction, springs and actuators are left out:
+    :func:`neuler.save` with ``format="MJCF"`` writes these. Bodies that MuJoCo's compiler refuses (no mass, impossible
+    inertia) get a stand-in of 1 kg and 1 kg m^2; :func:`mujoco_model` puts their true values into the compiled model.
+    Motors whose inertia acts along their joint alone (``coupled=False``) are armature too; others are refused by name.
+    """
+    root = ET.Element("mujoco")
+    compiler = {"angle": "radian", "autolimits": "false", "fusestatic": "false", "balanceinertia": "false"}
+    ET.SubElement(root, "compiler", compiler)
+    option = ET.SubElement(root, "option", {"gravity": numbers(robot.gravity)})
+    ET.SubElement(option, "flag", {"constraint": "disable", "contact": "disable"})
+    simple = expand(with_armature(robot, "mujoco"))
+    links = {link.name: f"link{k}" for k, link in enumerate(simple.links)}
+    joints = {joint.name: f"joint{k}" for k, joint in enumerate(simple.joints)}
+    root.append(Tree(simple, _inertial, _armature, links=links, joints=joints).world)
+    return text_of(root)
+
+
+def _inertial(link: Link) -> Attributes:
+    has_centre(link)
+    inertias, axes = principal_inertias(link)
+    mass = link.mass
+    if not is_possible(mass, inertias):
+        mass, inertias = 1.0, np.ones(3)
+    return inertial_of(link, mass, inertias, axes)
+
+
+def _armature(joint: Joint) -> Attributes:
+    return {"armature": numbers([joint.rotor_inertia])} if joint.type.has_axis else {}
+
+
+def is_possible(mass: float, inertias: Array) -> bool:
+    """Whether MuJoCo's compiler takes a body of this mass (kg) and these principal inertias (kg m^2)."""
+    low, middle, high = np.sort(inertias).tolist()
+    return mass > LEAST and low > LEAST and low + middle >= high
 
 
 def mujoco_model(robot: Robot) -> Any:
