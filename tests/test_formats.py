@@ -37,9 +37,10 @@ def test_what_is_text_and_of_which_format(tmp_path):
         assert format_of(source).name == "URDF"  # whose reader says what is wrong
     for source in ("<mujoco/>", b"<!-- a --> <mujoco model='a'>", "<mujocoinclude/>"):
         assert format_of(source).name == "MJCF"
+    (tmp_path / "arm.XML").write_text(URDF)
     for path, name in (
         ("arm.urdf", "URDF"),
-        ("arm.XML", "URDF"),
+        (tmp_path / "arm.XML", "URDF"),
         (tmp_path / "a.par", "SYMORO+"),
         ("x(*.par", "SYMORO+"),
     ):

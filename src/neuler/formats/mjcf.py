@@ -16,8 +16,10 @@ from neuler.formats.mjcf_refused import Refusals, few
 from neuler.formats.mjcf_tree import Flags, Tree
 from neuler.formats.source import Source, check_source, label_of
 from neuler.formats.xml import is_text
-from neuler.robot import Robot
+from neuler.robot import Loop, Robot
 
+_NEAR = 1e-4
+"""rad, m: positions of a file that are rounded are closed all the same."""
 _TENDON = ("stiffness", "damping", "frictionloss", "armature")
 """What a tendon adds to the motion of its joints."""
 
@@ -80,12 +82,29 @@ def _robot(spec: Any, model: Any, tree: Tree, closed: Closed | None, flags: Flag
     )  # fmt: skip
     drawn = _position(tree, robot, model.qpos0)
     if loops:
-        robot = robot.replace(loops=loops, reference=drawn)
+        robot = _closed(robot, loops, [drawn, *(_position(tree, robot, q) for q in model.key_qpos)])
     keys = {model.key(k).name or f"key{k}": _position(tree, robot, model.key_qpos[k]) for k in range(model.nkey)}
     if not np.array_equal(robot.neutral(), drawn):
         keys = {"qpos0": drawn, **keys}
     robot = robot.replace(named_positions=keys)
     return robot.with_fixed(held) if held else robot
+
+
+def _closed(robot: Robot, loops: list[Loop], positions: list[list[float]]) -> Robot:
+    """With loops, from the first position at which they are closed; else from the first that leads to one."""
+    found, refused = [], []
+    for position in positions:
+        try:
+            closed = robot.replace(loops=loops, reference=position)
+        except RobotError as error:
+            refused.append(error)
+            continue
+        if np.allclose(closed.mobility.reference, position, rtol=0.0, atol=_NEAR):
+            return closed
+        found.append(closed)
+    if not found:
+        raise RobotError(f"{refused[0]}; a keyframe of the model may be one")
+    return found[0]
 
 
 def _position(tree: Tree, robot: Robot, qpos: Any) -> list[float]:

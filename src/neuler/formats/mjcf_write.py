@@ -64,7 +64,8 @@ def write(robot: Robot) -> str:
 
     Loops are equality constraints: ``spherical`` a connect, ``fixed`` a weld, ``revolute`` two connects on its axis;
     couplings are polynomials up to the fourth degree. MuJoCo's constraints are soft: they hold a loop as stiffly as
-    its ``solref`` and ``solimp`` say. The keyframe ``reference`` is a position at which loops are closed.
+    its ``solref`` and ``solimp`` say. Named positions are keyframes; the keyframe ``reference`` is a position at which
+    loops are closed.
 
     What MuJoCo has no word for and what does not change the dynamics is in ``<custom>``: ``velocity_limit.JOINT``,
     ``effort_limit.JOINT`` where there is no actuator, ``gear_ratio.JOINT``. A body with mass that has no inertia about
@@ -298,8 +299,11 @@ class _Writer:
 
     def _keys(self) -> Iterator[Attributes]:
         reference = self.given.mobility.reference if self.given.loops else self.given.reference
+        taken: set[str] = set()
+        for name, q in self.given.named_positions.numbers():
+            yield {"name": _unused(_name(f"named position {name!r}", name), taken), "qpos": numbers(self.qpos(q))}
         if reference is not None:
-            yield {"name": REFERENCE, "qpos": numbers(self.qpos(reference))}
+            yield {"name": _unused(REFERENCE, taken), "qpos": numbers(self.qpos(reference))}
 
     def qpos(self, q: Sequence[float]) -> list[float]:
         """Positions of the robot in MuJoCo's order; those of joints that follow others are added."""
