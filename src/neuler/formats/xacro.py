@@ -25,10 +25,16 @@ SECONDS = 60.0
 Packages = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Mapping[str, str | os.PathLike[str]]
 """Folders in which packages are looked for, or the folders of packages by their names."""
 
-_BEGIN = (
-    "import json, sys; asked = json.load(sys.stdin); sys.path[:] = asked.pop('sys.path'); "
-    "from neuler.formats.xacro_child import main; main(asked)"
-)
+_BEGIN = """
+import json, sys, types
+asked = json.load(sys.stdin)
+sys.path[:] = asked.pop("sys.path")
+for name, folder in asked.pop("modules").items():  # without all that they import
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [folder]
+from neuler.formats.xacro_child import main
+main(asked)
+"""
 
 
 def load_xacro(
@@ -83,19 +89,20 @@ def expand(path: str, arguments: dict[str, str], packages: Packages = ()) -> dic
     if importlib.util.find_spec("xacrodoc") is None:
         raise FormatError(f"{label}: reading xacro needs the extra 'xacro': {install('xacro')}")
     next(file_chunks(path, "xacro", MAX_BYTES), None)  # there, and a file
+    here = os.path.dirname(os.path.abspath(__file__))
     folders, by_name = _places(packages)
     asked = {
         "sys.path": sys.path,
+        "modules": {"neuler": os.path.dirname(here), "neuler.formats": here},
         "path": path,
         "arguments": arguments,
         "folders": folders,
         "packages": by_name,
     }
-    single = {"OPENBLAS_NUM_THREADS": "1"}
     try:
         run = subprocess.run(
             [sys.executable, "-P", "-c", _BEGIN], input=json.dumps(asked).encode(), capture_output=True,
-            timeout=SECONDS, env=single | dict(os.environ), check=False,
+            timeout=SECONDS, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise FormatError(
