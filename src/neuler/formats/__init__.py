@@ -10,6 +10,7 @@ from typing import Any
 from neuler.errors import FormatError
 from neuler.formats import par
 from neuler.formats.dh import DHRow, KhalilRow, from_dh
+from neuler.formats.mjcf import load_mjcf
 from neuler.formats.registry import FORMATS, checked, format_of, suffixes
 from neuler.formats.source import Source
 from neuler.formats.strict import refuse_errors
@@ -17,18 +18,24 @@ from neuler.formats.urdf import load_urdf
 from neuler.formats.xacro import load_xacro
 from neuler.robot import Robot
 
-__all__ = ["DHRow", "KhalilRow", "from_dh", "load", "load_urdf", "load_xacro", "par", "save"]
+__all__ = ["DHRow", "KhalilRow", "from_dh", "load", "load_mjcf", "load_urdf", "load_xacro", "par", "save"]
 
 
 def load(source: Source, *, floating_base: bool = False, strict: bool = False, **options: Any) -> Robot:
     """A robot from a file, read by its suffix, or from its text.
 
-    Supported: URDF (``.urdf``, or ``.xml`` with the root element ``<robot>``) with the options of
-    :func:`load_urdf`; SYMORO+ (``.par``) with those of :func:`neuler.formats.par.read`, such as
-    ``values={"D3": 0.45}``; xacro (``.xacro``) with those of :func:`neuler.formats.load_xacro`, such as
-    ``arguments={"prefix": "left_"}``: its expressions are evaluated, as those of a program. Text that begins with
-    ``(*`` is read as SYMORO+, other text that begins with ``<`` and other bytes as XML. Closed loops and mimic joints
-    are loops and couplings of the robot.
+    ============  ============================================  ==================================================
+    format        known by                                      options
+    ============  ============================================  ==================================================
+    URDF          ``.urdf``, or ``.xml`` with ``<robot>``       :func:`load_urdf`
+    MJCF, MuJoCo  ``.mjcf``, or ``.xml`` with ``<mujoco>``      :func:`load_mjcf`: ``without=["gravcomp"]``
+    xacro         ``.xacro``; its expressions are evaluated,    :func:`load_xacro`: ``arguments={"prefix": "left_"}``
+                  as those of a program
+    SYMORO+       ``.par``                                      :func:`par.read`: ``values={"D3": 0.45}``
+    ============  ============================================  ==================================================
+
+    Text that begins with ``(*`` is read as SYMORO+, other text that begins with ``<`` and other bytes as XML. Closed
+    loops and mimic joints are loops and couplings of the robot.
 
     ``floating_base=True`` frees the base: :meth:`Robot.with_free_base`. ``strict=True`` refuses a robot that cannot
     be, in which :meth:`Robot.check` finds errors; else a negative mass gives a warning.
