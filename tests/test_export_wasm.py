@@ -241,6 +241,23 @@ def test_double_precision_whatever_the_kernel_has():
     assert single.wasm().binary == double.wasm().binary
 
 
+def test_parameters_and_wrenches_have_units():
+    """In the loader, its types and the header of C alike."""
+    robot = neuler.robots.stanford()
+    kernel = robot.compile("inverse_dynamics", external="link2", parameters=("gravity", "link2", "friction"))
+    module = kernel.wasm("torque")
+    data = json.loads(re.search(r"^const about = (.*);$", module.loader, re.MULTILINE)[1])
+    found = {name: unit for each in data["inputs"] for name, unit in each["labels"] if each["name"] != "qd"}
+    units = {
+        "gravity.x": "m/s^2", "link2.mass": "kg", "link2.mx": "kg m", "link2.xy": "kg m^2", "joint1.viscous": "N m s/rad",
+        "joint3.viscous": "N s/m", "joint3.coulomb": "N", "fx": "N", "mz": "N m",
+    }  # fmt: skip
+    assert {name: found[name] for name in units} == units
+    for text in (module.types, kernel.c("torque").header):
+        for name, unit in units.items():
+            assert f"{name} ({unit})" in text
+
+
 def test_the_module_itself(tmp_path):
     module = neuler.robots.puma560().gravity_force.wasm("gravity")
     assert bytes(module) == module.binary

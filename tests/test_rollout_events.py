@@ -243,7 +243,8 @@ def test_an_unstable_step_of_a_motor_is_said(drive):
 def test_an_unstable_step_names_the_joint_that_is_stiff_not_what_it_shakes(method):
     """A slide beside the middle of a light base that floats turns that faster than it moves itself."""
     bodies = [
-        neuler.Link.from_com(name, mass=m, inertia=(k, k, k)) for name, m, k in (("hull", 0.1, 1e-5), ("rod", 0.1, 1e-5))
+        neuler.Link.from_com(name, mass=m, inertia=(k, k, k))
+        for name, m, k in (("hull", 0.1, 1e-5), ("rod", 0.1, 1e-5))
     ]
     joints = [
         neuler.Joint("afloat", "free", "world", "hull"),

@@ -69,7 +69,7 @@ class Model:
     starts: np.ndarray
     """Of states, inputs and parameters."""
     joints: Sequence[str]
-    loops: Sequence[str]
+    loop_names: Sequence[str]
     statuses: Sequence[str]
     rotations: Sequence[tuple[int, int]]
     """Of each quaternion its first place, and the number of its joint."""
@@ -96,7 +96,7 @@ class Model:
             "PARAMETERS": at.get("parameters", at["qdd"]), "QDD": at["qdd"], "RATES": at["rates"],
             "POSES": at["poses"], "VALUES": layout.size, "ROTATIONS": len(self.rotations),
             "ME": int(self.model_exchange), "CS": int(self.co_simulation), "TRIAL": int(self.trial),
-            "SLOPES": int(calls.slopes is not None), "LOOPS": len(self.loops),
+            "SLOPES": int(calls.slopes is not None), "LOOPS": len(self.loop_names),
         }  # fmt: skip
         number = Arithmetic("double", name).number
         lines = [f"/* The model {name}. {WRITTEN} */", f"#ifndef NEULER_{name}_MODEL_H"]
@@ -110,8 +110,8 @@ class Model:
             lines += _table("static const char *const fmu_statuses[]", [c_string(x) for x in self.statuses])
         if self.co_simulation or self.rotations:
             lines += _table("static const char *const fmu_joints[]", [c_string(x) for x in self.joints])
-        if self.loops:
-            lines += _table("static const char *const fmu_loops[]", [c_string(x) for x in self.loops])
+        if self.loop_names:
+            lines += _table("static const char *const fmu_loops[]", [c_string(x) for x in self.loop_names])
         if self.rotations:
             rows = [f"{{{first}, {joint}}}" for first, joint in self.rotations]
             lines += _table("static const struct { int first, joint; } fmu_rotations[FMU_ROTATIONS]", rows)
