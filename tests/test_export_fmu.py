@@ -114,6 +114,8 @@ def test_names_that_would_be_equal():
         ("two_link", {"kinds": "both"}, "kinds must be one of"),
         ("two_link", {"kinds": ()}, "kinds names none"),
         ("two_link", {"platforms": "linux32"}, "did you mean 'linux64'"),
+        ("two_link", {"platforms": 5}, "platforms must be names among linux64, win64, darwin64, or () for none, got 5"),
+        ("two_link", {"platforms": ["linux64", None]}, "platforms must be one of"),
         ("two_link", {"name": "a b"}, "name must be letters"),
         ("two_link", {"name": "x" * 61}, "at most 60"),
         ("two_link", {"dt": [1e-3, 2e-3]}, "one number of seconds"),
@@ -140,6 +142,10 @@ def test_without_a_compiler(monkeypatch):
     if this_platform() != "darwin64":  # there ziglang comes first
         with pytest.raises(neuler.CompileError, match=r"fmu: CC names 'no-such-compiler'.*platforms=\(\)"):
             neuler.robots.two_link().fmu(DT)
+        for useless in ("true", "false"):  # commands that write nothing
+            monkeypatch.setenv("CC", useless)
+            with pytest.raises(neuler.CompileError, match=r"wrote no library; CC names another.*platforms=\(\)"):
+                neuler.robots.two_link().fmu(DT)
     monkeypatch.delenv("CC")
     monkeypatch.setattr(used_compilers.shutil, "which", lambda name: None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -9,6 +9,7 @@ import pytest
 import neuler
 from fmu_calls import CO_SIMULATION, DISCARD, ERROR, MODEL_EXCHANGE, Importer, built
 from fmu_robots import DT, between, free_arm, simulated, standing_arm, sticking_arm
+from shown_robots import all_kinds
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,13 @@ def floating(tmp_path_factory):
     """One of an arm on a free base: q has a quaternion."""
     unit = free_arm().fmu(DT, frames="link2", platforms=())
     return Importer(unit, built(unit, tmp_path_factory.mktemp("floating")))
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory):
+    """One of a tree with planar, spherical, helical and other joints."""
+    unit = all_kinds().fmu(DT, frames=["c", "f"], loads="c", parameters=("a", "d.mass"), platforms=())
+    return Importer(unit, built(unit, tmp_path_factory.mktemp("kinds")))
 
 
 # ---- co-simulation -----------------------------------------------------------------------------------------------
@@ -153,6 +161,15 @@ def test_states_are_copied(arm):
 def test_errors_have_messages(arm):
     assert arm.instance(guid="{0}") is None
     assert "GUID" in arm.said[-1][2]
+    assert arm.instance(7) is None
+    assert "neither model exchange nor co-simulation" in arm.said[-1][2]
+    one = arm.instance()
+    assert one.call("SetupExperiment", 0, c_double(0), c_double(np.nan), 0, c_double(0)) == ERROR
+    assert "start time is not finite" in arm.said[-1][2]
+    one.put({"parameter.link2.mass": np.nan})
+    one.do("EnterInitializationMode")
+    assert one.call("ExitInitializationMode") == ERROR
+    assert f"reference {arm.references['parameter.link2.mass']} is not finite" in arm.said[-1][2]
     one = arm.instance()
     assert one.step(0.0, DT) == ERROR
     assert arm.said[-1] == (ERROR, "logStatusError", "fmi2DoStep may not be called now")
@@ -166,10 +183,14 @@ def test_errors_have_messages(arm):
     ):
         assert one.call(*call) == ERROR
         assert said in arm.said[-1][2]
-    one.set(tau=[0.0, np.inf])
+    one.set(tau=[0.0, np.nan])
     one.put({"wrench.link2.fx": np.nan})
+    for size in (-DT, np.nan, np.inf):
+        assert one.step(0.0, size) == ERROR
+        assert f"a step of {size:g} s" in arm.said[-1][2]
     assert one.step(0.0, DT) == ERROR
-    assert "t = 0 s: not finite" in arm.said[-1][2]
+    place = arm.references["tau.joint2"]
+    assert f"t = 0 s: not finite, the variable with the reference {place}" in arm.said[-1][2]
     assert one.step(0.0, DT) == ERROR
     assert "reset it" in arm.said[-1][2]
     one.do("Reset")
@@ -310,7 +331,7 @@ def test_a_quaternion_that_is_no_rotation(floating):
         assert "quaternion of joint root_joint have not the length one" in floating.said[-1][2]
 
 
-@pytest.mark.parametrize("which", ["arm", "floating"])
+@pytest.mark.parametrize("which", ["arm", "floating", "kinds"])
 def test_directional_derivatives(which, request):
     importer, rng = request.getfixturevalue(which), np.random.default_rng(3)
     one = continuous(importer, tau=rng.normal(size=len([x for x in importer.references if x.startswith("tau.")])))

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import neuler
+from neuler.view.report import report
 from neuler.view.scene import Scene
-from shown_pages import data_of, opened
+from shown_pages import Opened, data_of, opened
 from shown_robots import all_kinds, at, bar, geared
 
 pytestmark = [pytest.mark.exports, pytest.mark.usefixtures("brief")]
@@ -227,4 +228,46 @@ def test_by_finger(browser, tmp_path):
     send("touchEnd")
     assert shown.painted() != before
     np.testing.assert_array_equal(drawing.q(), held)
+    shown.quiet()
+
+
+def odd(name, kind="revolute", limits=None, **options):
+    joint = neuler.Joint(name, kind, "base", "a", at(0.1), limits=limits or neuler.Limits(), **options)
+    return neuler.Robot(name, [neuler.Link("base"), bar("a")], [joint])
+
+
+ODD = {
+    "huge limits": odd("__proto__", limits=neuler.Limits(-1e300, 1e300)),
+    "limits of zero width": odd("constructor", limits=neuler.Limits(0.2, 0.2)),
+    "limits that exclude each other": odd("toString", limits=neuler.Limits(1.0, -1.0)),
+    "a screw": odd("'\"><b>", "helical", pitch=0.02, axis=(1, 0, 0)),
+    "a plane": odd("\u2028\x00", "planar"),
+    "a ball": odd("ball", "spherical"),
+    "a free body": odd("free", "free"),
+    "a free base": neuler.robots.two_link().with_free_base(),
+    "a far robot": odd("far", "prismatic", axis=(0, 0, 1), limits=neuler.Limits(1e6, 1e6 + 1)),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_robots_are_dragged(browser, tmp_path, name):
+    """Over all of the drawing: numbers stay finite, within what sliders reach, and nothing complains."""
+    robot = ODD[name]
+    path = tmp_path / "report.html"
+    path.write_text(report(robot, verbs=["gravity_force"], batch=16), encoding="utf-8")
+    if 'id="live-canvas"' not in path.read_text(encoding="utf-8"):
+        assert name in ("a ball", "a free body")  # without sliders there is nothing to move
+        return
+    shown = Opened(browser, path)
+    drawing = Drawing(shown, robot)
+    box = shown.page.query_selector("#live-canvas").bounding_box()
+    corners = np.array([(0.1, 0.1), (0.9, 0.1), (0.9, 0.9), (0.1, 0.9)]) * (box["width"], box["height"])
+    for x in np.linspace(0.2, 0.8, 5):
+        for y in np.linspace(0.2, 0.8, 5):
+            start = np.array([box["x"] + x * box["width"], box["y"] + y * box["height"]])
+            drawing.drag(start, *(corners[:2] + (box["x"], box["y"])), steps=2)
+    for row, value, force in zip(data_of(shown)["rows"], *shown.values(), strict=True):
+        if "lower" in row:
+            assert row["lower"] <= value <= row["upper"]
+            assert np.isfinite(force)
     shown.quiet()

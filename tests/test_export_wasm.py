@@ -380,7 +380,7 @@ def test_what_the_loader_refuses(tmp_path):
     script = f"""
     import load from "./torque.mjs";
     const f = await load(), said = [], gone = new Float64Array(2);
-    structuredClone(gone.buffer, {transfer: [gone.buffer] });
+    structuredClone(gone.buffer, {{ transfer: [gone.buffer] }});
     for (const call of [{asked}]) said.push(await call().then(() => "nothing", (error) => error.message));
     console.log(JSON.stringify(said));
     """

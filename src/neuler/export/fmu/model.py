@@ -145,7 +145,7 @@ class Model:
             lines += _function("static void fmu_place(double *v)", [f"{call};"])
         if calls.gaps:
             call = _call(f"{name}_gaps", [*layout.at(["q"]), "open", "upright"])
-            lines += _function("static void fmu_gaps(const double *v, double *open, double *upright)", [f"{call};"])
+            lines += _function("static void fmu_measure(const double *v, double *open, double *upright)", [f"{call};"])
         if calls.slopes:
             lines += self._slopes(*calls.slopes)
         return lines

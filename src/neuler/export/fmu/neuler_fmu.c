@@ -1,4 +1,4 @@
-/* A unit of FMI 2.0 around functions of a robot, which neuler_fmu_model.h names: instances, their modes, copies of them.
+/* A unit of FMI 2.0 around functions of a robot, which neuler_fmu_model.h names: instances, their modes, their copies.
 
    It is compiled as one file, with its parts included. An instance holds everything: any number of them may run at
    once, each in a thread of its own. What goes on from one call to the next is in Memory, which is also what
@@ -46,6 +46,8 @@ EXPORTED fmi2Component FMI(fmi2Instantiate)(fmi2String name, fmi2Type type, fmi2
     unborn.name = name == NULL ? "" : name;
     if (guid == NULL || strcmp(guid, FMU_GUID) != 0) {
         why = "the GUID is not that of this library: modelDescription.xml and library are of different units";
+    } else if (type != fmi2ModelExchange && type != fmi2CoSimulation) {
+        why = "the type is neither model exchange nor co-simulation";
     } else if (type == fmi2ModelExchange && !FMU_ME) {
         why = "this unit has no model exchange";
     } else if (type == fmi2CoSimulation && !FMU_CS) {
@@ -92,6 +94,9 @@ EXPORTED fmi2Status FMI(fmi2SetupExperiment)(fmi2Component c, fmi2Boolean has_to
     (void)tolerance;
     (void)has_stop;
     (void)stop;
+    if (strange(&start, 1) == 0) {
+        return say(f, fmi2Error, "fmi2SetupExperiment: the start time is not finite");
+    }
     f->now.time = start;
     return fmi2OK;
 }
@@ -108,7 +113,7 @@ static fmi2Status closed(const Instance *f)
 {
     double open[FMU_LOOPS], upright[FMU_LOOPS], all = 0.0; /* squares of gaps; below zero where turned over */
     size_t k, worst = 0, turned = FMU_LOOPS;
-    fmu_gaps(f->now.v, open, upright);
+    fmu_measure(f->now.v, open, upright);
     for (k = 0; k < FMU_LOOPS; k++) {
         all += open[k];
         worst = open[k] > open[worst] ? k : worst;
@@ -132,8 +137,9 @@ static fmi2Status closed(const Instance *f)
 
 static fmi2Status may_begin(Instance *f)
 {
-    if (!all_finite(f->now.v, FMU_QDD)) {
-        return say(f, fmi2Error, "a start value, an input or a parameter is not finite");
+    const size_t first = strange(f->now.v, FMU_QDD);
+    if (first < FMU_QDD) {
+        return say(f, fmi2Error, "the start value of the variable with the reference %u is not finite", (unsigned)first);
     }
 #if FMU_ROTATIONS
     size_t k;

@@ -92,22 +92,25 @@ static void begin_anew(Instance *f, fmi2Type type)
     f->last = fmi2OK;
 }
 
-static int all_finite(const double *x, size_t count)
+/* The place of the first number that is not finite, or the count. */
+static size_t strange(const double *x, size_t count)
 {
     size_t k;
-    for (k = 0; k < count; k++) {
-        if (!(fabs(x[k]) <= DBL_MAX)) {
-            return 0;
-        }
+    for (k = 0; k < count && fabs(x[k]) <= DBL_MAX; k++) {
     }
-    return 1;
+    return k;
 }
 
 #if FMU_CS
 static fmi2Status failed(Instance *f, int status, int joint)
 {
+    const size_t k = strange(f->now.v, FMU_QDD);
     f->now.mode = FAILED;
     f->now.stale = ACCELERATIONS | POSES;
+    if (joint < 0 && k < FMU_QDD) {
+        return say(f, fmi2Error, "t = %.9g s: %s, the variable with the reference %u", f->now.time,
+                   fmu_statuses[status], (unsigned)k);
+    }
     return say(f, fmi2Error, "t = %.9g s: %s%s%s", f->now.time, fmu_statuses[status], joint < 0 ? "" : ", joint ",
                joint < 0 ? "" : fmu_joints[joint]);
 }
