@@ -97,3 +97,11 @@ def brief(monkeypatch):
 
     monkeypatch.setattr(speed, "best_seconds", once)
     monkeypatch.setattr(speed, "_compile_seconds", lambda kernel: kernel.compile_seconds)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """The system's Chromium; tests that need it are skipped where there is none."""
+    from shown_pages import launched
+
+    yield from launched()

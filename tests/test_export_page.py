@@ -1,80 +1,16 @@
-"""The report in a browser: joints are dragged, forces are those of the kernel, nothing is loaded, nothing complains."""
+"""The report in a browser: sliders are dragged, forces are the kernel's, nothing is loaded, nothing complains."""
 
 import base64
-import json
-import shutil
 
 import numpy as np
 import pytest
 
 import neuler
 from neuler.view.report import report
+from shown_pages import opened
 from shown_robots import HOSTILE, at, bar
 
 pytestmark = [pytest.mark.exports, pytest.mark.usefixtures("brief")]
-
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-if CHROMIUM is None:
-    pytest.skip("Chromium is not installed", allow_module_level=True)
-
-FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield found
-        found.close()
-
-
-class Opened:
-    """A page of a file, and all that it said and asked for."""
-
-    def __init__(self, browser, path, width=1100):
-        self.page = browser.new_page(viewport={"width": width, "height": 900})
-        self.said, self.asked = [], []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.path = path
-        self.page.goto(path.as_uri())
-        self.page.wait_for_function("document.querySelector('#live-rows td[data-value]') !== null")
-
-    def quiet(self):
-        assert self.said == []
-        assert [url for url in self.asked if not url.startswith("data:")] == [self.path.as_uri()]
-
-    def values(self):
-        """Positions and forces as the page has them, NaN where there is none."""
-        script = """[...document.querySelectorAll('#live-rows tr')].map((row) =>
-            [2, 4].map((k) => row.children[k].dataset.value ?? 'NaN'))"""
-        return np.array(self.page.evaluate(script), dtype=float).T
-
-    def drag(self, slider, share):
-        """With the mouse, from the middle to a share of the slider's width."""
-        slider.scroll_into_view_if_needed()
-        box = slider.bounding_box()
-        y = box["y"] + box["height"] / 2
-        self.page.mouse.move(box["x"] + box["width"] / 2, y)
-        self.page.mouse.down()
-        self.page.mouse.move(box["x"] + share * box["width"], y, steps=4)
-        self.page.mouse.up()
-
-    def painted(self):
-        """The bytes of the picture."""
-        self.page.wait_for_timeout(100)
-        return self.page.evaluate("document.getElementById('live-canvas').toDataURL()")
-
-
-def opened(browser, tmp_path, robot, **options):
-    path = tmp_path / "report.html"
-    path.write_text(report(robot, verbs=["gravity_force"], batch=16), encoding="utf-8")
-    return Opened(browser, path, **options)
 
 
 @pytest.mark.parametrize("width", [1100, 400])
@@ -137,16 +73,12 @@ def test_a_loop_goes_along_its_test_motion(browser, tmp_path):
         shown.drag(way, share)
         seen.append(shown.values())
     assert len({float(q[0]) for q, _ in seen}) == 3
-    path = np.frombuffer(base64.b64decode(data_of(shown)["path"])).reshape(-1, robot.nq)
+    path = shown.numbers("path").reshape(-1, robot.nq)
     for q, forces in seen:
         (row,) = np.flatnonzero(path[:, robot.coordinates["crank"].q.start] == q[0])[:1]
         still = np.zeros(robot.nv)
         np.testing.assert_allclose(forces, robot.inverse_dynamics(path[row], still, still), rtol=1e-11)
     shown.quiet()
-
-
-def data_of(shown):
-    return json.loads(shown.page.text_content("#live-data"))
 
 
 def test_hostile_names(browser, tmp_path):

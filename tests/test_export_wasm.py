@@ -241,6 +241,23 @@ def test_double_precision_whatever_the_kernel_has():
     assert single.wasm().binary == double.wasm().binary
 
 
+def test_parameters_and_wrenches_have_units():
+    """In the loader, its types and the header of C alike."""
+    robot = neuler.robots.stanford()
+    kernel = robot.compile("inverse_dynamics", external="link2", parameters=("gravity", "link2", "friction"))
+    module = kernel.wasm("torque")
+    data = json.loads(re.search(r"^const about = (.*);$", module.loader, re.MULTILINE)[1])
+    found = {name: unit for each in data["inputs"] for name, unit in each["labels"] if each["name"] != "qd"}
+    units = {
+        "gravity.x": "m/s^2", "link2.mass": "kg", "link2.mx": "kg m", "link2.xy": "kg m^2",
+        "joint1.viscous": "N m s/rad", "joint3.viscous": "N s/m", "joint3.coulomb": "N", "fx": "N", "mz": "N m",
+    }  # fmt: skip
+    assert {name: found[name] for name in units} == units
+    for text in (module.types, kernel.c("torque").header):
+        for name, unit in units.items():
+            assert f"{name} ({unit})" in text
+
+
 def test_the_module_itself(tmp_path):
     module = neuler.robots.puma560().gravity_force.wasm("gravity")
     assert bytes(module) == module.binary
@@ -334,7 +351,7 @@ REFUSED = [
     ("f([1, 2])", "takes q, qd, qdd, got 1 arguments"),
     ("f([1], [1, 2], [1, 2])", "q must hold 2 numbers, got 1"),
     ("f({ q: [0, 0], qd: [0, 0], qddd: [0, 0] })", 'no input "qddd", only q, qd, qdd'),
-    ("f({ q: [0, 0], qd: [0, 0] })", "qdd must hold numbers, qdd[2] for each state, got undefined"),
+    ("f({ q: [0, 0], qd: [0, 0] })", "the input qdd is missing"),
     ("f('a', [0, 0], [0, 0])", "q must hold numbers, q[2] for each state, got string"),
     ("f([1, '2'], [0, 0], [0, 0])", "got string at place 1"),
     ("f([1, null], [0, 0], [0, 0])", "got null at place 1"),
@@ -344,22 +361,64 @@ REFUSED = [
     ("f.batch([1, 2, 3, 4], [1, 2, 3, 4, 5, 6], [0, 0])", "qd has 3 states, inputs before it 2"),
     ("f.batch([1, 2, 3], [0, 0], [0, 0])", "q must hold a multiple of 2 numbers, got 3"),
     ("await load(42)", "load takes bytes"),
+    ("await load('./other.wasm')", "is of another function, robot or version than this script: use torque.wasm"),
+    ("f.batch(gone, [0, 0], [0, 0])", "an array whose buffer was transferred"),
+    ("f(new DataView(new ArrayBuffer(16)), [0, 0], [0, 0])", "got object"),
+    ("f(new ArrayBuffer(16), [0, 0], [0, 0])", "got object"),
+    ("f([, 1], [0, 0], [0, 0])", "got undefined at place 0"),
+    ("f.batch([1, 2, 3, 4], [], [0, 0])", "qd has 0 states, inputs before it 2"),
+    ('f(JSON.parse(\'{"__proto__": [1], "q": [1, 2]}\'))', 'no input "__proto__"'),
 ]
 
 
 @with_node
 def test_what_the_loader_refuses(tmp_path):
     neuler.robots.two_link().inverse_dynamics.wasm("torque").save(tmp_path)
+    other = neuler.robots.two_link().with_gravity([0, -9.81, 0]).inverse_dynamics  # takes and gives as many numbers
+    (tmp_path / "other.wasm").write_bytes(other.wasm("torque").binary)
     asked = "".join(f"async () => {{ {call} }}, " for call, _ in REFUSED)
     script = f"""
     import load from "./torque.mjs";
-    const f = await load(), said = [];
+    const f = await load(), said = [], gone = new Float64Array(2);
+    structuredClone(gone.buffer, {{ transfer: [gone.buffer] }});
     for (const call of [{asked}]) said.push(await call().then(() => "nothing", (error) => error.message));
     console.log(JSON.stringify(said));
     """
     for (call, wanted), said in zip(REFUSED, json.loads(node(script, tmp_path)), strict=True):
         assert said.startswith("torque: "), call
         assert wanted in said, call
+
+
+@with_node
+def test_what_the_loader_takes(tmp_path):
+    """Arrays of every kind, no states at all, and views into the module's own memory, which grows."""
+    robot = neuler.robots.two_link().with_gravity([0, -9.81, 0])
+    robot.inverse_dynamics.wasm("torque").save(tmp_path)
+    script = """
+    import load from "./torque.mjs";
+    const f = await load(), z = [1, 2], shared = new Float64Array(new SharedArrayBuffer(16)), rows = 4000;
+    shared.set(z);
+    const kinds = [z, new Float32Array(z), new Int8Array(z), shared, Object.freeze([1, 2]), [[1, 2]], new Proxy(z, {})];
+    const wanted = f(z, z, z), every = (found) => found.every((x, k) => x === wanted[k % 2]);
+    const same = kinds.map((x) => every(f(x, z, z)));
+    const inside = () => {
+      const found = new Float64Array(f.exports.memory.buffer, f.exports.start.value, 2);
+      found.set(z);
+      return found;
+    };
+    same.push(every(f(inside(), inside(), z)), every(f.batch(inside(), Array(rows).fill(z), z)));
+    const before = f.exports.memory.buffer.byteLength;
+    f.exports.memory.grow(2);
+    same.push(f.exports.memory.buffer.byteLength > before, every(f(z, inside(), z)));
+    same.push(every(f(Object.assign(Object.create(null), { q: z, qd: z, qdd: z }))));
+    const none = [f.batch([], [], []), f.batch([], z, z), f.batch(new Float64Array(0), z, z)].map((x) => x.length);
+    console.log(JSON.stringify({ same, none, nan: [...f([0, NaN], z, z)].map(Number.isNaN), tau: [...wanted] }));
+    """
+    found = json.loads(node(script, tmp_path))
+    assert all(found["same"]), found["same"]
+    assert found["none"] == [0, 0, 0]
+    assert found["nan"] == [True, True]
+    close([np.array(found["tau"])], [np.asarray(robot.inverse_dynamics([1, 2], [1, 2], [1, 2]))])
 
 
 NAMES = (HOSTILE, "*/ alert(1); /*", '"; import("x"); "', "${alert(1)}", "a\nb\u2028c", "$data $file", "\\", "function")

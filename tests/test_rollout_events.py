@@ -239,6 +239,23 @@ def test_an_unstable_step_of_a_motor_is_said(drive):
         arm.rollout(q, np.zeros(arm.nv), np.zeros((1, arm.nu)), 1e-2, steps=5)
 
 
+@pytest.mark.parametrize("method", ["rk4", "euler"])
+def test_an_unstable_step_names_the_joint_that_is_stiff_not_what_it_shakes(method):
+    """A slide beside the middle of a light base that floats turns that faster than it moves itself."""
+    bodies = [
+        neuler.Link.from_com(name, mass=m, inertia=(k, k, k))
+        for name, m, k in (("hull", 0.1, 1e-5), ("rod", 0.1, 1e-5))
+    ]
+    joints = [
+        neuler.Joint("afloat", "free", "world", "hull"),
+        neuler.Joint("slide", "prismatic", "hull", "rod", neuler.Transform(translation=(0, 0.1, 0)), axis=(1, 0, 0)),
+    ]
+    robot = neuler.Robot("raft", [neuler.Link("world"), *bodies], joints)
+    rough = robot.with_friction("slide", neuler.Coulomb(5.0)).with_smooth_friction(1e-2)
+    with pytest.warns(RuntimeWarning, match=r"unstable at dt = 0.01 s, spring and damping of joint 'slide'"):
+        rough.rollout(rough.neutral(), np.zeros(7), None, 1e-2, steps=2, method=method)
+
+
 @pytest.mark.parametrize("stiffness", [1e80, 1e150, 1e300])
 @pytest.mark.parametrize("method", ["rk4", "euler"])
 def test_springs_beyond_all_measure_are_marked_not_raised(stiffness, method):

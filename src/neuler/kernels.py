@@ -15,13 +15,14 @@ from neuler.compiler import one_state
 from neuler.diagnose.watch import LoopWatch, Watch
 from neuler.errors import InputError
 from neuler.passes.parameters import stacked
+from neuler.passes.parameters import unit as parameter_unit
 from neuler.quantities.catalogue import find
 from neuler.quantities.declare import DTYPE
 from neuler.quantities.identity import identity
 from neuler.quantities.setup import PARAMETERS, WRENCHES, RobotRecipe
 from neuler.robot import Robot
 from neuler.robot.axes import axis_names, unit_of
-from neuler.robot.columns import entry_names, labels
+from neuler.robot.columns import WRENCH, entry_names, labels
 from neuler.robot.value import kept
 from neuler.trace.recipe import Operand
 
@@ -276,9 +277,13 @@ class Kernel(Compiled):
         found = self._call_ufunc(kept, out)
         return found if nans.value == before else watch.named(found, kept)
 
+    @staticmethod
+    def _is_wrench(operand: Operand) -> bool:
+        return operand.name.startswith(tuple(f"{prefix}_" for prefix in WRENCHES.values()))
+
     def _entries(self, operand: Operand) -> list[str]:
-        if operand.name.startswith(tuple(f"{prefix}_" for prefix in WRENCHES.values())):
-            return ["fx", "fy", "fz", "mx", "my", "mz"]
+        if self._is_wrench(operand):
+            return [name for name, _ in WRENCH]
         return entry_names(self.robot, operand) or []
 
     @property
@@ -297,11 +302,12 @@ class Kernel(Compiled):
 
     def _labels(self, operand: Operand) -> list[tuple[str, str]]:
         if operand.name == PARAMETERS and self.parameter_names:
-            return [(name, "") for name in self.parameter_names]
+            return [(each.name, parameter_unit(self.robot, each)) for each in self.recipe.parameters]
+        if self._is_wrench(operand):
+            return list(WRENCH)
         if unit := unit_of(operand):
             return [("", unit)]
-        found = labels(self.robot, operand)
-        return found or [(name, "") for name in self._entries(operand)]
+        return labels(self.robot, operand)
 
     def _axes(self, operand: Operand) -> Sequence[Sequence[str]]:
         columns = self.column_names if operand.name.endswith("regressor") else ()
@@ -323,7 +329,7 @@ class Kernel(Compiled):
 
     def _hint(self, operand: Operand) -> str:
         robot = self.robot
-        if operand.name.startswith(tuple(f"{prefix}_" for prefix in WRENCHES.values())):
+        if self._is_wrench(operand):
             return " (force; moment)"
         names, what = robot.joint_names, "one per moving joint"
         if robot.loops and operand.name in ("qd", "qdd", "tau"):

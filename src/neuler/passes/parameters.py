@@ -81,6 +81,46 @@ def parse(robot: Robot, names: str | Iterable[str], option: str = "parameters") 
     return tuple(found)
 
 
+_DRIVE_UNITS = {
+    "viscous": ("N m s/rad", "N s/m"),
+    "damping": ("N m s/rad", "N s/m"),
+    "stiffness": ("N m/rad", "N/m"),
+    "coulomb": ("N m", "N"),
+    "coulomb_reverse": ("N m", "N"),
+    "static": ("N m", "N"),
+    "speed": ("rad/s", "m/s"),
+    "width": ("rad/s", "m/s"),
+    "rest": ("rad", "m"),
+    "rotor_inertia": ("kg m^2", "kg"),
+    "inertia": ("kg m^2", "kg m^2"),
+    "mass": ("kg", "kg"),
+    "xx": ("kg m^2", "kg m^2"),
+    "yy": ("kg m^2", "kg m^2"),
+}
+"""Of joints' and motors' numbers, where the joint turns and where it slides; others have none."""
+
+
+def unit(robot: Robot, each: Parameter) -> str:
+    """The SI unit of a parameter; none of plain numbers, and of a joint's that both turns and slides.
+
+    >>> from neuler import robots
+    >>> robot = robots.stanford()
+    >>> [unit(robot, each) for each in parse(robot, ["gravity", "joint3.viscous", "joint4.viscous"])[2:]]
+    ['m/s^2', 'N s/m', 'N m s/rad']
+    """
+    if each.of == "gravity":
+        return "m/s^2"
+    if each.part.startswith("placement."):
+        return "m" if each.part.rpartition(".")[2] in PLACE else "rad"
+    if each.of in ("link", "payload"):
+        return "kg" if each.part == "mass" else "kg m" if each.part in MOMENT else "kg m^2"
+    joint = next((x for x in robot.mechanism.joints if x.name == each.owner), None)
+    turning, sliding = _DRIVE_UNITS.get(each.part.rpartition(".")[2], ("", ""))
+    if each.of == "motor" or joint is None or all(joint.type.turns):
+        return turning
+    return "" if any(joint.type.turns) else sliding
+
+
 GROUPS = {
     "friction": ("viscous", "coulomb", "coulomb_reverse", "friction", "damping"),
     "rotors": ("rotor_inertia", "inertia"),

@@ -27,6 +27,8 @@ _VELOCITIES = frozenset({"qd", "qdd", "qddd", "qdddd", "qd_tree", "qdd_tree", "w
 _EITHER = frozenset({"given", "found"})
 _FORCES = frozenset({"tau", "tau_rate", "tau_rate2", "bias", "gravity", "force"})
 _SHAFTS = frozenset({"theta", "thetad", "thetadd"})
+WRENCH = (("fx", "N"), ("fy", "N"), ("fz", "N"), ("mx", "N m"), ("my", "N m"), ("mz", "N m"))
+"""The numbers of a wrench, and their units."""
 _LINK = "_link"
 """Ends the names of motions without those of motors."""
 

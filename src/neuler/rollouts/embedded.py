@@ -13,8 +13,9 @@ from neuler.export.c99.step import Start, Stepping, c_step
 from neuler.export.names import identifier
 from neuler.inputs import array, choice
 from neuler.naming import hint
+from neuler.passes.parameters import parse, unit
 from neuler.robot import Robot
-from neuler.robot.columns import labels
+from neuler.robot.columns import WRENCH, labels
 from neuler.robot.configuration import quaternions
 from neuler.rollouts.efforts import efforts
 from neuler.rollouts.events import LIMIT, NOT_FINITE, REASONS, limited
@@ -99,8 +100,9 @@ def labelled(robot: Robot, operand: Operand, model: Model) -> Sequence[tuple[str
     for prefix, frames, axes in (("wrench", model.external, "its own axes"), ("load", model.loads, "the base's axes")):
         for frame in frames:
             if operand.name == f"{prefix}_{frame}":
-                parts = [("fx", "N"), ("fy", "N"), ("fz", "N"), ("mx", "N m"), ("my", "N m"), ("mz", "N m")]
-                return [(f"{part} on frame {frame!r} in {axes}", unit) for part, unit in parts]
+                return [(f"{part} on frame {frame!r} in {axes}", own) for part, own in WRENCH]
+    if operand.name == "parameters":
+        return [(each.name, unit(robot, each)) for each in parse(robot.mechanism, model.parameters)]
     return labels(robot, operand)
 
 

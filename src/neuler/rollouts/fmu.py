@@ -29,7 +29,7 @@ from neuler.rollouts.fmu_recipes import Recipes
 from neuler.rollouts.fmu_variables import variables
 from neuler.rollouts.rollout import Call, checked
 from neuler.rollouts.slides import rough
-from neuler.tolerances import UNIT
+from neuler.tolerances import OPEN, UNIT
 from neuler.trace.recipe import Recipe
 
 CALLED = "fmu"
@@ -64,6 +64,7 @@ def fmu(
         loads={frame: np.zeros(6) for frame in _frames(robot, "loads", loads)},
     )  # fmt: skip
     recipes = Recipes(call.kernel.model, _frames(robot, "frames", frames))
+    recipes.refuse_open(call.arrays["q"].tolist())
     found, notes = _kinds(call, kinds)
     return _Writer(robot, own, call, recipes, found, clips=effort == "clip").unit(chosen, notes)
 
@@ -185,14 +186,18 @@ class _Writer:
             poses = recipes.poses
             files |= self._function("poses", poses)
             calls = dataclasses.replace(calls, poses=([x.name for x in poses.inputs], ["poses"]))
+        if self.robot.loops:
+            files |= self._function("gaps", recipes.gaps)
+            calls = dataclasses.replace(calls, gaps=True)
         if me:
             files |= self._function("slopes", recipes.slopes)
             gives = [*gives, *(["poses"] if recipes.frames else [])]
             calls = dataclasses.replace(calls, slopes=(["q", "qd", "tau", *held], gives))
         model = Model(
-            self.name, layout, calls, float(call.arrays["dt"]), self._starts(layout), self.robot.joint_names, REASONS,
-            [(first, self.robot.joint_names.index(joint)) for joint, first in quaternions(self.robot)], UNIT, me, cs,
-            trial, self._most(),
+            self.name, layout, calls, float(call.arrays["dt"]), self._starts(layout), self.robot.joint_names,
+            [loop.name for loop in self.robot.loops], REASONS,
+            [(first, self.robot.joint_names.index(joint)) for joint, first in quaternions(self.robot)], UNIT, OPEN,
+            me, cs, trial, self._most(),
         )  # fmt: skip
         header = "neuler_fmu_model.h"
         said = Description(

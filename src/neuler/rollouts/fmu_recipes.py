@@ -6,12 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from neuler.algebra.linear import dot
+from neuler.errors import InputError
 from neuler.export.fmu.model import Layout
+from neuler.passes.trees import fused_tree
 from neuler.quantities.catalogue import find
 from neuler.quantities.setup import PARAMETERS, RobotRecipe
 from neuler.robot.configuration import quaternions
 from neuler.rollouts.model import Model, Values
 from neuler.rollouts.one_step import rates_along
+from neuler.structure.closed import Constraints
+from neuler.tolerances import OPEN
 from neuler.trace.differentiate import tangents
 from neuler.trace.graph import Node, Scalar, sqrt
 from neuler.trace.recipe import Operand, Recipe
@@ -97,6 +104,38 @@ class Recipes:
             rows = [flat[4 * k : 4 * k + 4] for k in range(3)]
             found += [*(row[3] for row in rows), *(x for row in rows for x in row[:3])]
         return found
+
+    @cached_property
+    def gaps(self) -> Recipe:
+        """Of every loop: the square of its gap (m, rad), and a number below zero where it is turned over."""
+        robot = self.model.robot
+        constraints = Constraints(fused_tree(robot.tree), robot)
+        outputs = tuple(Operand(name, (len(robot.loops),)) for name in ("open", "upright"))
+
+        def trace(values: Values) -> list[list[Scalar]]:
+            gap, squares, at = constraints.open_by(values["q"]), [], 0
+            for loop in robot.loops:
+                own = gap[at : at + loop.constraints]
+                squares.append(dot(own, own))
+                at += loop.constraints
+            return [squares, constraints.turned_over(values["q"])]
+
+        return Recipe(self.given[:1], outputs, trace)
+
+    def refuse_open(self, q: Sequence[float]) -> None:
+        """An error that names the loop which positions leave open."""
+        if not self.model.robot.loops:
+            return
+        squares, upright = (np.array(x, dtype=float) for x in self.gaps.trace({"q": list(q)}))
+        worst = int(np.argmax(squares))
+        found = None
+        if not squares.sum() < OPEN * OPEN:
+            found = worst, f"open by {np.sqrt(squares[worst]):.3g} (m, rad)"
+        elif not (upright > 0).all():
+            found = int(np.argmin(upright)), "closed the wrong way round, with opposite axes"
+        if found is not None:
+            name = self.model.robot.loops[found[0]].name
+            raise InputError(f"fmu: q0 leaves the loop {name!r} {found[1]}; q0=robot.assemble(...).q closes all loops")
 
     @property
     def slopes(self) -> Recipe:

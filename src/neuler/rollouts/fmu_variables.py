@@ -10,12 +10,12 @@ import numpy as np
 from neuler.export.fmu.description import Variable
 from neuler.export.fmu.model import Layout
 from neuler.export.fmu.names import structured
-from neuler.passes.parameters import MOMENT, PLACE, Parameter, parse
+from neuler.passes.parameters import PLACE, Parameter, parse, unit
 from neuler.robot import Robot
+from neuler.robot.columns import WRENCH
 from neuler.rollouts.fmu_recipes import POSE, Recipes
 
 _WHAT = {"q": "position", "qd": "velocity", "qdd": "acceleration", "tau": "force"}
-_WRENCH = (("fx", "N"), ("fy", "N"), ("fz", "N"), ("mx", "N m"), ("my", "N m"), ("mz", "N m"))
 
 
 class _Said(NamedTuple):
@@ -67,9 +67,9 @@ def _add_rates(found: list[Variable], robot: Robot, first: int | None) -> None:
     for k, entry in enumerate(robot.coordinates.owners("q")):
         own = entry.positions if entry.quaternion is not None else ()
         depends = (*own, *(robot.nq + i for i in entry.velocities))
-        unit = f"{units[k]}/s" if units[k] else "1/s"
+        rate = f"{units[k]}/s" if units[k] else "1/s"
         state = found[k].name
-        found.append(Variable(f"der({state})", "local", f"Rate of {state}", unit, None, k, depends))
+        found.append(Variable(f"der({state})", "local", f"Rate of {state}", rate, None, k, depends))
 
 
 def _said(recipes: Recipes, operand: str) -> Iterator[_Said]:
@@ -88,52 +88,21 @@ def _said(recipes: Recipes, operand: str) -> Iterator[_Said]:
     else:
         prefix, _, frame = operand.partition("_")
         axes = "its own axes" if prefix == "wrench" else "the base's axes"
-        for name, unit in _WRENCH:
-            yield _Said((prefix, frame, name), unit, f"Wrench on frame {frame!r} in {axes}: {name}")
+        for name, own in WRENCH:
+            yield _Said((prefix, frame, name), own, f"Wrench on frame {frame!r} in {axes}: {name}")
 
 
 def _of_joints(robot: Robot, operand: str) -> Iterator[_Said]:
     table = robot.coordinates
     what = "qd" if operand == "qdd" else operand
     rows = zip(table.owners(what), table.names(what), table.units(what), strict=True)
-    for entry, name, unit in rows:
+    for entry, name, own in rows:
         part = name[len(entry.name) + 1 :]
         parts = (operand, entry.name, part) if part else (operand, entry.name)
         about = f"{_WHAT[operand].capitalize()} of {entry.name!r}{f', {part}' if part else ''}"
-        yield _Said(parts, f"{unit}^2" if operand == "qdd" else unit, about)
+        yield _Said(parts, f"{own}^2" if operand == "qdd" else own, about)
 
 
 def _of_parameter(robot: Robot, each: Parameter) -> _Said:
     owner = {"gravity": ("gravity",), "payload": ("payload", each.owner)}.get(each.of, (each.owner,))
-    return _Said(("parameter", *owner, *each.part.split(".")), _unit(robot, each), f"Parameter {each.name!r}")
-
-
-def _unit(robot: Robot, each: Parameter) -> str:
-    if each.of == "gravity":
-        return "m/s^2"
-    if each.part.startswith("placement."):
-        return "m" if each.part.rpartition(".")[2] in PLACE else "rad"
-    if each.of in ("link", "payload"):
-        return "kg" if each.part == "mass" else "kg m" if each.part in MOMENT else "kg m^2"
-    joint = next((x for x in robot.mechanism.joints if x.name == each.owner), None)
-    turns = each.of == "motor" or joint is None or all(joint.type.turns)
-    return _DRIVES.get(each.part.rpartition(".")[2], ("", ""))[0 if turns else 1]
-
-
-_DRIVES = {
-    "viscous": ("N m s/rad", "N s/m"),
-    "damping": ("N m s/rad", "N s/m"),
-    "stiffness": ("N m/rad", "N/m"),
-    "coulomb": ("N m", "N"),
-    "coulomb_reverse": ("N m", "N"),
-    "static": ("N m", "N"),
-    "speed": ("rad/s", "m/s"),
-    "width": ("rad/s", "m/s"),
-    "rest": ("rad", "m"),
-    "rotor_inertia": ("kg m^2", "kg"),
-    "inertia": ("kg m^2", "kg m^2"),
-    "mass": ("kg", "kg"),
-    "xx": ("kg m^2", "kg m^2"),
-    "yy": ("kg m^2", "kg m^2"),
-}
-"""Of joints' and motors' numbers, where the joint turns and where it slides; others have none."""
+    return _Said(("parameter", *owner, *each.part.split(".")), unit(robot, each), f"Parameter {each.name!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ _AWAY = 1e-3
 _GROWTH = 1.01
 """Of a motion in one step, where in truth it does not grow."""
 
+_BEYOND = 1e12
+"""Numbers of a step from which on its motions are not told apart."""
+
 
 def warn_if_unstable(robot: Robot, method: str, q: Array, qd: Array, dt: Array) -> None:
     """A warning that names the joint and the largest step that is stable, where the robot has springs or dampers."""
@@ -32,16 +36,16 @@ def warn_if_unstable(robot: Robot, method: str, q: Array, qd: Array, dt: Array) 
         here, rate, size = rows[0][row], rows[1][row], float(sizes[row])
         if not (np.isfinite(here).all() and np.isfinite(rate).all()):
             continue
-        matrix = _linear(robot, here, rate)
-        if matrix is None:
+        linear = _linear(robot, here, rate)
+        if linear is None:
             continue
-        number = _unstable(matrix, method, size)
+        number = linear.unstable(method, size)
         if number is None:
             continue
         low, high = 0.0, size
         for _ in range(40):
             middle = 0.5 * (low + high)
-            low, high = (low, middle) if _unstable(matrix, method, middle) is not None else (middle, high)
+            low, high = (low, middle) if linear.unstable(method, middle) is not None else (middle, high)
         name = robot.coordinates.owners("qd")[number].name
         smaller = f"take dt = {0.9 * low:.2g} s or less, or " if low > 1e-9 * size else "take "
         warnings.warn(
@@ -65,8 +69,41 @@ def _damps(law: Friction | None) -> bool:
     return law is not None and bool(law.width or getattr(law, "viscous", 0.0))
 
 
-def _linear(robot: Robot, q: Array, qd: Array) -> tuple[Array, Array] | None:
-    """M^-1 K and M^-1 D at a state, by differences of the bias force; None where it cannot be told."""
+@dataclass(frozen=True)
+class _Linear:
+    """Small motions about a state: M qdd + D qd + K q = 0."""
+
+    stiffness: Array
+    """K"""
+    damping: Array
+    """D"""
+    stiff: Array
+    """M^-1 K"""
+    damped: Array
+    """M^-1 D"""
+
+    def unstable(self, method: str, dt: float) -> int | None:
+        """The velocity whose spring and damper make a step grow that ought not to; None where no step does.
+
+        Of the motion that grows most that is the one whose own force has the largest power. Others may move more: what
+        a joint's force shakes, a light base, say.
+        """
+        with np.errstate(all="ignore"):
+            grown = _GROWN[method](self.stiff, self.damped, dt)
+        if not np.abs(grown).max() < _BEYOND:  # so stiff that its powers overflow, or leave no digits of the rest
+            return int(np.argmax(np.abs(np.hstack([self.stiffness, self.damping])).max(axis=1)))
+        factors, shapes = np.linalg.eig(grown)
+        most = int(np.argmax(np.abs(factors)))
+        rates = np.linalg.eigvals(_rate(self.stiff, self.damped)).real
+        if abs(factors[most]) <= _GROWTH * float(np.exp(max(0.0, dt * float(rates.max())))):
+            return None
+        n = len(self.stiff)
+        q, qd = shapes[:n, most], shapes[n:, most]
+        return int(np.argmax(np.abs(qd) * np.abs(self.stiffness @ q + self.damping @ qd)))
+
+
+def _linear(robot: Robot, q: Array, qd: Array) -> _Linear | None:
+    """By differences of the bias force at a state; None where it cannot be told."""
     unit = _LITTLE * np.eye(robot.nv)
     qd = np.where(np.abs(qd) < _AWAY, _AWAY, qd)  # friction jumps at rest: no difference across it
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -83,7 +120,7 @@ def _linear(robot: Robot, q: Array, qd: Array) -> tuple[Array, Array] | None:
         both: Array = np.asarray(np.linalg.solve(mass, np.hstack([stiffness, damping])), dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
-    return both[:, : robot.nv], both[:, robot.nv :]
+    return _Linear(stiffness, damping, both[:, : robot.nv], both[:, robot.nv :])
 
 
 def _euler(stiffness: Array, damping: Array, dt: float) -> Array:
@@ -105,18 +142,3 @@ def _rate(stiffness: Array, damping: Array) -> Array:
 
 
 _GROWN: dict[str, Callable[[Array, Array, float], Array]] = {"euler": _euler, "rk4": _rk4}
-
-
-def _unstable(matrix: tuple[Array, Array], method: str, dt: float) -> int | None:
-    """The velocity that grows most in a step, if one grows that ought not to; None otherwise."""
-    with np.errstate(all="ignore"):
-        grown = _GROWN[method](*matrix, dt)
-    if not np.isfinite(grown).all():  # so stiff that its powers overflow
-        return int(np.argmax(np.abs(np.hstack(matrix)).max(axis=1)))
-    factors, shapes = np.linalg.eig(grown)
-    most = int(np.argmax(np.abs(factors)))
-    truth = float(np.exp(max(0.0, dt * float(np.linalg.eigvals(_rate(*matrix)).real.max()))))
-    if abs(factors[most]) <= _GROWTH * truth:
-        return None
-    n = len(matrix[0])
-    return int(np.argmax(np.abs(shapes[n:, most])))

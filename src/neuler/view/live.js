@@ -6,7 +6,7 @@ function live(document, window) {
   const run = unpack(data.runs[0]), camera = new Camera(data), path = decode(data.path, Float64Array);
   const first = decode(data.first, Float64Array), q = first.slice();
   const bodies = 9 * data.bodies, forces = new Float64Array(data.rows.length), most = new Float64Array(forces.length);
-  let compute = null, waiting = false;
+  let compute = null, hand = null, waiting = false;
 
   // ---- what is shown
 
@@ -18,7 +18,9 @@ function live(document, window) {
     }
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     Object.assign(camera, { width, height });
-    paint(ctx, data, run, 0, camera, { names: get("names").checked, masses: get("masses").checked });
+    const lit = hand && (hand.holds ? hand.holds.mover : hand.over);
+    paint(ctx, data, run, 0, camera, { names: get("names").checked, masses: get("masses").checked, lit });
+    cells.forEach(({ row }, k) => row.classList.toggle("lit", Boolean(lit) && lit.body === data.rows[k].body));
   }
 
   const later = () => { if (!waiting) { waiting = true; window.requestAnimationFrame(show); } };
@@ -54,7 +56,7 @@ function live(document, window) {
     row.insertCell().textContent = forceUnit;
     const bar = document.createElement("span");
     row.insertCell().append(bar);
-    return { ...found, bar };
+    return { ...found, row, bar };
   });
 
   /* All forces and the pose of the present position. */
@@ -92,11 +94,16 @@ function live(document, window) {
 
   // ---- what people do
 
+  /* After q has changed elsewhere than at the sliders. */
+  function changed() {
+    cells.forEach(({ slider }, k) => { if (slider) slider.value = q[data.rows[k].place]; });
+    moved();
+  }
+
   function reset() {
     q.set(first);
     if (get("way")) get("way").value = 0;
-    cells.forEach(({ slider }, k) => { if (slider) slider.value = q[data.rows[k].place]; });
-    moved();
+    changed();
   }
 
   get("reset").addEventListener("click", reset);
@@ -109,10 +116,10 @@ function live(document, window) {
       moved();
     });
   }
-  steer(canvas, camera, later, true);
   window.addEventListener("resize", later);
 
   const fail = (error) => {
+    steer(canvas, camera, later, true);
     get("note").textContent = `Forces are not computed here: this browser runs no WebAssembly (${error.message}).`;
     get("note").hidden = false;
     show();
@@ -128,6 +135,12 @@ function live(document, window) {
       return numbers.subarray(q.length, q.length + bodies);
     };
     measure();
+    const rows = Array.from({ length: path.length / q.length }, (_, k) => path.subarray(k * q.length, (k + 1) * q.length));
+    const all = new Set(Array.from({ length: data.bodies - 1 }, (_, k) => k + 1));
+    const moves = rows.length ? [new MovedAlong(rows, get("way"), all)] : movedJoints(data, first, compute);
+    const poses = () => placed(run, data.bodies, [0, 0]);
+    hand = new Hand(canvas, data, camera, { q, compute, poses, moves, changed, shown: later });
+    steer(canvas, camera, later, true, hand);
     reset();
     show();
   }).catch(fail);

@@ -60,7 +60,7 @@ TITLE = "Move the joints"
 
 def page_script() -> str:
     """What runs in a page that has this part."""
-    return script(("player.js", "player_limbs.js", "player_ground.js", "player_steer.js", "live.js"))
+    return script(("player.js", "player_limbs.js", "player_ground.js", "player_steer.js", "live_drag.js", "live.js"))
 
 
 # ---- data ----------------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def _rows(robot: Robot) -> list[dict[str, Any]]:
     names, units = table.names("q", " "), table.units("q")
     kernel = robot.inverse_dynamics if _at_rest(robot) == "inverse_dynamics" else robot.gravity_force
     numbers = table.active if _at_rest(robot) == "inverse_dynamics" else table.independent
-    owners = table.owners("qd", every=True)
+    owners, bodies = table.owners("qd", every=True), Scene.of(robot).links
     size = float(np.ptp(np.array([x.placement.translation for x in robot.joints]), axis=0).max()) or 1.0
     rows = []
     for number, (label, unit) in zip(numbers, kernel._labels(kernel.outputs[0]), strict=True):
@@ -141,6 +141,8 @@ def _rows(robot: Robot) -> list[dict[str, Any]]:
             if not robot.loops:
                 here = float(robot.neutral()[row["place"]])
                 row["lower"], row["upper"] = _range(robot, entry.joint, k, here, size)
+                row["body"] = bodies.index(robot.joints.index(entry.joint) + 1)
+                row["round"] = _goes_round(robot, entry.joint, k)
         rows.append(row)
     return rows
 
@@ -158,6 +160,12 @@ def _range(robot: Robot, joint: Any, part: int, here: float, size: float) -> tup
     return (lower, upper) if lower < upper else (here - usual, here + usual)
 
 
+def _goes_round(robot: Robot, joint: Any, part: int) -> bool:
+    """Whether a whole turn leads back to the same pose and forces, and no limit is in the way."""
+    free = joint.nv > 1 or not np.isfinite(bounds(joint)).any()
+    return bool(free and joint.type.turns[part] and not (joint.type.has_pitch or joint.stiffness or robot.couplings))
+
+
 # ---- page ----------------------------------------------------------------------------------------------------------
 
 
@@ -168,7 +176,7 @@ def _markup(robot: Robot, data: dict[str, Any]) -> Markup:
     told += "this page by WebAssembly, offline. "
     left = [row["name"] for row in data["rows"] if "lower" not in row]
     if robot.loops:
-        told += "Loops stay closed: the slider goes along the test motion."
+        told += "Loops stay closed: the slider, and what is dragged, goes along the test motion."
     elif left:
         told += "Ball joints and a free base have no slider: their orientation is not a single number."
     if robot.couplings:
@@ -186,7 +194,8 @@ def _markup(robot: Robot, data: dict[str, Any]) -> Markup:
     controls = [tag("button", "First pose", id="live-reset", type="button"),
                 tag("button", "Reset view", id="live-view", type="button"), *ticks]  # fmt: skip
     bar = "A bar ends at the joint's limit of force where there is one, else at the largest force of many poses. "
-    hint = "Drag the picture to turn it, Shift and drag to move, Ctrl and wheel to zoom."
+    hint = "Drag a link or a joint to move it; "
+    hint += "drag beside the robot to turn the picture, Shift and drag to move it, Ctrl and wheel to zoom."
     canvas = tag("canvas", id="live-canvas", role="img", **{"aria-label": f"{robot.name}, to be moved"})
     return tag("section", join([
         tag("h2", TITLE), tag("p", told),
@@ -200,8 +209,9 @@ def _markup(robot: Robot, data: dict[str, Any]) -> Markup:
 STYLE = """
 .live { display: flex; flex-wrap: wrap; gap: .8rem 1.2rem; margin: .8rem 0; align-items: flex-start; }
 #live-canvas { flex: 1 1 20rem; min-width: 0; width: 100%; height: 26rem; display: block; border: 1px solid var(--line);
-  border-radius: 6px; touch-action: pan-y; cursor: grab; background: #fcfcfd; }
-#live-canvas:active { cursor: grabbing; }
+  border-radius: 6px; touch-action: pan-y; cursor: move; background: #fcfcfd; }
+#live-canvas[data-hand=over] { cursor: grab; } #live-canvas[data-hand=holds] { cursor: grabbing; }
+.moves tr.lit th[scope=row] { color: #2563eb; font-weight: 600; }
 .moves { flex: 1 1 31rem; min-width: 0; max-height: 26rem; overflow: auto; }
 .moves table { width: 100%; } .moves th[scope=row] { color: var(--ink); font-weight: 400; text-align: left;
   border: 0; max-width: 9rem; overflow: hidden; text-overflow: ellipsis; }

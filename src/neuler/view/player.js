@@ -136,6 +136,7 @@ class Camera {
 const COLOUR = {
   link: "#5b7086", slide: "#0f766e", ground: "#b8c1cb", mass: "#3b6fb6", cut: "#a16207", force: "#b91c1c",
   moment: "#7e22ce", grid: "#dfe4ea", ink: "#1d2733", trace: "#c2410c",
+  lit: "#2563eb",
 };
 const WIDTH = { link: 0.3, slide: 0.16, ground: 0.14 };  // radius of a rod, of a joint's mark
 const LIGHT = unit([0.35, -0.55, 0.76]);  // in the base frame, for faces
@@ -223,24 +224,27 @@ function items(data, run, place, camera, shows) {
     const at = camera.see(moved(poses, one.body, one.centre));
     put(0.5 * at.z, (ctx) => label(ctx, at, one.name));
   };
-  limbItems(data, poses, camera, shows.bones ? 0.35 : 1, put);
+  const lit = (one) => shows.lit && shows.lit.body === one.body, called = (one) => shows.names || lit(one);
+  const tint = (body, colour) => (shows.lit && shows.lit.bodies.has(body) ? COLOUR.lit : colour);
+  limbItems(data, poses, camera, shows.bones ? 0.35 : 1, put, tint);
   for (const rod of data.limbs.length && !shows.bones ? [] : scene.rods) {
     if (data.limbs.length && rod[8] !== "link") continue;  // what carries a body that has limbs is no part of it
     const from = spot(poses, rod), to = spot(poses, rod, 4), kind = rod[8], radius = WIDTH[kind] * mark;
-    const length = Math.hypot(...add(to, from, -1));
+    const length = Math.hypot(...add(to, from, -1)), colour = tint(rod[4], COLOUR[kind]);
     const pieces = Math.max(1, Math.min(40, Math.ceil(length / (0.06 * size))));
     for (let k = 0; k < pieces; k++) {
       const a = camera.see(mix(from, to, k / pieces)), b = camera.see(mix(from, to, (k + 1) / pieces));
       if (a.z <= camera.near || b.z <= camera.near) continue;
-      put((a.z + b.z) / 2, (ctx) => capsule(ctx, a, b, radius * a.scale, radius * b.scale, COLOUR[kind]));
+      put((a.z + b.z) / 2, (ctx) => capsule(ctx, a, b, radius * a.scale, radius * b.scale, colour));
     }
   }
   for (const one of scene.marks) {
     if (data.limbs.length && !shows.bones) {
-      if (shows.names) named(one);
+      if (called(one)) named(one);
       continue;
     }
-    const shape = scene.shapes[one.symbol], colour = one.filled ? shape.colour : pale(shape.colour);
+    const shape = scene.shapes[one.symbol], own = lit(one) ? COLOUR.lit : shape.colour;
+    const colour = one.filled ? own : pale(own);
     for (const face of shape.faces) {
       const corners = face.map((p) => {
         const turned = one.turn.map((row, k) => one.centre[k] + mark * dot(row, p));
@@ -253,7 +257,7 @@ function items(data, run, place, camera, shows) {
       const tone = shaded(colour, light), edge = one.filled ? tone : shaded(colour, 0.88 * light);
       put(camera.see(middle).z - 0.3 * mark - 0.03 * size, (ctx) => polygon(ctx, seen, tone, 1, edge));
     }
-    if (shows.names) named(one);
+    if (called(one)) named(one);
   }
   for (const one of scene.plates) {
     const world = one.corners.map((p) => moved(poses, one.body, p)), seen = world.map((p) => camera.see(p));

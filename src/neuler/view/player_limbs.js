@@ -67,12 +67,12 @@ function discsOf(limb, poses, camera, change = (p) => p, flat = 1) {
   return discs.some((at) => at.z <= camera.near) ? null : discs;
 }
 
-function limbItems(data, poses, camera, alpha, put) {
+function limbItems(data, poses, camera, alpha, put, tint) {
   for (const limb of data.limbs) {
     const discs = discsOf(limb, poses, camera);
     if (!discs) continue;
     const depth = discs.reduce((sum, at) => sum + at.z, 0) / discs.length;
-    put(depth + (alpha < 1 ? data.size : 0), (ctx) => paintLimb(ctx, discs, limb.colour, alpha));
+    put(depth + (alpha < 1 ? data.size : 0), (ctx) => paintLimb(ctx, discs, tint(limb.balls[0][0], limb.colour), alpha));
   }
 }
 

@@ -8,13 +8,13 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from neuler.errors import CompileError, InputError
 from neuler.export.c99.header import FLAGS
 from neuler.export.compilers import find_compiler
-from neuler.inputs import choice
+from neuler.inputs import choice, told
 
 TARGETS = {
     "linux64": ("x86_64-linux-gnu.2.17",),
@@ -45,6 +45,10 @@ def checked_platforms(called: str, given: str | Sequence[str] | None) -> tuple[s
         if here is None:
             raise InputError(f"{called}: FMI 2.0 has no name for this platform; platforms=() gives sources alone")
         return (here,)
+    if not isinstance(given, str | Iterable) or isinstance(given, bytes):
+        raise InputError(
+            f"{called}: platforms must be names among {', '.join(TARGETS)}, or () for none, got {told(given)}"
+        )
     chosen = (given,) if isinstance(given, str) else tuple(given)
     for each in chosen:
         choice(f"{called}: platforms", each, TARGETS)
@@ -92,10 +96,13 @@ def _options(chosen: str) -> list[str]:
 def _compiled(command: Sequence[str], files: Sequence[str], target: Path, folder: Path) -> bytes:
     whole = [*command, "-o", target.name, *files, "-lm"]
     done = subprocess.run(whole, capture_output=True, text=True, check=False, cwd=folder)
-    if done.returncode:
+    if done.returncode or not target.is_file():
         lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-        said = " ".join(lines[:3]) or f"exited with status {done.returncode}"
-        raise CompileError(f"fmu: {' '.join(command[:4])} failed: {said}")
+        said = " ".join(lines[:3]) or f"it exited with status {done.returncode} and wrote no library"
+        raise CompileError(
+            f"fmu: {' '.join(command[:4])} failed: {said}; CC names another compiler, platforms=() gives a unit with "
+            "sources alone"
+        )
     return target.read_bytes()
 
 

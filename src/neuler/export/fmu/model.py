@@ -14,7 +14,7 @@ from neuler.export.fmu.names import c_string
 from neuler.export.saving import WRITTEN
 from neuler.trace.recipe import Operand
 
-FIXED = ("neuler_fmi2.h", "neuler_fmu.c")
+FIXED = ("neuler_fmi2.h", "neuler_fmu.c", "neuler_fmu_instance.h", "neuler_fmu_values.h", "neuler_fmu_runs.h")
 """Sources that are the same for every unit."""
 
 
@@ -54,6 +54,8 @@ class Calls:
     poses: tuple[Sequence[str], Sequence[str]] | None = None
     slopes: tuple[Sequence[str], Sequence[str]] | None = None
     """Operands whose change is given, and those whose change is found."""
+    gaps: bool = False
+    """Whether there are loops that start values must close."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,14 @@ class Model:
     starts: np.ndarray
     """Of states, inputs and parameters."""
     joints: Sequence[str]
+    loop_names: Sequence[str]
     statuses: Sequence[str]
     rotations: Sequence[tuple[int, int]]
     """Of each quaternion its first place, and the number of its joint."""
     unit: float
     """How far the square of a quaternion's length may be from one."""
+    open: float
+    """By how much (m, rad) loops may be open at the start."""
     model_exchange: bool
     co_simulation: bool
     trial: bool
@@ -83,27 +88,30 @@ class Model:
         """Sizes, places and functions with which ``neuler_fmu.c`` is compiled; ``guid`` is that of the unit."""
         layout, calls, name = self.layout, self.calls, self.identifier
         at = layout.places
-        own = {"step": calls.begin, "dynamics": calls.dynamics, "poses": calls.poses, "slopes": calls.slopes}
+        own = {"step": calls.begin, "dynamics": calls.dynamics, "poses": calls.poses, "slopes": calls.slopes,
+               "gaps": calls.gaps}  # fmt: skip
         sizes = {x.name: x.size for x in layout.operands}
         numbers = {
             "NQ": sizes["q"], "NV": sizes["qd"], "NU": sizes["tau"], "QD": at["qd"], "TAU": at["tau"],
             "PARAMETERS": at.get("parameters", at["qdd"]), "QDD": at["qdd"], "RATES": at["rates"],
             "POSES": at["poses"], "VALUES": layout.size, "ROTATIONS": len(self.rotations),
             "ME": int(self.model_exchange), "CS": int(self.co_simulation), "TRIAL": int(self.trial),
-            "SLOPES": int(calls.slopes is not None),
+            "SLOPES": int(calls.slopes is not None), "LOOPS": len(self.loop_names),
         }  # fmt: skip
         number = Arithmetic("double", name).number
         lines = [f"/* The model {name}. {WRITTEN} */", f"#ifndef NEULER_{name}_MODEL_H"]
         lines += [f"#define NEULER_{name}_MODEL_H", ""]
         lines += [f'#include "{name}_{each}.h"' for each, there in own.items() if there]
         lines += ["", f'#define FMU_GUID "{guid}"', f"#define FMU_DT {number(self.dt)}"]
-        lines.append(f"#define FMU_UNIT {number(self.unit)}")
+        lines += [f"#define FMU_UNIT {number(self.unit)}", f"#define FMU_OPEN {number(self.open)}"]
         lines += [*(f"#define FMU_{key} {x}" for key, x in numbers.items()), ""]
         lines += _table("static const double fmu_starts[FMU_QDD]", [number(float(x)) for x in self.starts])
         if self.co_simulation:
             lines += _table("static const char *const fmu_statuses[]", [c_string(x) for x in self.statuses])
         if self.co_simulation or self.rotations:
             lines += _table("static const char *const fmu_joints[]", [c_string(x) for x in self.joints])
+        if self.loop_names:
+            lines += _table("static const char *const fmu_loops[]", [c_string(x) for x in self.loop_names])
         if self.rotations:
             rows = [f"{{{first}, {joint}}}" for first, joint in self.rotations]
             lines += _table("static const struct { int first, joint; } fmu_rotations[FMU_ROTATIONS]", rows)
@@ -135,6 +143,9 @@ class Model:
             takes, gives = calls.poses
             call = _call(f"{name}_poses", layout.at([*takes, *gives]))
             lines += _function("static void fmu_place(double *v)", [f"{call};"])
+        if calls.gaps:
+            call = _call(f"{name}_gaps", [*layout.at(["q"]), "open", "upright"])
+            lines += _function("static void fmu_measure(const double *v, double *open, double *upright)", [f"{call};"])
         if calls.slopes:
             lines += self._slopes(*calls.slopes)
         return lines

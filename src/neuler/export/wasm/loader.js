@@ -6,6 +6,11 @@ const about = $data;
    $file beside this script. */
 export async function load(source = new URL(`./${about.name}.wasm`, import.meta.url)) {
   const module = source instanceof WebAssembly.Module ? source : await WebAssembly.compile(await bytes(await source));
+  const marks = WebAssembly.Module.customSections(module, "neuler").map((part) => hex(new Uint8Array(part)));
+  if (marks[0] !== "$mark") {
+    throw new Error(`${about.name}: the module is of another function, robot or version than this script: ` +
+      "use $file that was written with it, and look for an old one in the browser's cache");
+  }
   const { exports } = await WebAssembly.instantiate(module, { math: Math });
   const call = (...given) => computed(exports, given, false);
   return Object.assign(call, {
@@ -14,6 +19,8 @@ export async function load(source = new URL(`./${about.name}.wasm`, import.meta.
 }
 
 export default load;
+
+const hex = (numbers) => Array.from(numbers, (x) => x.toString(16).padStart(2, "0")).join("");
 
 async function bytes(source) {
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return source;
@@ -32,6 +39,10 @@ async function bytes(source) {
   return bytes(await fetch(source));
 }
 
+const gone = (buffer) => {
+  try { return !new Uint8Array(buffer); } catch { return true; }
+};
+
 /* All numbers of an argument in one row; of nested arrays the innermost ones have the length of the last axis. */
 function flat(operand, value) {
   const { name, shape } = operand, view = (x) => ArrayBuffer.isView(x) && !(x instanceof DataView);
@@ -46,6 +57,7 @@ function flat(operand, value) {
     return [...x];
   };
   if (typeof value === "number") return [value];
+  if (view(value) && !value.length && gone(value.buffer)) refuse("an array whose buffer was transferred");
   if (view(value) && typeof value[0] !== "bigint") return value;
   if (!Array.isArray(value)) refuse(view(value) ? "whole numbers of 64 bits" : value === null ? "null" : typeof value);
   const found = Array.isArray(value[0]) || view(value[0]) ? rows(value) : value;
@@ -64,7 +76,10 @@ function ordered(given) {
     if (stranger !== undefined) {
       throw new TypeError(`${about.name}: there is no input ${JSON.stringify(stranger)}, only ${names.join(", ")}`);
     }
-    return names.map((name) => one[name]);
+    return names.map((name) => {
+      if (one[name] === undefined) throw new TypeError(`${about.name}: the input ${name} is missing`);
+      return one[name];
+    });
   }
   if (given.length !== inputs.length) {
     throw new TypeError(`${about.name}: takes ${inputs.map(({ name }) => name).join(", ")}, got ${given.length} arguments`);
@@ -75,7 +90,10 @@ function ordered(given) {
 const BLOCK = 1024;  // states in memory at a time
 
 function computed(exports, given, many) {
-  const { inputs, outputs } = about, values = ordered(given).map((value, k) => flat(inputs[k], value));
+  const { inputs, outputs } = about, values = ordered(given).map((value, k) => {
+    const found = flat(inputs[k], value);
+    return found.buffer === exports.memory.buffer ? found.slice() : found;  // that memory is written over, and may grow
+  });
   let count = 1;
   values.forEach((value, k) => {
     const { name, size } = inputs[k], rows = size || value.length ? value.length / size : 1;

@@ -31,14 +31,15 @@ _WORDS = _words("""
 """Of JavaScript and TypeScript; names of parameters must be others."""
 
 
-def loader(interface: Interface, operations: Operations) -> str:
-    """The script: ``load()`` gives a function of arrays, with ``batch`` for many states."""
+def loader(interface: Interface, operations: Operations, mark: str) -> str:
+    """The script: ``load()`` gives a function of arrays, with ``batch`` for many states; of the module so marked."""
     known = {
         "comment": "\n   ".join(_said(interface, operations)),
         "file": f"{interface.name}.wasm",
         "data": _json(_data(interface)),
+        "mark": mark,
     }
-    return re.sub(r"\$(comment|file|data)\b", lambda found: known[found[1]], _template())
+    return re.sub(r"\$(comment|file|data|mark)\b", lambda found: known[found[1]], _template())
 
 
 @functools.cache

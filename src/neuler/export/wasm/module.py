@@ -8,6 +8,7 @@ behind another; and ``start``, the first byte that is free for arrays. What it c
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,6 +32,9 @@ FAR = ("math", "nan")
 WHOLE = 20_000
 """Operations up to which a function is written straight through: faster and smaller than in pieces, but the time that
 engines take to compile it grows faster than its length. The limit of 50,000 variables is far away."""
+
+MARK = "neuler"
+"""The custom section that tells a loader whether the module is its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +75,21 @@ def wasm_module(interface: Interface, far: str = "math") -> WasmModule:
     choice("wasm: far", far, FAR)
     schedule = lower(interface.recipe, fma=False)
     built = _Builder(interface, schedule, far)
+    binary = built.module()
+    mark = hashlib.blake2s(binary + repr(_described(interface)).encode(), digest_size=8).digest()
     return WasmModule(
         interface.name,
-        built.module(),
-        loader(interface, schedule.operations),
+        binary + w.section(w.CUSTOM, w.text(MARK) + mark),
+        loader(interface, schedule.operations, mark.hex()),
         types(interface, schedule.operations),
         built.imports,
         schedule.operations,
     )
+
+
+def _described(interface: Interface) -> list[tuple[str, tuple[int, ...]]]:
+    recipe = interface.recipe
+    return [(x.name, x.shape) for x in (*recipe.inputs, *recipe.outputs)]
 
 
 class _Builder:
