@@ -89,8 +89,8 @@ def test_one_object_of_json_and_all_files(capsys, here, tmp_path):
     assert max(errors["nrmse"].values()) < 1.0
     assert min(errors["given_rms"][name] / errors["rms"][name] for name in errors["rms"]) > 20
     assert errors["moving_rms"]["joint1"] <= errors["rms"]["joint1"] * 1.1
-    names = {"identified.urdf", "identified.par", "parameters.csv", "forces.npz", "forces.png", "index.html",
-             "summary.json"}  # fmt: skip
+    names = {"identified.urdf", "identified.par", "identified.mjcf", "parameters.csv", "forces.npz", "forces.png",
+             "index.html", "summary.json"}  # fmt: skip
     assert {path.name for path in (tmp_path / "out").iterdir()} == names
     assert {path.rpartition("/")[2] for path in summary["files"]} == names
     kept = json.loads((tmp_path / "out" / "summary.json").read_text())
@@ -100,13 +100,13 @@ def test_one_object_of_json_and_all_files(capsys, here, tmp_path):
 def test_files_say_the_same(found, tmp_path):
     """The robot of either format, the table of parameters and the forces agree with one another and with the truth."""
     files, lost = found.save_robot(tmp_path)
-    assert [path.name for path in files] == ["identified.urdf", "identified.par"]
+    assert [path.name for path in files] == ["identified.urdf", "identified.par", "identified.mjcf"]
     assert lost == []
     true, given = arms()
     _, *state = np.split(rows(5), [1, 3], axis=1)
     q, qd = state[0], np.gradient(state[0], axis=0) * 100
     wanted = true.inverse_dynamics(q, qd, 0 * qd)
-    for path in files:
+    for path in files[:2]:
         robot = neuler.load(path)
         error = np.abs(robot.inverse_dynamics(q, qd, 0 * qd) - wanted).max()
         assert error < 0.03 * np.abs(given.inverse_dynamics(q, qd, 0 * qd) - wanted).max()
@@ -132,7 +132,7 @@ def test_files_say_the_same(found, tmp_path):
     assert head[:5] == ["run", "held_out", "t", "measured_joint1", "measured_joint2"]
 
 
-@pytest.mark.parametrize("kind", ["csv", "npz", "parquet", "json", "urdf", "par"])
+@pytest.mark.parametrize("kind", ["csv", "npz", "parquet", "json", "urdf", "par", "mjcf"])
 def test_every_suffix_is_a_file(found, tmp_path, kind):
     if kind == "parquet":
         pytest.importorskip("pyarrow")

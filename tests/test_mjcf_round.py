@@ -1,5 +1,6 @@
 """MJCF in, a robot, MJCF out: the same dynamics, by MuJoCo and by neuler."""
 
+import dataclasses
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -53,3 +54,15 @@ def test_robots_of_the_catalogue(tmp_path, name):
     qd, tau = rng.normal(size=(3, robot.nv)), rng.normal(size=(3, robot.nu))
     assert np.allclose(again.mass_matrix(q), robot.mass_matrix(q), rtol=1e-9, atol=1e-12)
     assert np.allclose(again.forward_dynamics(q, qd, tau), robot.forward_dynamics(q, qd, tau), rtol=1e-9, atol=1e-9)
+
+
+def test_what_mjcf_has_no_word_for_comes_back(tmp_path):
+    arm = robots.two_link().without_friction()
+    limits = neuler.Limits(-1.0, 2.0, velocity=3.0, effort=4.0)
+    first, second = (dataclasses.replace(joint, limits=limits, gear_ratio=50.0) for joint in arm.joints)
+    arm = arm.replace(joints=[first, dataclasses.replace(second, role="passive")], named_positions={"up": [1.5, 0.0]})
+    neuler.save(arm, tmp_path / "arm.mjcf")
+    again = neuler.load(tmp_path / "arm.mjcf")
+    for old, new in zip(arm.moving_joints, again.moving_joints, strict=True):
+        assert (new.limits, new.gear_ratio, new.role) == (old.limits, old.gear_ratio, old.role)
+    assert again.named_positions == arm.named_positions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,11 @@ class Drive:
     gears: list[float] = field(default_factory=list)
     armature: float = 0.0
     damping: float = 0.0
+
+    @property
+    def gear(self) -> float:
+        """Of the only actuator that it has."""
+        return self.gears[0] if len(self.gears) == 1 and self.gears[0] else 1.0
 
 
 @dataclass(frozen=True)
@@ -64,11 +70,13 @@ def read_drives(mujoco: Any, model: Any, refusals: Refusals) -> Drives:
                     refusals.add(feature, f"actuator {name!r}: {feature} of an actuator that drives no joint directly")
         if np.any(getattr(model, "actuator_dampingpoly", np.zeros(count))[k]):
             refusals.add("polynomials", f"actuator {name!r}: damping that is not linear")
-    for joint, drive in found.items():
-        if getattr(model, "jnt_actfrclimited", np.zeros(model.njnt))[joint]:
-            drive.effort = min(drive.effort, float(np.abs(model.jnt_actfrcrange[joint]).max()))
+    for drive in found.values():
         if drive.effort <= 0.0:
             drive.effort = np.inf
+    for joint in np.flatnonzero(model.jnt_actfrclimited):  # of joints without actuators, too
+        most = float(np.abs(model.jnt_actfrcrange[joint]).max())
+        drive = found.get(int(joint)) or Drive(driven=not count)
+        found[int(joint)] = dataclasses.replace(drive, effort=min(drive.effort, most) if most else drive.effort)
     return Drives(dict(found), not count, tuple(others))
 
 

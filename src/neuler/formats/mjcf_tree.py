@@ -69,6 +69,7 @@ class Tree:
 
     def __init__(self, model: Any, drives: Drives, flags: Flags, refusals: Refusals) -> None:
         self.model, self.drives, self.flags, self.refusals = model, drives, flags, refusals
+        self.numerics = {model.numeric(k).name: float(model.numeric(k).data[0]) for k in range(model.nnumeric)}
         self.links: list[Link] = []
         self.joints: list[Joint] = []
         self.frames: list[Frame] = []
@@ -177,10 +178,14 @@ class Tree:
             role = "passive" if role == "elastic" else role
             return Joint(name, "spherical", parent, child, place, viscous=damping, role=role)
         lower, upper = (float(x) for x in model.jnt_range[number]) if limited else (-np.inf, np.inf)
+        velocity, effort, gear = (
+            self.numerics.get(f"{what}.{name}", usual)
+            for what, usual in (("velocity_limit", np.inf), ("effort_limit", drive.effort), ("gear_ratio", drive.gear))
+        )
         return Joint(
             name, _KINDS[kind], parent, child, place, tuple(model.jnt_axis[number].tolist()),
-            Limits(lower, upper, effort=drive.effort), damping, friction, rotor_inertia=armature,
-            gear_ratio=drive.gears[0] if len(drive.gears) == 1 and drive.gears[0] else 1.0, stiffness=stiffness,
+            Limits(lower, upper, velocity, effort), damping, friction, rotor_inertia=armature, gear_ratio=gear,
+            stiffness=stiffness,
             rest=float(model.qpos_spring[model.jnt_qposadr[number]]) if stiffness else 0.0, role=role,
         )  # fmt: skip
 

@@ -76,9 +76,8 @@ def write(robot: Robot) -> str:
     links that move.
 
     >>> import neuler
-    >>> print(write(neuler.robots.two_link().without_friction())[:66])
-    <mujoco model="two_link">
-      <compiler angle="radian" autolimits="true"
+    >>> [line.strip() for line in write(neuler.robots.two_link()).splitlines() if "<joint" in line][0]
+    '<joint name="joint1" type="hinge" axis="0.0 0.0 1.0" actuatorfrcrange="-10.0 10.0" />'
     """
     if not isinstance(robot, Robot):
         raise FormatError(f"expected a Robot, got {type(robot).__name__}")

@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 TABLES = ("npz",)
 """Kinds of tables that are written by default."""
-ROBOTS = ("identified.urdf", "identified.par")
+ROBOTS = ("identified.urdf", "identified.par", "identified.mjcf")
 """Files of the robot; a format that cannot hold it is left out, with a note."""
 LEVEL = 0.95
 """Of the intervals."""
@@ -216,7 +216,8 @@ class Identification:
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one file, by its suffix: .csv parameters, .npz or .parquet forces, .json, .urdf or .par the robot."""
+        """Write one file, by its suffix: .csv parameters, .npz or .parquet forces, .json, .urdf, .par or .mjcf the
+        robot."""
         kind = Path(path).suffix.lower().removeprefix(".")
         if kind == "csv":
             self._save_parameters(path)
@@ -225,11 +226,11 @@ class Identification:
         elif kind == "json":
             with written(path) as file:
                 file.write(json.dumps(self.summary(), indent=1, allow_nan=False).encode())
-        elif kind in ("urdf", "par"):
+        elif kind in ("urdf", "par", "mjcf"):
             formats.save(self.found.robot, path)
         else:
             raise InputError(
-                f"identification: expected a file that ends in .csv, .npz, .parquet, .json, .urdf or .par, got "
+                f"identification: expected a file that ends in .csv, .npz, .parquet, .json, .urdf, .par or .mjcf, got "
                 f"{os.fspath(path)!r}"
             )
 
