@@ -73,10 +73,10 @@ def read_drives(mujoco: Any, model: Any, refusals: Refusals) -> Drives:
     for drive in found.values():
         if drive.effort <= 0.0:
             drive.effort = np.inf
-    for joint in np.flatnonzero(model.jnt_actfrclimited):  # of joints without actuators, too
+    for joint in np.flatnonzero(model.jnt_actfrclimited).tolist():  # of joints without actuators, too
         most = float(np.abs(model.jnt_actfrcrange[joint]).max())
-        drive = found.get(int(joint)) or Drive(driven=not count)
-        found[int(joint)] = dataclasses.replace(drive, effort=min(drive.effort, most) if most else drive.effort)
+        drive = found.get(joint) or Drive(driven=not count)
+        found[joint] = dataclasses.replace(drive, effort=min(drive.effort, most) if most else drive.effort)
     return Drives(dict(found), not count, tuple(others))
 
 
