@@ -221,7 +221,7 @@ def _named(function: Any, source: Source) -> Wrapped:
 # ---- arguments -----------------------------------------------------------------------------------------------------
 
 
-def converted(called: str, operand: Operand, value: Any, dtype: str) -> Any:
+def converted(called: str, what: str, value: Any, dtype: str) -> Any:
     """An argument as a JAX array of the function's type; what has no real numbers is refused."""
     import jax
     import jax.numpy as jnp
@@ -231,7 +231,7 @@ def converted(called: str, operand: Operand, value: Any, dtype: str) -> Any:
             f"{called}: computes in float64, and JAX would make float32 of it; "
             'call jax.config.update("jax_enable_x64", True) at the start, or compile with dtype="float32"'
         )
-    wanted = f"{called}: {operand.name} must be real numbers, got"
+    wanted = f"{called}: {what} must be real numbers, got"
     try:
         array = jnp.asarray(value)
     except (TypeError, ValueError, OverflowError) as error:
