@@ -147,7 +147,11 @@ def test_arguments():
     assert jax.grad(lambda x: f(x, q[0], q[0]).sum())(np.float32([1, 2])).dtype == np.float32
     bad = {
         "must be real numbers, got complex128": (q + 1j, qd, qdd),
-        "must be real numbers, got str": ("q", qd, qdd),
+        "q must be real numbers, got values of type <U1": ("q", qd, qdd),
+        "qd must be real numbers, got values of type NoneType": (q, None, qdd),
+        "qdd must be real numbers, got values of type datetime64": (q, qd, np.zeros(2, "M8[s]")),
+        "q is not a regular array of numbers": ([[1.0], [1.0, 2.0]], qd, qdd),
+        "q is a masked array": (np.ma.masked_array(q, q > 0.0), qd, qdd),
         r"expected q with last axis 2.*got shape \(3, 3\)": (np.zeros((3, 3)), qd, qdd),
         r"expected qd with last axis 2.*got shape \(\)": (q, 1.0, qdd),
         "batch axes do not broadcast": (q, qd[:2], qdd),
@@ -166,6 +170,27 @@ def test_arguments():
         neuler.jax.wrap(kernel, mode="forward")
     with pytest.raises(neuler.InputError, match=r"a kernel .* is needed, got Robot"):
         neuler.jax.wrap(arm())
+
+
+def test_arrays_of_any_kind():
+    """As the kernel takes them: columns of tables by their names, foreign byte order, whole numbers of any size."""
+    kernel, (q, qd, qdd) = arm().inverse_dynamics, states(arm(), 3)
+    f = neuler.jax.wrap(kernel)
+    for x in (q.astype(">f8"), q[::-1, ::-1], np.asfortranarray(q), q.astype(np.float16), [10**30, 1], q > 0.0):
+        same(f(x, qd, qdd), kernel(x, qd, qdd))
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(q[:, ::-1], columns=["joint2", "joint1"])
+    same(f(table, qd, qdd), kernel(q, qd, qdd))
+    with pytest.raises(neuler.InputError, match="has no column 'joint1'"):
+        f(table.rename(columns={"joint1": "elbow"}), qd, qdd)
+
+
+def test_tensors_that_require_gradients_are_refused():
+    torch = pytest.importorskip("torch")
+    f, q = neuler.jax.wrap(arm().gravity_force), torch.ones(2, dtype=torch.float64)
+    same(f(q), arm().gravity_force(np.ones(2)))
+    with pytest.raises(neuler.InputError, match="requires gradients"):
+        f(q.requires_grad_())
 
 
 def test_double_precision_must_be_enabled():

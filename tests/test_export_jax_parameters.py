@@ -126,7 +126,7 @@ def test_what_is_refused_in_the_words_of_the_kernel(own, values):
     try:
         expected = kernel(*x, parameters=values)
     except neuler.InputError as error:
-        said = str(error).replace("is not a regular array of numbers", "must be real numbers")
+        said = str(error)
     else:
         said = ""
     if said:
@@ -148,7 +148,7 @@ def test_calls_with_options_are_refused():
         neuler.jax.wrap(kernel)(*x, {"gravity": np.zeros(3)}, parameters={"gravity": np.zeros(3)})
     with pytest.raises(neuler.InputError, match="maps names to values"):
         f(*x, parameters={2: 1.0})
-    with pytest.raises(neuler.InputError, match="q must be real numbers, got dict"):
+    with pytest.raises(neuler.InputError, match="q must be real numbers, got values of type dict"):
         neuler.jax.wrap(arm().gravity_force)({"q": 1.0})
     with pytest.raises(neuler.InputError, match="there is no input 'parameters'"):
         neuler.jax.wrap(neuler.function(lambda x: x, {"x": 2}))(np.zeros(2), parameters={"x": 1.0})

@@ -223,3 +223,44 @@ def test_callbacks_where_xla_cannot_call(mode, reason, monkeypatch, unsaid):
     with pytest.warns(UserWarning, match=f"called back in Python.*{said}") as caught:
         checked_in_every_way(f, kernel, mode)
     assert len([each for each in caught if "called back" in str(each.message)]) == 1
+
+
+def test_exported_programmes():
+    """By names of targets, for batches of any length; with derivatives."""
+    from jax import export
+
+    f = neuler.jax.wrap(arm().inverse_dynamics)
+    batch = jax.ShapeDtypeStruct(export.symbolic_shape("b, 2"), np.float64)
+
+    def slope(q, qd, qdd):
+        return jax.grad(lambda q: f(q, qd, qdd).sum())(q)
+
+    jax.jit(slope).lower(*states(arm(), 3))
+    assert f._source.name in neuler.jax.targets()
+    checks = [export.DisabledSafetyCheck.custom_call(name) for name in neuler.jax.targets()]
+    x = states(arm(), 7)
+    same(export.export(jax.jit(f), disabled_checks=checks)(batch, batch, batch).call(*x), arm().inverse_dynamics(*x))
+    found = export.export(jax.jit(slope), disabled_checks=checks)(batch, batch, batch).call(*x)
+    np.testing.assert_allclose(found, arm().inverse_dynamics_sensitivities(*x)[0].sum(1), atol=1e-12)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_forks_while_a_target_is_being_registered():
+    """Another thread's lock is not there in the child, which registers targets of its own."""
+    code = """
+import os, warnings
+import numpy as np, neuler, neuler.jax
+from neuler.export import xla_ffi
+
+warnings.simplefilter("ignore")  # JAX has threads
+neuler.jax.wrap(neuler.function(lambda x: x * 3.0, {"x": 2}))._source.code()
+xla_ffi._lock.acquire()
+child = os.fork()
+if not child:
+    source = neuler.jax.wrap(neuler.function(lambda x: x * 7.0, {"x": 2}))._source
+    said = "held" if not xla_ffi._lock.acquire(blocking=False) else xla_ffi._lock.release() or "free"
+    os._exit(0 if said == "free" else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "0"

@@ -119,6 +119,45 @@ def test_lone_numbers(wrap):
     torch.autograd.gradcheck(lambda *a: tuple(f(*a)), (x, rand(3, grad=True)), check_forward_ad=True)
 
 
+def test_lists_of_tensors_keep_their_derivatives(arm, wrap):
+    f, (q, qd, qdd) = wrap(arm.inverse_dynamics), state(arm, 3, grad=True)
+    joints = list(q[0].unbind())
+    wanted = torch.autograd.grad(f(q[0], qd, qdd).sum(), q)[0]
+    found = torch.autograd.grad(f(joints, qd, qdd).sum(), q)[0]
+    equal(found, wanted)
+    rows = [list(row) for row in q]
+    equal(torch.autograd.grad(f(rows, qd, qdd).sum(), q)[0], torch.autograd.grad(f(q, qd, qdd).sum(), q)[0])
+    plain = [x.detach() for x in (q, qd, qdd)]
+    rates = torch.func.jvp(lambda q: f([*q[0].unbind()], *plain[1:]), (plain[0],), (plain[1],))[1]
+    equal(rates, torch.func.jvp(lambda q: f(q[0], *plain[1:]), (plain[0],), (plain[1],))[1])
+    assert rates.abs().max() > 1e-3
+    mixed = torch.vmap(lambda x: f([x, 0.5, 0, 0.1, 0.2, 0.3], *(y[0] for y in plain[1:])))(plain[0][:, 0])
+    states = np.array([[x, 0.5, 0, 0.1, 0.2, 0.3] for x in plain[0][:, 0].tolist()])
+    equal(mixed, arm.inverse_dynamics(states, *(y[0].numpy() for y in plain[1:])))
+
+
+def test_lists_and_arrays_lose_no_digits(arm, wrap):
+    """Where no tensor decides the precision, arrays do, whatever the order."""
+    f, third = wrap(arm.inverse_dynamics), [1.0 / 3.0] * 6
+    right = arm.inverse_dynamics(third, third, third)
+    for given in ((third, np.array(third), third), (np.array(third), third, third), (third, third, np.array(third))):
+        found = f(*given)
+        assert found.dtype == torch.float64
+        equal(found, right, rtol=1e-15)
+    equal(f([torch.tensor(1.0 / 3.0, dtype=torch.float64)] * 6, third, third), right, rtol=1e-15)
+    for x in (np.array(third)[::-1], np.array(third, ">f8"), np.broadcast_to(1.0 / 3.0, 6)):
+        equal(f(x, third, third), right, rtol=1e-15)
+    with torch.device("meta"):
+        equal(f(third, np.array(third), third), right, rtol=1e-15)
+
+
+def test_columns_of_tables_are_taken_by_their_names(arm, wrap):
+    pandas = pytest.importorskip("pandas")
+    f, (q, qd, qdd) = wrap(arm.inverse_dynamics), state(arm, 3)
+    table = pandas.DataFrame(q.numpy()[:, ::-1], columns=list(arm.joint_names)[::-1])
+    equal(f(table, qd, qdd), arm.inverse_dynamics(*numbers(q, qd, qdd)))
+
+
 def test_two_robots_of_one_name_do_not_collide(wrap):
     arm = neuler.robots.two_link()
     heavy = neuler.Robot(arm.name, [dataclasses.replace(link, mass=2.0 * link.mass) if k else link
@@ -170,8 +209,15 @@ def refused(change):
         (lambda q: {"q": q.to_sparse()}, r"q has the layout torch.sparse_coo, .*q\.to_dense\(\)"),
         (lambda q: {"q": q[:, :5]}, r"expected q with last axis 6, got shape \(3, 5\)"),
         (lambda q: {"q": q[0, 0]}, r"expected q with last axis 6, got shape \(\)"),
-        (lambda q: {"q": "six"}, "q is no tensor"),
-        (lambda q: {"q": [[1.0], [1.0, 2.0]]}, "q is no tensor"),
+        (lambda q: {"q": "six"}, "q must be real numbers, got values of type <U3"),
+        (lambda q: {"q": [[1.0], [1.0, 2.0]]}, "q is not a regular array of numbers"),
+        (lambda q: {"q": None}, "q must be real numbers, got values of type NoneType"),
+        (lambda q: {"q": q.numpy() + 1j}, "q must be real numbers, got complex numbers"),
+        (lambda q: {"q": [np.complex128(1j)] * 6}, "q must be real numbers, got complex numbers"),
+        (lambda q: {"q": np.ma.masked_array(q.numpy(), q.numpy() > 0.0)}, "q is a masked array"),
+        (lambda q: {"q": [q[0], q[1, :2]]}, "q is a list of tensors that make no tensor"),
+        (lambda q: {"q": torch.nested.nested_tensor([q[0], q[1]])}, "q has nested rows"),
+        (lambda q: {"q": torch.quantize_per_tensor(q.float(), 0.1, 0, torch.qint8)}, r"q is quantized.*dequantize\(\)"),
         (lambda q: {"q": q[:2]}, "batch axes do not broadcast: q"),
         (lambda q: {"frame": "tool"}, "there is no input 'frame'.*robot.compile"),
     ],

@@ -76,6 +76,19 @@ def test_compile_with_batches_of_any_size(arm):
     assert len(sizes) == 1
 
 
+def test_compile_with_broadcast_batches_and_lists(arm, wrap):
+    f = wrap(arm.inverse_dynamics)
+    torch._dynamo.reset()
+    g = torch.compile(lambda q, qd: f(q, qd, [0.1, 0.2, 0, 0, 0, 1]), fullgraph=True, dynamic=True, backend="aot_eager")
+    for many, few in ((3, 4), (5, 2), (1, 1), (1, 6), (0, 2)):
+        q, qd = rand(many, 1, 6, grad=True), rand(few, 6, seed=1, grad=True)
+        found, wanted = g(q, qd), f(q, qd, [0.1, 0.2, 0, 0, 0, 1])
+        equal(found, wanted)
+        slopes = [torch.autograd.grad(x.square().sum(), (q, qd)) for x in (found, wanted)]
+        for x, y in zip(*slopes, strict=True):
+            equal(x, y)
+
+
 def test_inductor(arm):
     import shutil
 

@@ -14,7 +14,7 @@ import numpy as np
 from neuler import extras
 from neuler.compiled import Compiled, results_type
 from neuler.errors import InputError
-from neuler.export import jax_functions
+from neuler.export import jax_functions, xla_ffi
 from neuler.export.xla_ffi import Code
 from neuler.functions.differentiated import Opened
 from neuler.functions.function import Function, function
@@ -25,7 +25,7 @@ from neuler.trace.dependence import dependence
 from neuler.trace.recipe import Operand
 from neuler.wrapping import Call, plain
 
-__all__ = ["JaxFunction", "wrap"]
+__all__ = ["JaxFunction", "targets", "wrap"]
 
 
 def wrap(kernel: Compiled, *, mode: str = "both") -> JaxFunction:
@@ -50,6 +50,18 @@ def wrap(kernel: Compiled, *, mode: str = "both") -> JaxFunction:
         )
     extras.require("jax", "functions of JAX need JAX", "jax")
     return JaxFunction(kernel, choice("jax.wrap: mode", mode, (jax_functions.BOTH, jax_functions.REVERSE)))
+
+
+def targets() -> tuple[str, ...]:
+    """Names under which XLA knows functions of this process, derivatives too, in the order of their first calls.
+
+    ``jax.export`` asks for them, because it stores a name where the code should be::
+
+        jax.jit(step).lower(*state)  # all that step calls is registered
+        checks = [jax.export.DisabledSafetyCheck.custom_call(name) for name in neuler.jax.targets()]
+        exported = jax.export.export(jax.jit(step), disabled_checks=checks)(*state)
+    """
+    return xla_ffi.names()
 
 
 class JaxFunction:
@@ -96,7 +108,7 @@ class JaxFunction:
             kernel._batch_shape(found)  # says which do not
             raise
         aligned = [_with_axes(x, axes + len(o.shape)) for x, o in zip(found, kernel.inputs, strict=True)]
-        results = jax_functions.wrapped(self._source, self.mode)(*aligned)
+        results = jax_functions.wrapped(self._source, self.mode)(*jax_functions.alike(aligned))
         names = tuple(operand.name for operand in kernel.outputs)
         return results[0] if len(results) == 1 else results_type(kernel._called, names)(*results)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from neuler import extras
+import numpy as np
+
+from neuler import extras, inputs
 from neuler.compiled import Compiled, results_type
 from neuler.errors import InputError
 from neuler.export.torch_operators import check_shape, operator
@@ -120,6 +122,8 @@ class Wrapped:
         for x, shape in zip(given, self._shapes, strict=True):
             if not isinstance(x, torch.Tensor) or x.dtype is not dtype or not x.is_cpu or x.layout is not torch.strided:
                 return False
+            if x.is_nested:
+                return False
             if x.shape[x.ndim - len(shape) :] != shape:
                 return False
         return True
@@ -163,18 +167,18 @@ class Wrapped:
         """An argument as a tensor of this precision."""
         import torch
 
-        called = self._called
         if not isinstance(x, torch.Tensor):
-            x = plain(called, what, x, what, entries)
-            try:
-                x = torch.as_tensor(x, dtype=dtype)
-            except (TypeError, ValueError, RuntimeError) as error:
-                raise InputError(f"{called}: {what} is no tensor and holds no regular numbers: {error}") from None
-        said = f"{called}: {what}"
+            x = _converted(self._called, what, plain(self._called, what, x, what, entries), dtype)
+        said = f"{self._called}: {what}"
         if x.device.type != "cpu":
             raise InputError(f"{said} is on the device {str(x.device)!r}, kernels run on the CPU: {what}.cpu()")
-        if x.layout != torch.strided:
-            raise InputError(f"{said} has the layout {x.layout}, expected a dense tensor: {what}.to_dense()")
+        if x.layout != torch.strided or x.is_nested:
+            layout = "nested rows" if x.is_nested else f"the layout {x.layout}"
+            raise InputError(f"{said} has {layout}, expected a dense tensor: {what}.to_dense()")
+        if x.is_quantized:
+            raise InputError(
+                f"{said} is quantized, {x.dtype}; kernels compute in float32 or float64: {what}.dequantize()"
+            )
         if x.dtype.is_complex or (x.is_floating_point() and x.dtype not in (torch.float32, torch.float64)):
             raise InputError(f"{said} is {x.dtype}, kernels compute in float32 or float64: {what}.float()")
         return x if x.dtype == dtype else x.to(dtype)
@@ -200,11 +204,37 @@ def _precision(given: Sequence[Any]) -> Any:
     """That of the tensors; without tensors of floats that of NumPy's arrays, without either PyTorch's default."""
     import torch
 
-    tensors = [x.dtype for x in given if isinstance(x, torch.Tensor) and x.is_floating_point()]
+    flat = [each for x in given for each in (_tensors(x) if isinstance(x, list | tuple) else [x])]
+    tensors = [x.dtype for x in flat if isinstance(x, torch.Tensor) and x.is_floating_point()]
     if tensors:
         return functools.reduce(torch.promote_types, tensors)
-    arrays = {str(getattr(x, "dtype", "")) for x in given}
+    arrays = {getattr(getattr(x, "dtype", None), "name", "") for x in flat}
     return next((getattr(torch, name) for name in ("float64", "float32") if name in arrays), torch.get_default_dtype())
+
+
+def _tensors(x: Any) -> list[Any]:
+    """All tensors in a list and in its lists."""
+    import torch
+
+    if isinstance(x, list | tuple):
+        return [each for part in x for each in _tensors(part)]
+    return [x] if isinstance(x, torch.Tensor) else []
+
+
+def _converted(called: str, what: str, x: Any, dtype: Any) -> Any:
+    """What is no tensor as one of this precision; tensors in lists keep their derivatives."""
+    import torch
+
+    if _tensors(x):
+        parts = [each if isinstance(each, torch.Tensor) else _converted(called, what, each, dtype) for each in x]
+        try:
+            return torch.stack(parts)
+        except (TypeError, RuntimeError) as error:
+            raise InputError(f"{called}: {what} is a list of tensors that make no tensor: {error}") from None
+    if not _is_compiling():  # compilers know lists of numbers, and not what NumPy makes of them
+        found = np.asarray(inputs.array(called, what, x, ()), order="C")
+        x = found if found.flags.writeable else found.copy()
+    return torch.as_tensor(x, dtype=dtype, device="cpu")
 
 
 class _Variants:
