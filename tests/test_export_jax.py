@@ -146,7 +146,8 @@ def test_arguments():
     same(f([1, 2], jnp.array([True, False]), np.float32([0.5, 0.25])), kernel([1, 2], [1.0, 0.0], [0.5, 0.25]))
     assert jax.grad(lambda x: f(x, q[0], q[0]).sum())(np.float32([1, 2])).dtype == np.float32
     bad = {
-        "must be real numbers, got complex128": (q + 1j, qd, qdd),
+        "q must be real numbers, got complex numbers": (q + 1j, qd, qdd),
+        "q must be real numbers, got complex128": (jnp.asarray(q + 1j), qd, qdd),
         "q must be real numbers, got values of type <U1": ("q", qd, qdd),
         "qd must be real numbers, got values of type NoneType": (q, None, qdd),
         "qdd must be real numbers, got values of type datetime64": (q, qd, np.zeros(2, "M8[s]")),
@@ -178,6 +179,15 @@ def test_arrays_of_any_kind():
     f = neuler.jax.wrap(kernel)
     for x in (q.astype(">f8"), q[::-1, ::-1], np.asfortranarray(q), q.astype(np.float16), [10**30, 1], q > 0.0):
         same(f(x, qd, qdd), kernel(x, qd, qdd))
+    small = jnp.asarray(q, jnp.bfloat16)
+    same(f(np.asarray(small), qd, qdd), kernel(np.asarray(small.astype(float)), qd, qdd))
+    same(jax.jit(lambda x: f([x[0, 0], 0.5], (x[0, 1], x[1, 1]), [1, 2]))(q), kernel([q[0, 0], 0.5], q[:2, 1], [1, 2]))
+
+    class Variable:
+        def __jax_array__(self):
+            return jnp.asarray(q)
+
+    same(f(Variable(), qd, qdd), kernel(q, qd, qdd))
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(q[:, ::-1], columns=["joint2", "joint1"])
     same(f(table, qd, qdd), kernel(q, qd, qdd))

@@ -116,7 +116,7 @@ class JaxFunction:
         """An argument as an array of JAX."""
         import jax
 
-        if not isinstance(value, jax.Array):
+        if not isinstance(value, jax.Array) and not hasattr(value, "__jax_array__"):
             value = plain(self.kernel._called, what, value, prefix, entries)
         return jax_functions.converted(self.kernel._called, what, value, self.dtype.name)
 

@@ -266,10 +266,25 @@ def converted(called: str, what: str, value: Any, dtype: str) -> Any:
             f"{called}: computes in float64, and JAX would make float32 of it; "
             'call jax.config.update("jax_enable_x64", True) at the start, or compile with dtype="float32"'
         )
-    try:
-        array = jnp.asarray(value)
-    except (TypeError, ValueError, OverflowError):
-        array = jnp.asarray(inputs.array(called, what, value, ()))  # what NumPy makes numbers of, or why it does not
+    if not _is_jax(value):  # of NumPy's or of Python's numbers; JAX would take None for NaN, or refuse with other words
+        value = inputs.array(called, what, value, ())
+    array = jnp.asarray(value)
     if not any(jnp.issubdtype(array.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
         raise InputError(f"{called}: {what} must be real numbers, got {array.dtype}")
     return array.astype(dtype)
+
+
+def _is_jax(value: Any) -> bool:
+    """An array of JAX, what it makes one of, or a list with some; or numbers of types that NumPy does not have."""
+    import jax
+    import jax.numpy as jnp
+
+    if isinstance(value, list | tuple):
+        return any(map(_is_jax, value))
+    if isinstance(value, jax.Array) or hasattr(value, "__jax_array__"):
+        return True
+    return (
+        isinstance(value, np.ndarray | np.generic)
+        and value.dtype.kind == "V"
+        and jnp.issubdtype(value.dtype, jnp.floating)
+    )
