@@ -227,6 +227,12 @@ def test_tensors_that_are_refused(change, said):
         refused(change)()
 
 
+def test_versions_that_lose_derivatives_are_refused(arm, monkeypatch):
+    monkeypatch.setattr(torch, "__version__", type(torch.__version__)("2.5.1+cpu"))
+    with pytest.raises(ImportError, match=r"needs PyTorch 2\.6 or newer, got 2\.5\.1"):
+        neuler.torch.wrap(arm.gravity_force)
+
+
 def test_kernels_say_who_keeps_gradients(arm):
     with pytest.raises(neuler.InputError, match=r"requires gradients.*neuler\.torch\.wrap\(kernel\) keeps them"):
         arm.gravity_force(rand(6, grad=True))

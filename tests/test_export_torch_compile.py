@@ -113,12 +113,17 @@ print("equal")
 """
 
 
-def test_export_and_load_in_another_process(arm, tmp_path):
+@pytest.mark.parametrize("derivatives", [False, True])
+def test_export_and_load_in_another_process(arm, tmp_path, derivatives):
     """Also a program that has derivatives: their operator is there as soon as the kernel is wrapped."""
+    if derivatives and torch.__version__ < (2, 13):
+        pytest.skip("PyTorch 2.6 to 2.10 fail in an assertion of their own where torch.func.jvp is exported")
     f = neuler.torch.wrap(arm.inverse_dynamics)
 
     class Model(torch.nn.Module):
         def forward(self, q, qd, qdd, rate):
+            if not derivatives:
+                return 2.0 * f(q, qd, qdd) + rate
             tau, change = torch.func.jvp(lambda q: f(q, qd, qdd), (q,), (rate,))
             return 2.0 * tau + change
 

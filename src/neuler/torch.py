@@ -19,8 +19,14 @@ from neuler.wrapping import Call, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from neuler.trace.recipe import Operand
+
 
 __all__ = ["Wrapped", "wrap"]
+
+OLDEST = 2, 6
+"""The first version of PyTorch with which all derivatives are right: 2.5 loses some without an error."""
+_LISTS = (list, tuple)
 
 
 def wrap(kernel: Compiled, *, functional: bool = False) -> Wrapped:
@@ -58,8 +64,9 @@ def wrap(kernel: Compiled, *, functional: bool = False) -> Wrapped:
     extras.require("torch", "neuler.torch needs PyTorch", "torch")
     import torch
 
-    if not hasattr(torch.library, "register_vmap"):
-        raise ImportError(f"neuler.torch needs PyTorch 2.5 or newer, got {torch.__version__}; install a newer one")
+    if torch.__version__ < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ImportError(f"neuler.torch needs PyTorch {oldest} or newer, got {torch.__version__}; install a newer one")
     return Wrapped(kernel, functional)
 
 
@@ -135,7 +142,7 @@ class Wrapped:
         dtype = _precision((*tensors, *named.values(), *values.values()))
 
         def array(called: str, what: str, value: Any) -> Any:
-            return self._tensor(what, (), value, dtype)
+            return self._tensor(what, value, dtype)
 
         key = self._place(tuple(values))
         variant, placing = getattr(self._variants, key)
@@ -158,17 +165,20 @@ class Wrapped:
         dtype = _precision(given)
         found = []
         for x, operand in zip(given, self._inputs, strict=True):
-            tensor = self._tensor(operand.name, self.kernel._entries(operand), x, dtype)
+            tensor = self._tensor(operand.name, x, dtype, operand)
             check_shape(self._called, operand, tensor)
             found.append(tensor)
         return tuple(found)
 
-    def _tensor(self, what: str, entries: Sequence[str], x: Any, dtype: Any) -> Any:
+    def _tensor(self, what: str, x: Any, dtype: Any, operand: Operand | None = None) -> Any:
         """An argument as a tensor of this precision."""
         import torch
 
         if not isinstance(x, torch.Tensor):
-            x = _converted(self._called, what, plain(self._called, what, x, what, entries), dtype)
+            if not _is_compiling():  # compilers know lists and arrays, and nothing of tables
+                entries = self.kernel._entries(operand) if operand else ()
+                x = plain(self._called, what, x, what, entries)
+            x = _converted(self._called, what, x, dtype)
         said = f"{self._called}: {what}"
         if x.device.type != "cpu":
             raise InputError(f"{said} is on the device {str(x.device)!r}, kernels run on the CPU: {what}.cpu()")
@@ -204,21 +214,26 @@ def _precision(given: Sequence[Any]) -> Any:
     """That of the tensors; without tensors of floats that of NumPy's arrays, without either PyTorch's default."""
     import torch
 
-    flat = [each for x in given for each in (_tensors(x) if isinstance(x, list | tuple) else [x])]
+    flat: list[Any] = []
+    for x in given:
+        flat += _tensors(x) if isinstance(x, _LISTS) else [x]
     tensors = [x.dtype for x in flat if isinstance(x, torch.Tensor) and x.is_floating_point()]
     if tensors:
         return functools.reduce(torch.promote_types, tensors)
-    arrays = {getattr(getattr(x, "dtype", None), "name", "") for x in flat}
-    return next((getattr(torch, name) for name in ("float64", "float32") if name in arrays), torch.get_default_dtype())
+    arrays = [getattr(getattr(x, "dtype", None), "name", "") for x in flat]
+    if "float64" in arrays:
+        return torch.float64
+    return torch.float32 if "float32" in arrays else torch.get_default_dtype()
 
 
 def _tensors(x: Any) -> list[Any]:
     """All tensors in a list and in its lists."""
     import torch
 
-    if isinstance(x, list | tuple):
-        return [each for part in x for each in _tensors(part)]
-    return [x] if isinstance(x, torch.Tensor) else []
+    found: list[Any] = [x] if isinstance(x, torch.Tensor) else []
+    for part in x if isinstance(x, _LISTS) else ():
+        found += _tensors(part)
+    return found
 
 
 def _converted(called: str, what: str, x: Any, dtype: Any) -> Any:
@@ -231,7 +246,7 @@ def _converted(called: str, what: str, x: Any, dtype: Any) -> Any:
             return torch.stack(parts)
         except (TypeError, RuntimeError) as error:
             raise InputError(f"{called}: {what} is a list of tensors that make no tensor: {error}") from None
-    if not _is_compiling():  # compilers know lists of numbers, and not what NumPy makes of them
+    if not _is_compiling():
         found = np.asarray(inputs.array(called, what, x, ()), order="C")
         x = found if found.flags.writeable else found.copy()
     return torch.as_tensor(x, dtype=dtype, device="cpu")
