@@ -44,7 +44,7 @@ test-slow: $(VENV)/.installed-slow
 test-exports: $(VENV)/.installed-exports build/jax-oldest/.installed
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m exports $(PYTEST)
-	test ! -e build/jax-oldest/.installed || build/jax-oldest/bin/python -m pytest -m exports tests/test_export_jax.py
+	test ! -e build/jax-oldest/.installed || build/jax-oldest/bin/python -m pytest -m exports tests/test_export_jax*.py
 
 build/jax-oldest/.installed: pyproject.toml
 	test -d build/jax-oldest || $(PYTHON) -m venv build/jax-oldest

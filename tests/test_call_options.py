@@ -151,6 +151,28 @@ def test_a_kernel_with_parameters_takes_them_by_name():
         kernel(Q, QD, QDD, parameters={"gravity": (0, 0, -1.62)})
 
 
+def test_a_kernel_with_groups_of_parameters_takes_their_numbers_by_name():
+    kernel = ROBOT.compile("inverse_dynamics", parameters=("link2", "gravity"))
+    values = kernel.parameter_values + 0.5
+    single = dict(zip(kernel.parameter_names, values, strict=True))
+    parts = {"link2.inertia": values[4:10], "gravity": values[10:], "link2.first_moment": values[1:4],
+             "link2.mass": np.full(len(Q), values[0])}  # fmt: skip
+    for given in (single, parts):
+        np.testing.assert_array_equal(kernel(Q, QD, QDD, parameters=given), kernel(Q, QD, QDD, values))
+    has = r"this kernel has the parameters 'link2', 'gravity'; got .*"
+    for given, said in [
+        ({**parts, "gravity.x": 0.0}, "'gravity.x' is given twice"),
+        ({name: x for name, x in single.items() if name != "link2.yy"}, "'link2.yy' is not given"),
+        ({**single, "link9.mass": 1.0}, "'link9.mass'$"),
+        ({**single, "link1.mass": 1.0}, "'link1.mass'$"),
+    ]:
+        with pytest.raises(InputError, match=has + said):
+            kernel(Q, QD, QDD, parameters=given)
+    mixed = ROBOT.compile("gravity_force", parameters=("link2.mz", "link2.my", "link2.mx"))
+    moment = np.arange(1.0, 4.0)
+    np.testing.assert_array_equal(mixed(Q, parameters={"link2.first_moment": moment}), mixed(Q, moment[::-1]))
+
+
 def test_options_inside_a_traced_function():
     function = neuler.function(lambda q: ROBOT.link_poses(q, frame="dh6")[:3, 3], {"q": 6}, "place")
     np.testing.assert_allclose(function(Q), ROBOT.link_poses(Q, frame="dh6")[:, :3, 3], rtol=0, atol=1e-14)

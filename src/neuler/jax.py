@@ -14,16 +14,18 @@ import numpy as np
 from neuler import extras
 from neuler.compiled import Compiled, results_type
 from neuler.errors import InputError
-from neuler.export import jax_functions
+from neuler.export import jax_functions, xla_ffi
 from neuler.export.xla_ffi import Code
 from neuler.functions.differentiated import Opened
 from neuler.functions.function import Function, function
 from neuler.inputs import choice
 from neuler.kernels import Kernel
+from neuler.passes.parameter_values import joined
 from neuler.trace.dependence import dependence
 from neuler.trace.recipe import Operand
+from neuler.wrapping import Call, plain
 
-__all__ = ["JaxFunction", "wrap"]
+__all__ = ["JaxFunction", "targets", "wrap"]
 
 
 def wrap(kernel: Compiled, *, mode: str = "both") -> JaxFunction:
@@ -50,12 +52,26 @@ def wrap(kernel: Compiled, *, mode: str = "both") -> JaxFunction:
     return JaxFunction(kernel, choice("jax.wrap: mode", mode, (jax_functions.BOTH, jax_functions.REVERSE)))
 
 
+def targets() -> tuple[str, ...]:
+    """Names under which XLA knows functions of this process, derivatives too, in the order of their first calls.
+
+    ``jax.export`` asks for them, because it stores a name where the code should be::
+
+        jax.jit(step).lower(*state)  # all that step calls is registered
+        checks = [jax.export.DisabledSafetyCheck.custom_call(name) for name in neuler.jax.targets()]
+        exported = jax.export.export(jax.jit(step), disabled_checks=checks)(*state)
+    """
+    return xla_ffi.names()
+
+
 class JaxFunction:
     """A function of JAX arrays, made by :func:`wrap`.
 
     Call it as the kernel: arrays in the order of ``inputs`` or by their names, leading axes are a batch and broadcast.
     It returns one array or the named tuple of the kernel, of the kernel's type. Whole numbers and truth values are
-    converted, and so are floats of another precision. Results are NaN where the kernel's are, without its warnings.
+    converted, and so are floats of another precision. Parameters are given as to the kernel: an array, or a mapping of
+    names to values, at its place or by its name; names that the kernel has not been compiled with get a kernel of their
+    own. Results are NaN where the kernel's are, without its warnings.
     """
 
     def __init__(self, kernel: Compiled, mode: str) -> None:
@@ -63,7 +79,7 @@ class JaxFunction:
         self.inputs, self.outputs, self.dtype = kernel.inputs, kernel.outputs, kernel.dtype
         self.__name__ = self.__qualname__ = kernel._called
         self.__doc__ = kernel.__doc__
-        self._source = _Source(kernel)
+        self._source, self._call = _Source(kernel), Call(kernel)
 
     @property
     def structure(self) -> dict[str, tuple[np.ndarray, ...]]:
@@ -73,37 +89,44 @@ class JaxFunction:
     def __call__(self, /, *arrays: Any, **named: Any) -> Any:
         """Results for arrays of JAX, or of numbers."""
         kernel = self.kernel
+        arrays, named, values = self._call.split(arrays, named)
+        if values is not None:
+            return self._with_parameters(values, arrays, named)
         if named:
             arrays = kernel._ordered(arrays, named)
         if len(arrays) != len(kernel.inputs):
             raise kernel._explain(arrays, TypeError())
-        values = []
+        found = []
         for x, operand in zip(arrays, kernel.inputs, strict=True):
-            value = self._parameters(x) if isinstance(x, Mapping) else x
-            array = jax_functions.converted(kernel._called, operand, value, kernel.dtype.name)
+            array = self._array(operand.name, x, operand.name, kernel._entries(operand))
             if array.ndim < len(operand.shape) or array.shape[array.ndim - len(operand.shape) :] != operand.shape:
                 raise InputError(kernel._shape_message(operand, array))
-            values.append(array)
+            found.append(array)
         try:
-            axes = len(jax_functions.batch_shape(values, [len(operand.shape) for operand in kernel.inputs]))
+            axes = len(jax_functions.batch_shape(found, [len(operand.shape) for operand in kernel.inputs]))
         except ValueError:
-            kernel._batch_shape(values)  # says which do not
+            kernel._batch_shape(found)  # says which do not
             raise
-        aligned = [_with_axes(x, axes + len(o.shape)) for x, o in zip(values, kernel.inputs, strict=True)]
-        found = jax_functions.wrapped(self._source, self.mode)(*aligned)
+        aligned = [_with_axes(x, axes + len(o.shape)) for x, o in zip(found, kernel.inputs, strict=True)]
+        results = jax_functions.wrapped(self._source, self.mode)(*jax_functions.alike(aligned))
         names = tuple(operand.name for operand in kernel.outputs)
-        return found[0] if len(found) == 1 else results_type(kernel._called, names)(*found)
+        return results[0] if len(results) == 1 else results_type(kernel._called, names)(*results)
 
-    def _parameters(self, values: Mapping[str, Any]) -> Any:
-        """Values of parameters by their names, as one array."""
+    def _array(self, what: str, value: Any, prefix: str = "", entries: Sequence[str] = ()) -> Any:
+        """An argument as an array of JAX."""
+        import jax
+
+        if not isinstance(value, jax.Array) and not hasattr(value, "__jax_array__"):
+            value = plain(self.kernel._called, what, value, prefix, entries)
+        return jax_functions.converted(self.kernel._called, what, value, self.dtype.name)
+
+    def _with_parameters(self, values: Mapping[str, Any], arrays: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The results for values of parameters by their names."""
         import jax.numpy as jnp
 
-        names = getattr(self.kernel, "parameter_names", ())
-        if set(values) != set(names):
-            has = f"has the parameters {', '.join(map(repr, names))}" if names else "has no parameters"
-            given = ", ".join(map(repr, values)) or "none"
-            raise InputError(f"{self.__name__}: this kernel {has}; got {given}")
-        return jnp.stack(jnp.broadcast_arrays(*(jnp.asarray(values[name]) for name in names)), axis=-1)
+        kernel, placing = self._call.placing(tuple(values))
+        joint = joined(self.kernel._called, placing, values, jnp, lambda _, what, value: self._array(what, value))
+        return (self if kernel is self.kernel else JaxFunction(kernel, self.mode))(*arrays, **named, parameters=joint)
 
     def __repr__(self) -> str:
         return f"<JAX function, mode {self.mode!r}, of {self.kernel!r}>"

@@ -14,7 +14,7 @@ from neuler.compiled import Compiled, precision, shares_no_memory
 from neuler.compiler import one_state
 from neuler.diagnose.watch import LoopWatch, Watch
 from neuler.errors import InputError
-from neuler.passes.parameters import stacked
+from neuler.passes.parameter_values import Placing, joined, placing, stacked
 from neuler.passes.parameters import unit as parameter_unit
 from neuler.quantities.catalogue import find
 from neuler.quantities.declare import DTYPE
@@ -179,18 +179,25 @@ class Kernel(Compiled):
         ``parameters`` of a kernel that has some are an input: their values, by name too.
         """
         given = {name: named.pop(name) for name in (*named,) if name in self._option_names}
-        own = self.options.get(PARAMETERS)
-        if PARAMETERS in given and own:
-            value, names = given.pop(PARAMETERS), (own,) if isinstance(own, str) else own
+        if PARAMETERS in given and self.options.get(PARAMETERS):
+            value = given.pop(PARAMETERS)
             if isinstance(value, Mapping):
-                if set(value) != set(names):
-                    raise InputError(
-                        f"{self.quantity}: this kernel has the parameters {', '.join(map(repr, names))}; got "
-                        f"{', '.join(map(repr, value)) or 'none'}"
-                    )
-                value = stacked(self.quantity, self.robot.mechanism, {name: value[name] for name in names})
+                value = joined(self.quantity, self._placing(tuple(value))[1], value)
             named[PARAMETERS] = value
         return given
+
+    def _placing(self, names: tuple[str, ...]) -> tuple[Kernel, Placing]:
+        """The kernel whose input ``parameters`` takes values by these names, and which of its numbers they are.
+
+        It is this one where it has parameters, else the one that has these.
+        """
+        if not all(isinstance(name, str) for name in names):
+            raise InputError(f"{self.quantity}: parameters maps names to values, got the names {names!r:.60}")
+        own = self.options.get(PARAMETERS)
+        if not own:
+            return self._variant({PARAMETERS: names}), placing(self.quantity, self.robot.mechanism, names)
+        chosen = (own,) if isinstance(own, str) else own
+        return self, placing(self.quantity, self.robot.mechanism, names, self.recipe.parameters, chosen)
 
     def _without_values(self, given: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:
         """Options without values: those that a mapping gives join the arguments by name."""

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
-from neuler import extras
+import numpy as np
+
+from neuler import extras, inputs
 from neuler.compiled import Compiled, results_type
 from neuler.errors import InputError
 from neuler.export.torch_operators import check_shape, operator
 from neuler.functions.function import function
 from neuler.naming import hint
-from neuler.trace.recipe import Operand
+from neuler.passes.parameter_values import joined
+from neuler.wrapping import Call, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from neuler.trace.recipe import Operand
+
 
 __all__ = ["Wrapped", "wrap"]
+
+OLDEST = 2, 6
+"""The first version of PyTorch with which all derivatives are right: 2.5 loses some without an error."""
+_LISTS = (list, tuple)
 
 
 def wrap(kernel: Compiled, *, functional: bool = False) -> Wrapped:
@@ -53,8 +64,9 @@ def wrap(kernel: Compiled, *, functional: bool = False) -> Wrapped:
     extras.require("torch", "neuler.torch needs PyTorch", "torch")
     import torch
 
-    if not hasattr(torch.library, "register_vmap"):
-        raise ImportError(f"neuler.torch needs PyTorch 2.5 or newer, got {torch.__version__}; install a newer one")
+    if torch.__version__ < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ImportError(f"neuler.torch needs PyTorch {oldest} or newer, got {torch.__version__}; install a newer one")
     return Wrapped(kernel, functional)
 
 
@@ -67,7 +79,8 @@ class Wrapped:
         self.operator: Callable[..., Any] = made.call
         self.__name__ = made.name
         self._apply: Callable[..., Any] = made.function.apply if functional else made.call
-        self._called = kernel._called
+        self._called, self._call = kernel._called, Call(kernel)
+        self._variants = _Variants()
         self._inputs = kernel.inputs
         self._shapes = [operand.shape for operand in kernel.inputs]
         self._names = [operand.name for operand in kernel.inputs]
@@ -76,6 +89,9 @@ class Wrapped:
 
     def __call__(self, /, *tensors: Any, **named: Any) -> Any:
         """Results for tensors in the order of the kernel's inputs, or by their names."""
+        tensors, named, values = self._call.split(tensors, named)
+        if values is not None:
+            return self._with_parameters(values, tensors, named)
         if named or len(tensors) != len(self._names):
             tensors = self._ordered(tensors, named)
         if not self._takes(tensors):
@@ -113,42 +129,69 @@ class Wrapped:
         for x, shape in zip(given, self._shapes, strict=True):
             if not isinstance(x, torch.Tensor) or x.dtype is not dtype or not x.is_cpu or x.layout is not torch.strided:
                 return False
+            if x.is_nested:
+                return False
             if x.shape[x.ndim - len(shape) :] != shape:
                 return False
         return True
 
+    def _with_parameters(self, values: Mapping[str, Any], tensors: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The results for values of parameters by their names."""
+        import torch
+
+        dtype = _precision((*tensors, *named.values(), *values.values()))
+
+        def array(called: str, what: str, value: Any) -> Any:
+            return self._tensor(what, value, dtype)
+
+        key = self._place(tuple(values))
+        variant, placing = getattr(self._variants, key)
+        parameters = joined(self._called, placing, values, torch, array)
+        return variant(*tensors, **named, parameters=parameters)
+
+    def _place(self, names: tuple[str, ...]) -> str:
+        """Make the function whose input ``parameters`` takes values by these names; under which attribute it is."""
+        key = "\n".join(names)
+        if not hasattr(self._variants, key):
+            kernel, placing = self._call.placing(names)
+            variant = self if kernel is self.kernel else Wrapped(kernel, self.functional)
+            setattr(self._variants, key, (variant, placing))
+        return key
+
+    _place._dynamo_marked_constant = True  # type: ignore[attr-defined]  # as torch.compiler.assume_constant_result
+
     def _prepared(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
         """The same as such tensors; what cannot be one is refused."""
-        import torch
-
-        dtype = None
-        for x in given:
-            if isinstance(x, torch.Tensor) and x.is_floating_point():
-                dtype = x.dtype if dtype is None else torch.promote_types(dtype, x.dtype)
-        tensors = [x if isinstance(x, torch.Tensor) else _tensor(self._called, o, x, dtype)
-                   for x, o in zip(given, self._inputs, strict=True)]  # fmt: skip
-        if dtype is None:
-            dtype = torch.get_default_dtype()
-            for x in tensors:
-                if x.is_floating_point():
-                    dtype = x.dtype
+        dtype = _precision(given)
         found = []
-        for x, operand in zip(tensors, self._inputs, strict=True):
-            self._check(operand, x)
-            found.append(x if x.dtype == dtype else x.to(dtype))
+        for x, operand in zip(given, self._inputs, strict=True):
+            tensor = self._tensor(operand.name, x, dtype, operand)
+            check_shape(self._called, operand, tensor)
+            found.append(tensor)
         return tuple(found)
 
-    def _check(self, operand: Operand, x: Any) -> None:
+    def _tensor(self, what: str, x: Any, dtype: Any, operand: Operand | None = None) -> Any:
+        """An argument as a tensor of this precision."""
         import torch
 
-        what = f"{self._called}: {operand.name}"
+        if not isinstance(x, torch.Tensor):
+            if not _is_compiling():  # compilers know lists and arrays, and nothing of tables
+                entries = self.kernel._entries(operand) if operand else ()
+                x = plain(self._called, what, x, what, entries)
+            x = _converted(self._called, what, x, dtype)
+        said = f"{self._called}: {what}"
         if x.device.type != "cpu":
-            raise InputError(f"{what} is on the device {str(x.device)!r}, kernels run on the CPU: {operand.name}.cpu()")
-        if x.layout != torch.strided:
-            raise InputError(f"{what} has the layout {x.layout}, expected a dense tensor: {operand.name}.to_dense()")
+            raise InputError(f"{said} is on the device {str(x.device)!r}, kernels run on the CPU: {what}.cpu()")
+        if x.layout != torch.strided or x.is_nested:
+            layout = "nested rows" if x.is_nested else f"the layout {x.layout}"
+            raise InputError(f"{said} has {layout}, expected a dense tensor: {what}.to_dense()")
+        if x.is_quantized:
+            raise InputError(
+                f"{said} is quantized, {x.dtype}; kernels compute in float32 or float64: {what}.dequantize()"
+            )
         if x.dtype.is_complex or (x.is_floating_point() and x.dtype not in (torch.float32, torch.float64)):
-            raise InputError(f"{what} is {x.dtype}, kernels compute in float32 or float64: {operand.name}.float()")
-        check_shape(self._called, operand, x)
+            raise InputError(f"{said} is {x.dtype}, kernels compute in float32 or float64: {what}.float()")
+        return x if x.dtype == dtype else x.to(dtype)
 
     def __repr__(self) -> str:
         return f"<{'function' if self.functional else 'operator'} of PyTorch {self.__name__}: {', '.join(self._names)}>"
@@ -167,13 +210,50 @@ def _is_compiling() -> bool:
     return bool(torch.compiler.is_compiling())
 
 
-def _tensor(called: str, operand: Operand, x: Any, dtype: Any) -> Any:
+def _precision(given: Sequence[Any]) -> Any:
+    """That of the tensors; without tensors of floats that of NumPy's arrays, without either PyTorch's default."""
     import torch
 
-    try:
-        return torch.as_tensor(x, dtype=dtype)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{called}: {operand.name} is no tensor and holds no regular numbers: {error}") from None
+    flat: list[Any] = []
+    for x in given:
+        flat += _tensors(x) if isinstance(x, _LISTS) else [x]
+    tensors = [x.dtype for x in flat if isinstance(x, torch.Tensor) and x.is_floating_point()]
+    if tensors:
+        return functools.reduce(torch.promote_types, tensors)
+    arrays = [getattr(getattr(x, "dtype", None), "name", "") for x in flat]
+    if "float64" in arrays:
+        return torch.float64
+    return torch.float32 if "float32" in arrays else torch.get_default_dtype()
+
+
+def _tensors(x: Any) -> list[Any]:
+    """All tensors in a list and in its lists."""
+    import torch
+
+    found: list[Any] = [x] if isinstance(x, torch.Tensor) else []
+    for part in x if isinstance(x, _LISTS) else ():
+        found += _tensors(part)
+    return found
+
+
+def _converted(called: str, what: str, x: Any, dtype: Any) -> Any:
+    """What is no tensor as one of this precision; tensors in lists keep their derivatives."""
+    import torch
+
+    if _tensors(x):
+        parts = [each if isinstance(each, torch.Tensor) else _converted(called, what, each, dtype) for each in x]
+        try:
+            return torch.stack(parts)
+        except (TypeError, RuntimeError) as error:
+            raise InputError(f"{called}: {what} is a list of tensors that make no tensor: {error}") from None
+    if not _is_compiling():
+        found = np.asarray(inputs.array(called, what, x, ()), order="C")
+        x = found if found.flags.writeable else found.copy()
+    return torch.as_tensor(x, dtype=dtype, device="cpu")
+
+
+class _Variants:
+    """By names of parameters, the function that takes their values, and how. Compilers look attributes up anew."""
 
 
 class _Source:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from neuler import inputs
 from neuler.errors import InputError, caller
 from neuler.export import xla_ffi
 from neuler.trace.recipe import Operand
@@ -73,11 +74,12 @@ def wrapped(source: Source, mode: str) -> Wrapped:
 def _call(source: Source, arrays: Sequence[Any]) -> tuple[Any, ...]:
     import jax
 
-    batch = _batch(source, arrays)
+    batch, varying = _batch(source, arrays), _varying(arrays)
     results = [jax.ShapeDtypeStruct((*batch, *operand.shape), source.dtype) for operand in source.outputs]
     reason = _refusal() or _registered(source)
     if not reason:
-        return tuple(jax.ffi.ffi_call(source.name, results, vmap_method="expand_dims")(*arrays))
+        found = jax.ffi.ffi_call(source.name, results, vmap_method="expand_dims")(*arrays)
+        return tuple(_as_varying(x, varying) for x in found)
     if reason not in _told:
         _told.add(reason)
         text = f"neuler.jax: functions are called back in Python, which is slower, because {reason}"
@@ -89,7 +91,7 @@ def _call(source: Source, arrays: Sequence[Any]) -> tuple[Any, ...]:
     batched = {"vmap_method": "expand_dims"}
     if "vmap_method" not in inspect.signature(jax.pure_callback).parameters:  # before 0.4.34: row by row
         batched = {}
-    return tuple(jax.pure_callback(evaluate, tuple(results), *arrays, **batched))
+    return tuple(_as_varying(x, varying) for x in jax.pure_callback(evaluate, tuple(results), *arrays, **batched))
 
 
 def _registered(source: Source) -> str:
@@ -120,6 +122,39 @@ def batch_shape(arrays: Sequence[Any], cores: Sequence[int]) -> tuple[int, ...]:
     return jnp.broadcast_shapes(*(x.shape[: x.ndim - core] for x, core in zip(arrays, cores, strict=True)))
 
 
+# ---- devices -------------------------------------------------------------------------------------------------------
+# Inside `jax.shard_map` the type of an array says along which axes of the mesh devices may have other numbers. Calls of
+# foreign functions take arrays of one such type alone, and would pretend that their results are the same everywhere.
+
+
+def alike(arrays: Sequence[Any]) -> list[Any]:
+    """Arrays whose types all say that devices may differ where one of them does; gradients are then added up."""
+    varying = _varying(arrays)
+    return [_as_varying(x, varying) for x in arrays]
+
+
+def _varying(arrays: Sequence[Any]) -> frozenset[Any]:
+    """Axes of the mesh along which one of these may differ; none where JAX does not say."""
+    import jax
+
+    found: frozenset[Any] = frozenset()
+    if hasattr(jax, "typeof"):
+        for kind in map(jax.typeof, arrays):
+            own = getattr(kind, "vma", None)
+            found |= own if own is not None else getattr(getattr(kind, "mat", None), "varying", frozenset())
+    return found
+
+
+def _as_varying(x: Any, axes: frozenset[Any]) -> Any:
+    import jax
+
+    axes = axes - _varying([x]) if axes else axes
+    if not axes:
+        return x
+    names = tuple(sorted(axes, key=str))
+    return jax.lax.pcast(x, names, to="varying") if hasattr(jax.lax, "pcast") else jax.lax.pvary(x, names)
+
+
 # ---- both modes ----------------------------------------------------------------------------------------------------
 
 
@@ -137,7 +172,7 @@ def _both(source: Source) -> Wrapped:
         results = function(*primals)
         wrt = [k for k, tangent in enumerate(tangents) if type(tangent) is not SymbolicZero]
         of = source.reached(wrt) if wrt else []
-        rates = [jax.numpy.zeros_like(x) for x in results]
+        rates = [_as_varying(jax.numpy.zeros_like(x), _varying([x])) for x in results]
         if of:
             slopes = wrapped(source.jacobian(of, wrt), BOTH)(*primals)
             batch = _batch(source, primals)
@@ -221,7 +256,7 @@ def _named(function: Any, source: Source) -> Wrapped:
 # ---- arguments -----------------------------------------------------------------------------------------------------
 
 
-def converted(called: str, operand: Operand, value: Any, dtype: str) -> Any:
+def converted(called: str, what: str, value: Any, dtype: str) -> Any:
     """An argument as a JAX array of the function's type; what has no real numbers is refused."""
     import jax
     import jax.numpy as jnp
@@ -231,11 +266,25 @@ def converted(called: str, operand: Operand, value: Any, dtype: str) -> Any:
             f"{called}: computes in float64, and JAX would make float32 of it; "
             'call jax.config.update("jax_enable_x64", True) at the start, or compile with dtype="float32"'
         )
-    wanted = f"{called}: {operand.name} must be real numbers, got"
-    try:
-        array = jnp.asarray(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{wanted} {type(value).__name__}: {error}") from None
+    if not _is_jax(value):  # of NumPy's or of Python's numbers; JAX would take None for NaN, or refuse with other words
+        value = inputs.array(called, what, value, ())
+    array = jnp.asarray(value)
     if not any(jnp.issubdtype(array.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
-        raise InputError(f"{wanted} {array.dtype}")
+        raise InputError(f"{called}: {what} must be real numbers, got {array.dtype}")
     return array.astype(dtype)
+
+
+def _is_jax(value: Any) -> bool:
+    """An array of JAX, what it makes one of, or a list with some; or numbers of types that NumPy does not have."""
+    import jax
+    import jax.numpy as jnp
+
+    if isinstance(value, list | tuple):
+        return any(map(_is_jax, value))
+    if isinstance(value, jax.Array) or hasattr(value, "__jax_array__"):
+        return True
+    return (
+        isinstance(value, np.ndarray | np.generic)
+        and value.dtype.kind == "V"
+        and jnp.issubdtype(value.dtype, jnp.floating)
+    )

@@ -12,6 +12,7 @@ where every transformation of PyTorch arrives one level at a time.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -270,6 +271,16 @@ def _bare(found: tuple[Any, ...]) -> Any:
 _operators: dict[str, Operator] = {}
 _held: list[Any] = []
 _lock = threading.RLock()
+
+
+def _renew_lock() -> None:
+    """In a forked child, a worker of a DataLoader say: whoever held the lock is not there."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def operator(name: str, source: Source) -> Operator:

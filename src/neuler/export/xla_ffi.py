@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +34,16 @@ _TYPES = {"float32": 11, "float64": 12}
 _registered: dict[str, str] = {}
 """By name of a target: why XLA refused it, or nothing."""
 _lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    """In a forked child: whoever held the lock is not there."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 @dataclass(frozen=True)
@@ -123,14 +134,20 @@ def register(
     with _lock:
         if name not in _registered:
             jax.local_devices(backend="cpu")  # a refusal while the backend is being made would leave none
-            facts = _facts(code, called, inputs, outputs, dtype)
-            _registered[name] = ""
+            facts, refusal = _facts(code, called, inputs, outputs, dtype), ""
             for version in VERSIONS:
                 try:
                     handler = _handler(facts, version)
                     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler), platform="cpu")
-                    _registered[name] = ""
-                    break
                 except RuntimeError as error:  # XLA's errors have no class of their own
-                    _registered[name] = _registered[name] or str(error).replace(name, "a function")
+                    refusal = refusal or str(error).replace(name, "a function")
+                else:
+                    refusal = ""
+                    break
+            _registered[name] = refusal
         return _registered[name]
+
+
+def names() -> tuple[str, ...]:
+    """Of all targets that XLA has taken."""
+    return tuple(name for name, refusal in list(_registered.items()) if not refusal)

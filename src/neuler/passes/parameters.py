@@ -8,18 +8,13 @@ U_parent P U_child^-1, before the joint's own motion. Where nothing is a paramet
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from neuler.algebra import vector as vec
 from neuler.algebra.pose import Pose
 from neuler.algebra.ten import Ten
 from neuler.algebra.vector import Matrix, Symmetric, Vector
-from neuler.dask_arrays import is_dask, refuse_dask
 from neuler.errors import InputError
 from neuler.naming import closest
 from neuler.passes import motors
@@ -31,7 +26,6 @@ from neuler.passes.trees import usual_inertias
 from neuler.robot import Friction, Joint, Link, Robot, Transform
 from neuler.robot.expand import expand, simple_names
 from neuler.robot.mechanism import Shaft
-from neuler.tables import take_columns
 from neuler.trace.graph import Node, Scalar, cos, sin
 
 MOMENT, INERTIA, PLACE, XYZ = ("mx", "my", "mz"), ("xx", "yy", "zz", "xy", "xz", "yz"), ("x", "y", "z"), ("x", "y", "z")
@@ -161,48 +155,6 @@ def own_columns(robot: Robot) -> tuple[str, ...]:
     """The parameters in which forces are linear and that a robot has: all links, and drives that are not zero."""
     drives = [each for group in GROUPS for name in group_names(robot, group) for each in _group(robot, name)]
     return ("links", *(each.name for each in drives if each.value))
-
-
-def stacked(called: str, robot: Robot, given: Mapping[str, Any]) -> Any:
-    """Values by name side by side, as the input ``parameters`` takes them: batch axes lead and broadcast.
-
-    Where a value is a Dask array so is the result.
-    """
-    parts = []
-    for name, value in given.items():
-        found = parse(robot, name)
-        size = len(found)
-        value = take_columns(called, f"parameters[{name!r}]", value, name, [each.part for each in found])
-        part = _taken(called, f"parameters[{name!r}]", value)
-        if size == 1 and part.shape[-1:] != (1,):
-            part = part[..., None]
-        if part.shape[-1:] != (size,):
-            raise InputError(
-                f"{called}: expected parameters[{name!r}] with last axis {size}, got shape {np.shape(value)}"
-            )
-        parts.append(part)
-    try:
-        batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
-    except ValueError:
-        shapes = ", ".join(str(part.shape) for part in parts)
-        raise InputError(f"{called}: the batch axes of parameters do not broadcast: {shapes}") from None
-    return np.concatenate([np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts], axis=-1)
-
-
-def _taken(called: str, what: str, value: Any) -> Any:
-    """An array of NumPy; a Dask array stays one, and must have a shape that is known, so that it can be broadcast."""
-    if is_dask(value):
-        if any(math.isnan(n) for n in value.shape):
-            raise InputError(
-                f"{called}: {what} has blocks of unknown size, got shape {value.shape}; its compute_chunk_sizes() "
-                "finds them out"
-            )
-        return value
-    refuse_dask(called, what, value)
-    try:
-        return np.asarray(value)
-    except ValueError:
-        raise InputError(f"{called}: {what} is not a regular array of numbers") from None
 
 
 def _group(robot: Robot, name: str, option: str = "parameters") -> list[Parameter]:

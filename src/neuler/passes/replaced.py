@@ -10,7 +10,8 @@ import numpy as np
 
 from neuler.errors import InputError
 from neuler.inputs import real, told
-from neuler.passes.parameters import INERTIA, MOMENT, PLACE, SIX, TEN, XYZ, Parameter, parse, stacked
+from neuler.passes.parameter_values import stacked
+from neuler.passes.parameters import INERTIA, MOMENT, PLACE, SIX, TEN, XYZ, Parameter, parse
 from neuler.robot import Joint, Link, Motor, Robot, Transform
 
 Numbers = dict[str, float]

@@ -13,7 +13,7 @@ from neuler.compiled import Compiled
 from neuler.dask_arrays import refuse_dask
 from neuler.errors import InputError
 from neuler.inputs import array, choice, named, whole
-from neuler.passes.parameters import stacked
+from neuler.passes.parameter_values import stacked
 from neuler.robot import Robot
 from neuler.robot.columns import by_columns
 from neuler.robot.configuration import no_rotation, quaternions
