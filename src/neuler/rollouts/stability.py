@@ -73,14 +73,10 @@ def _damps(law: Friction | None) -> bool:
 class _Linear:
     """Small motions about a state: M qdd + D qd + K q = 0."""
 
-    stiffness: Array
-    """K"""
-    damping: Array
-    """D"""
-    stiff: Array
-    """M^-1 K"""
-    damped: Array
-    """M^-1 D"""
+    stiffness: Array  # K
+    damping: Array  # D
+    stiff: Array  # M^-1 K
+    damped: Array  # M^-1 D
 
     def unstable(self, method: str, dt: float) -> int | None:
         """The velocity whose spring and damper make a step grow that ought not to; None where no step does.
