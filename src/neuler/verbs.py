@@ -164,9 +164,9 @@ class Methods:
 
         ``tau``: None, then each step takes the forces (nu); or a controller, which becomes part of it, with its period.
         ``options`` are those of ``rollout``: ``limits``, ``effort``, ``external``, ``loads``, ``memory``,
-        ``reference``, ``period``, ``parameters``. Steps have the bits of a rollout's where machines multiply and add in
-        one operation; the struct holds everything, nothing is allocated. ``dtype="float32"`` is for machines with
-        single precision: trees, methods "euler" and "rk4".
+        ``reference``, ``period``, ``parameters``. With fused multiply-add, steps equal those of a rollout bit for bit;
+        the struct holds the whole state, nothing is allocated. ``dtype="float32"`` is for machines with single
+        precision, for trees and the methods "euler" and "rk4".
 
         >>> import neuler
         >>> code = neuler.robots.two_link().step_c(1e-3)
@@ -197,12 +197,12 @@ class Methods:
         """A Functional Mock-up Unit (FMI 2.0) for Simulink, Dymola, OpenModelica, FMPy: docs/export-fmu.md.
 
         Inputs are the forces tau and wrenches on the frames in ``external`` and ``loads``; outputs q, qd, qdd and the
-        poses of ``frames``; ``parameters``, by name or with values, can be changed. Co-simulation does the steps of
+        poses of ``frames``; ``parameters``, by name or with values, can be changed. Co-simulation takes the steps of
         :meth:`rollout`, of ``dt`` seconds, with its ``method``, ``limits`` and ``effort``. Model exchange, for the
         importer's solver, is for robots without loops and dry friction: others get co-simulation alone, and ``notes``
-        says why. ``kinds``: "model_exchange", "co_simulation". A run starts at ``q0``, ``qd0`` unless told otherwise.
+        says why. ``kinds``: "model_exchange", "co_simulation". A run starts at ``q0``, ``qd0`` by default.
         ``platforms``: "linux64", "win64", "darwin64", by default this one; a C compiler is needed, the system's or
-        ziglang's (``pip install ziglang``, for other platforms always). Without any, the unit has sources alone.
+        ziglang's (``pip install ziglang``; always for other platforms). With ``()`` the unit has sources alone.
 
         >>> import neuler
         >>> arm = neuler.robots.two_link().fmu(1e-3, frames="link2", platforms=())

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from neuler.identify.result import Identification
 
 HELP = """\
-A log is a table (.csv, .npz, .parquet) with columns t, q_<joint>, tau_<joint>; --map and --units say what yours are
-called: see docs/identify-logs.md. A problem file (TOML) has the tables [robot], [identify], [[log]], [reading],
-[output]: see docs/identify-command.md. --set changes or adds a value of any of them; other flags do so for one each.
+A log is a table (.csv, .npz, .parquet) with columns t, q_<joint>, tau_<joint>; --map and --units describe other names
+and units: see docs/identify-logs.md. A problem file (TOML) has the tables [robot], [identify], [[log]], [reading],
+[output]: see docs/identify-command.md. --set changes or adds any of their values; other flags do so for one each.
 
   neuler identify monday.csv arm.urdf -o out/
   neuler identify monday.csv tuesday.csv puma560 --held-out wednesday.csv --method consistent -o out/
@@ -41,7 +41,7 @@ called: see docs/identify-logs.md. A problem file (TOML) has the tables [robot],
   neuler identify log.csv panda.urdf --fixed panda_finger_joint1=0.02 --offsets -o out/
   neuler identify problem.toml -o out/ --json > summary.json
 
-It ends with 0, also where the motion excites badly, which a note tells; with --strict with 1 then; with 1 where the
+The exit status is 0, also if the motion excites badly, which a note reports (with --strict 1 then); it is 1 if the
 estimator does not converge.
 """
 _FIT = ("method", "cutoff", "torque_cutoff", "smoothing", "decimate", "trim", "derivatives", "dead_zone")
@@ -56,7 +56,7 @@ def add(commands: Any) -> None:
         commands, "identify", run, "find a robot's parameters from logs of its motion and forces", HELP,
         logs="logs (.csv, .npz, .parquet), before the robot; none before a problem file (.toml)",
     )  # fmt: skip
-    command.add_argument("--held-out", action="append", default=[], metavar="LOG", help="not fitted, to judge by")
+    command.add_argument("--held-out", action="append", default=[], metavar="LOG", help="not fitted, for validation")
     command.add_argument(
         "--instrument",
         action="append",
@@ -65,7 +65,7 @@ def add(commands: Any) -> None:
         help="the same motion, run again, for --method instrumental",
     )
     command.add_argument(
-        "--columns", nargs="+", metavar="NAME", help="what to look for; default: links friction rotors"
+        "--columns", nargs="+", metavar="NAME", help="columns to identify; default: links friction rotors"
     )
     command.add_argument(
         "--offsets", nargs="?", const="", metavar="JOINT,...",

@@ -26,8 +26,8 @@ adds a value of any table.
   neuler study study.toml -o out/ --workers 4 --timeout 60
   neuler study study.toml -o out/ --scheduler tcp://host:8786
 
-A study that was stopped goes on when the same command is given again. It ends with 0, also where rows failed; with
---strict with 1 where one did; with 130 when interrupted, what was computed kept.
+An interrupted study resumes when the same command is run again. The exit status is 0, also if rows failed (with
+--strict 1 if one did), and 130 when interrupted; what was computed is stored.
 """
 
 

@@ -1,4 +1,4 @@
-"""What every compiled function offers to other languages: a method a world."""
+"""Exports of every compiled function to other languages and libraries, one method each."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Exported:
     def c(self, name: str | None = None, *, dtype: str | None = None, far: str = "libm", batch: bool = False) -> CCode:
         """The same function as C99: a header, a source, a test with reference values, and how CMake builds them.
 
-        Readable, without dependencies but the C library's mathematics; no allocation, no state. Where a machine
-        multiplies and adds in one operation, results in double precision have the bits of the kernel's (compiled with
+        Readable, with no dependencies except the C library's mathematics; no allocation, no state. With fused
+        multiply-add, results in double precision equal the kernel's bit for bit (compiled with
         ``-ffp-contract=off``; exp, log, tanh, atan2 and powers are the C library's). ``dtype``: "float64" or "float32".
-        Angles beyond 1e15 (1e6 without fused operations, 8192 in single precision) are left to the C library's sine;
-        with ``far="nan"`` they give NaN, and no sine of the C library is needed.
-        ``batch=True`` adds ``NAME_batch`` over columns of states, a loop that compilers vectorise.
+        For angles beyond 1e15 (1e6 without fused multiply-add, 8192 in single precision) the C library's sine is
+        called; with ``far="nan"`` they give NaN, and it is not needed.
+        ``batch=True`` adds ``NAME_batch`` over arrays of states, a loop that compilers vectorise.
 
         >>> import neuler
         >>> code = neuler.robots.two_link().inverse_dynamics.c()
@@ -81,12 +81,12 @@ class Exported:
 
         ``binary`` are its bytes, ``loader`` a JavaScript module that loads them and checks arguments, ``types`` its
         declarations for TypeScript; ``save(folder)`` writes all three. The module exports ``memory``,
-        ``run(q, ..., tau)`` over byte offsets of doubles, ``batch(count, q, ..., tau)`` over states one behind
-        another, and ``start``, the first free byte. Always in double precision. Results have the bits of kernels on
-        machines without fused operations; elsewhere they agree to rounding.
+        ``run(q, ..., tau)`` over byte offsets of doubles, ``batch(count, q, ..., tau)`` over consecutive states, and
+        ``start``, the first free byte. Always in double precision. Results equal bit for bit those of kernels on
+        machines without fused multiply-add; elsewhere they agree to rounding.
 
-        Angles beyond 1e6, and exp, log, tanh, atan2 and powers, come from the imports "math", which JavaScript's Math
-        serves; with ``far="nan"`` such angles give NaN and no sine is imported.
+        Sines of angles beyond 1e6, and exp, log, tanh, atan2 and powers, are imported from "math", which can be
+        JavaScript's Math; with ``far="nan"`` such angles give NaN and no sine is imported.
 
         >>> import neuler
         >>> module = neuler.robots.puma560().gravity_force.wasm()
@@ -100,8 +100,8 @@ class Exported:
     def python(self, name: str | None = None, *, numpy: bool = False, names: Mapping[str, str] | None = None) -> str:
         """The same function as a file of Python: on lists with ``math`` alone, or on arrays with NumPy.
 
-        For teaching, for review, and where nothing can be compiled; kernels are much faster. Values that are used
-        again have names, sines SYMORO+'s: ``s_2``, ``c_23``. ``names`` gives parameters other names:
+        For teaching, for review, and where nothing can be compiled; kernels are much faster. Common subexpressions
+        have names, sines and cosines those of SYMORO+: ``s_2``, ``c_23``. ``names`` gives parameters other names:
         {"link2.mass": "m2"}.
 
         >>> import neuler
@@ -118,7 +118,7 @@ class Exported:
 
         Parameters that are inputs (``robot.compile(..., parameters=...)``) are symbols, all others numbers.
         ``names`` gives parameters other names: {"link2.mass": "m2"}. ``formulas()`` and ``latex()``
-        write it down. Of loops that are open, and of singular poses, nothing is said.
+        return LaTeX. Formulas do not check for open loops and singular poses.
 
         >>> import neuler
         >>> found = neuler.robots.two_link().compile("gravity_force", parameters="gravity").sympy()
@@ -137,8 +137,8 @@ class Exported:
         """The same function as one of CasADi, over SX: with sparsity and derivatives of any order.
 
         Arrays with more than two axes come as matrices whose rows run over all axes but the last. ``external=True``
-        compiles our C instead, with the Jacobian: a call is 5 to 30 times as fast, second derivatives are missing, and
-        a C compiler is needed (the system's, or pip install ziglang).
+        compiles our C instead, with the Jacobian: a call is 5 to 30 times as fast, but there are no second derivatives,
+        and a C compiler is needed (the system's, or pip install ziglang).
 
         >>> import neuler
         >>> f = neuler.robots.two_link().inverse_dynamics.casadi("torque")

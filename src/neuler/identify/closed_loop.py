@@ -53,7 +53,7 @@ class ClosedLoop:
     base: BaseParameters
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
-    """By log the steps of the simulation; how often it ran, and the error of every pass beside that of the first."""
+    """Steps of the simulation by log, number of simulations, and the error of every pass relative to the first."""
 
     @property
     def values(self) -> Array:
@@ -61,9 +61,9 @@ class ClosedLoop:
         return self.estimate.values
 
     def robot(self) -> Robot:
-        """A robot with these base parameters in the place of what represents them: the same forces, no real bodies.
+        """A robot with the same forces as these base parameters; its links need not be physically consistent.
 
-        ``identify.fit`` finds a physically consistent one.
+        ``identify.fit`` returns a consistent one.
         """
         return dataclasses.replace(self.base, standard=_representing(self.base, self.values)).minimal()
 
@@ -81,9 +81,9 @@ def _representing(base: BaseParameters, values: Array) -> Array:
 def didim(logs: Any, controller: Any, *, columns: Any = COLUMNS, **options: Any) -> ClosedLoop:
     """Direct and inverse dynamic identification: least squares of torques on the regressor of the simulated motion.
 
-    ``logs`` is a Log or a Prepared, or several, of one robot; ``controller`` the one that led it, one for all logs or
-    by the name of the log. ``columns`` names what is looked for, as ``identify.fit`` does. Options are those of
-    :func:`estimate`, others those of ``Log.prepare``.
+    ``logs`` is a Log or a Prepared, or several, of one robot; ``controller`` the one used in the experiment, one for
+    all logs or by the name of the log. ``columns`` names the parameters, as in ``identify.fit``. Options are those of
+    :func:`estimate` and of ``Log.prepare``.
 
     >>> import neuler
     >>> from neuler.control import GravityPD, sines
@@ -99,7 +99,7 @@ def didim(logs: Any, controller: Any, *, columns: Any = COLUMNS, **options: Any)
 
 
 def input_error(logs: Any, controller: Any, *, columns: Any = COLUMNS, **options: Any) -> ClosedLoop:
-    """Closed-loop input error: simulated torques are made the measured ones, by exact derivatives of the loop.
+    """Closed-loop input error: fit simulated torques to measured ones, with exact derivatives of the loop.
 
     Arguments are those of :func:`didim`.
     """
@@ -107,9 +107,9 @@ def input_error(logs: Any, controller: Any, *, columns: Any = COLUMNS, **options
 
 
 def output_error(logs: Any, controller: Any, *, columns: Any = COLUMNS, **options: Any) -> ClosedLoop:
-    """Closed-loop output error: simulated positions are made the measured ones, by exact derivatives of the loop.
+    """Closed-loop output error: fit simulated positions to measured ones, with exact derivatives of the loop.
 
-    Arguments are those of :func:`didim`. Torques are not used, but where ``warm`` DIDIM finds where to begin.
+    Arguments are those of :func:`didim`. Torques are used only if ``warm``, by DIDIM, to find where to begin.
     """
     return _alone("output_error", logs, controller, columns, options)
 
@@ -155,18 +155,18 @@ def estimate(
     lag: int | None = None,
     undetermined: str = "refuse",
 ) -> tuple[Estimate, list[str], dict[str, Any]]:
-    """Base parameters of prepared logs by "didim", "input_error" or "output_error"; notes, and what was chosen.
+    """Base parameters of prepared logs by "didim", "input_error" or "output_error"; notes, and the chosen settings.
 
     ``start_values`` (p,), in the order of ``base.names``, are where the search begins, by default the robot's own.
-    ``start`` is the state at the log's first row: "reference" (the default where the controller has one, refused where
-    the log begins elsewhere), "measured", or (q0, qd0). ``reference`` are rows for a controller that has no reference
-    of its own, one for each row of the log, or k of a controller that computes k times as often. ``step`` (s) is the
-    integrator's, by default so short that half of it changes torques by less than 1e-5. ``torque`` says which torque a
-    row of the log has where a new one is computed at that time: that "before", as runs of ``neuler.simulate`` have it,
-    or the one "after". With ``warm`` the search begins where DIDIM on some of the rows ends. ``reference``, ``start``
-    and ``controller`` may be mappings by the name of the log.
+    ``start`` is the state at the log's first row: "reference" (the default if the controller has one; refused if the
+    log begins elsewhere), "measured", or (q0, qd0). ``reference`` contains rows for a controller without a reference
+    of its own, one for each row of the log, or k if the controller runs at k times the log's rate. ``step`` (s) is the
+    integrator's, by default so short that half of it changes torques by less than 1e-5. ``torque`` says which torque
+    the log records in a row at which the controller updates it: the one "before", as in runs of ``neuler.simulate``, or
+    the one "after". With ``warm`` the search begins where DIDIM on some of the rows ends. ``reference``, ``start`` and
+    ``controller`` may be mappings by the name of the log.
 
-    The controller's clock is that of the log: t = 0 is where its reference begins.
+    The log's times are the controller's clock: the reference begins at t = 0.
     """
     choice("closed loop: method", method, METHODS)
     options = Options(method, covariance, lag, undetermined)

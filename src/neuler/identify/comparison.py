@@ -1,4 +1,4 @@
-"""Friction laws compared: each is fitted, and judged on stretches of the logs, and on logs, that were not fitted."""
+"""Friction laws compared: each is fitted, and validated on parts of the logs, and on logs, that were not fitted."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class FittedLaw:
 
     name: str
     share: float | None
-    """Of laws with a speed of their own, that speed in parts of the root mean square of a velocity."""
+    """For laws with a speed parameter, that speed as a fraction of the root mean square of a velocity."""
     identified: Identified
     fitted: float
     cross_validated: float
-    """Of moving rows, of stretches of the fitted logs that were left out in turn."""
+    """Error on moving rows, cross-validated over stretches of the fitted logs."""
 
     def held_out(self, rows: str = "all") -> float:
-        """Over all logs that were not fitted; ``rows``: "all", "moving" or "resting". NaN without such logs."""
+        """Error over all held-out logs; ``rows``: "all", "moving" or "resting". NaN without such logs."""
         return overall(self.identified.held_out.values(), rows)
 
 
@@ -53,7 +53,7 @@ class FrictionComparison:
 
     laws: tuple[FittedLaw, ...]
     not_fitted: Mapping[str, str] = field(default_factory=dict)
-    """By law that these logs cannot be fitted with, why."""
+    """Laws that could not be fitted to these logs, with the reason."""
 
     @property
     def best(self) -> FittedLaw:
@@ -84,13 +84,13 @@ def compare_friction(
     loads: Any = None,
     **preparation: Any,
 ) -> FrictionComparison:
-    """Fit logs with each of several friction laws, and judge them on motion that was not fitted.
+    """Fit logs with each of several friction laws, and compare them on motion that was not fitted.
 
     ``laws`` are names of ``friction_laws.FRICTION_LAWS``. The speeds of "smooth" and "stribeck" are chosen on the
-    fitted logs, by weighted least squares of base parameters, cross-validated over ``folds`` stretches of time.
-    ``held_out`` logs decide, where there are any; rows that move and rows at rest are reported apart. A law whose
-    numbers the logs do not determine, as that of both directions for a joint that moves one way, does not stop the
-    others: ``not_fitted`` says why. Other arguments are those of :func:`fit`.
+    fitted logs, by weighted least squares of base parameters, cross-validated over ``folds`` stretches of time. Laws
+    are ranked by ``held_out`` logs, if there are any; rows in motion and rows at rest are reported separately. A law
+    whose parameters the logs do not determine (friction of both directions, for a joint that moves in one only) is
+    listed in ``not_fitted`` with the reason; the others are compared. Other arguments are those of :func:`fit`.
 
     >>> import neuler
     >>> robot, t = neuler.robots.two_link().with_parameters({"joint1.coulomb": 1.0}), np.arange(0.0, 10.0, 0.01)

@@ -30,9 +30,9 @@ DOMINANT = 0.1
 
 @dataclass(frozen=True)
 class Direction:
-    """A combination of columns that hardly changes the forces: ``singular_value`` times as much as the best one.
+    """A combination of columns that hardly affects the forces: ``singular_value`` times as much as the best one.
 
-    Columns are divided by their norms; ``columns`` are the dominant ones, largest coefficient first.
+    Columns are scaled to unit norm; ``columns`` are the dominant ones, largest coefficient first.
     """
 
     singular_value: float
@@ -46,7 +46,7 @@ class Direction:
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """Singular values and the directions in which a motion says little.
+    """Singular values, and the directions (combinations of parameters) that a motion hardly determines.
 
     ``condition`` depends on the units of the columns, ``scaled_condition`` does not: columns are divided by their norm.
     ``without_effect`` are columns of zeros.
@@ -122,8 +122,8 @@ def excitation_of(
 class PredictionError:
     """Errors of predicted forces on rows that were not fitted, per force (nu,).
 
-    ``rms`` has the forces' unit, ``nrmse`` is in % of the ``reference``; ``moving`` and ``resting`` are the same of
-    those rows alone, if they were told apart.
+    ``rms`` has the forces' unit, ``nrmse`` is in % of the ``reference``; ``moving`` and ``resting`` are the same for
+    those rows alone, if ``moving`` was given.
     """
 
     rms: Array
@@ -142,8 +142,8 @@ def prediction_error(W: Any, y: Any, values: Any, *, moving: Any = None, referen
     """Errors of W x against y of a log that was not fitted.
 
     ``W`` (N, nu, p), ``y`` (N, nu), ``values`` x (p,), ``moving`` a mask (N,) or (N, nu) of rows that move,
-    ``reference`` (nu,) what nrmse is relative to, by default the root mean square of y. Where a robot rests,
-    forces say nothing of its model but that friction can hold it: errors of moving rows are the ones to compare.
+    ``reference`` (nu,) what nrmse is relative to, by default the root mean square of y. At rest, forces show only
+    that friction can hold the robot: compare errors of moving rows.
 
     >>> found = prediction_error(np.ones((4, 1, 1)), [[1.0], [1], [1], [3]], [1.0], moving=[True, True, True, False])
     >>> found.rms.item(), found.moving.rms.item(), found.resting.rms.item()

@@ -1,4 +1,4 @@
-"""Gains of drives: how many N m (or N) a joint gets for one that is logged, found with the help of a known load.
+"""Gains of drives: true torque (or force) of a joint divided by the logged one, estimated with a known load.
 
 Currents times a catalogue's torque constant are off by the gain g_j of each joint: g_j tau_j = Y_j b + L_j, where L are
 the torques of the known load of a run. Without a load every gain could be put into the parameters instead. With
@@ -47,10 +47,10 @@ class DriveGains:
 
 
 def drive_gains(logs: Any, loads: Any, *, columns: Any = COLUMNS, own: Any = None, **preparation: Any) -> DriveGains:
-    """Gains of all drives from logs of which some were made with known ``loads``, and some with another or none.
+    """Estimate the gains of all drives from logs, some with known ``loads`` and some with another load or none.
 
-    ``loads``: by run, {"loaded": {"payload:tool.mass": 5.0, "payload:tool.mx": 0.1, ...}}; the others are as of
-    :func:`fit`. Multiply the torque constants by the gains, and read the logs again.
+    ``loads``: by run, {"loaded": {"payload:tool.mass": 5.0, "payload:tool.mx": 0.1, ...}}; other arguments are those
+    of :func:`fit`. Multiply the torque constants by the gains, and read the logs again.
 
     >>> import neuler
     >>> robot, t = neuler.robots.two_link(), np.arange(0.0, 20.0, 0.01)
@@ -68,8 +68,8 @@ def drive_gains(logs: Any, loads: Any, *, columns: Any = COLUMNS, own: Any = Non
     known = known_loads("drive_gains", loads, [each.name for each in ready], robot)
     if not known:
         raise InputError(
-            "drive_gains: no run has a known load (loads=), and without one gains and masses cannot be told apart: log "
-            "the same motion with a payload that was weighed"
+            "drive_gains: no run has a known load (loads=), and without one gains and masses are indistinguishable: "
+            "log the same motion with a payload that was weighed"
         )
     regression = Regression(robot, base.names, base.values, user_columns(robot, own or {}), known)
     runs = [_run(regression, each) for each in ready]

@@ -79,27 +79,28 @@ def excite(
 ) -> ExcitingMotion:
     """Design a motion from which parameters can be identified well.
 
-    ``columns`` names what is looked for, as ``fit`` and ``robot.regressor`` do, and has the default of ``fit``: links,
-    friction, rotors, or what was ``known``, if ``fit`` returned it. The motion is designed for their base parameters:
-    what is not named may not show. It is periodic, of ``duration`` (s): splines with ``control_points``, or with
-    ``harmonics`` a Fourier series with so many. With ``rest`` it begins and ends at rest, without acceleration; else
-    it ends in the moving state in which it began.
+    ``columns`` names the parameters, as in ``fit`` and ``robot.regressor``, with the default of ``fit``: links,
+    friction, rotors, or the columns of ``known``, if ``fit`` returned it. The motion is designed for their base
+    parameters and need not excite others. It is periodic, of ``duration`` (s): splines with ``control_points``, or a
+    Fourier series with so many ``harmonics``. With ``rest`` it begins and ends at rest, with zero acceleration;
+    otherwise it ends in the moving state in which it began.
 
     Joints stay in their ranges, within ``reach`` (rad, m) of ``center``, by default the middle of the range, or the
-    neutral position; below the share ``velocity`` of their limits of velocity, ``effort`` of those of torque, and below
-    ``acceleration`` (rad/s^2, m/s^2). ``limits`` are those of a plan, ``plan.clear_of`` obstacles and itself among
-    them; a bound of a joint that is given there replaces the robot's own. All are checked on a grid ten times finer
-    than that of the solve: ``valid``.
+    neutral position; below the fraction ``velocity`` of their velocity limits, ``effort`` of their effort limits, and
+    below ``acceleration`` (rad/s^2, m/s^2). ``limits`` are those of a plan, including ``plan.clear_of`` obstacles and
+    the robot itself; a bound given there for a joint replaces the robot's own. ``valid`` says whether all limits hold
+    on a grid ten times finer than the solver's.
 
-    ``criterion``: "information", log det of the information matrix: the least volume of uncertainty; "condition", the
-    column-scaled condition number; or "balanced", as much information as there is with a scaled condition number of
-    ``target``, where that can be reached. ``force_sd`` (nu,): standard deviations of the forces' noise, alike by
-    default.
-    ``known``: logs, what ``fit`` returned, or an information matrix; the motion then is the best in addition to it,
-    measured at ``rate`` (Hz).
+    ``criterion``: "information", log det of the information matrix, which minimises the volume of the uncertainty
+    ellipsoid; "condition", the column-scaled condition number; or "balanced", the most information with a scaled
+    condition number of at most ``target``, if that can be reached. ``force_sd`` (nu,): standard deviations of the
+    forces' noise, equal by default.
+    ``known``: logs, the result of ``fit``, or an information matrix; the motion is then the best in addition to these
+    data, measured at ``rate`` (Hz).
 
-    Each of ``starts``, from ``seed`` on, improves the best of some random motions; the best of all is returned, and the
-    same for the same seed. ``seconds`` bounds all of them, compiling apart. ``progress``: True shows a bar.
+    Each of ``starts`` searches, with seeds from ``seed`` on, improves the best of some random motions; the best result
+    is returned, and the same seed gives the same motion. ``seconds`` limits all of them, compiling not included.
+    ``progress``: True shows a bar.
 
     >>> import neuler
     >>> from neuler import identify, plan

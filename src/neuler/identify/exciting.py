@@ -32,27 +32,27 @@ class Start:
 
 @dataclass(frozen=True, eq=False)
 class ExcitingMotion(Planned):
-    """A periodic motion that determines base parameters well, checked between the points of its solve.
+    """A periodic motion that determines base parameters well, with limits checked between the solver's grid points.
 
-    All figures are of ``samples`` rows at even times; with ``known`` information, of both together.
+    All figures refer to ``samples`` rows at uniform times; with ``known`` information, to both together.
     """
 
     base: BaseParameters = field(kw_only=True)
-    """What it determines."""
+    """The base parameters for which it was designed."""
     excitation: Excitation = field(kw_only=True)
-    """Of this motion alone: singular values, and the worst directions."""
+    """Singular values of this motion alone, and its worst directions."""
     scaled_condition: float = field(kw_only=True)
-    """Of the regressor with every column divided by its norm; does not depend on units."""
+    """Condition number of the regressor with columns scaled to unit norm; it does not depend on units."""
     condition: float = field(kw_only=True)
-    """Of the regressor as it is, in SI units."""
+    """Condition number of the unscaled regressor, in SI units."""
     log_det: float = field(kw_only=True)
     """log det of the information matrix."""
     known_condition: float | None = field(kw_only=True, default=None)
-    """The scaled condition number of what was known before; None where nothing was."""
+    """The scaled condition number of the ``known`` information alone; None without any."""
     kind: str = field(kw_only=True, default="spline")
-    """Of its profiles: spline or fourier."""
+    """Kind of its profiles: "spline" or "fourier"."""
     at_rest: bool = field(kw_only=True, default=False)
-    """Whether it begins and ends at rest; else in the same moving state."""
+    """Whether it begins and ends at rest; otherwise it does so in the same moving state."""
     samples: int = field(kw_only=True, default=0)
     tried: tuple[Start, ...] = field(kw_only=True, default=())
     """All starts, in order; the motion is the best of them."""

@@ -52,23 +52,23 @@ def fit(
 ) -> Identified:
     """Identify the parameters of a robot from logs of its motion.
 
-    ``logs`` is a :class:`Log` or several, of one robot; ready-made :class:`Prepared` ones are taken as they are, others
-    are prepared with the options ``preparation`` of :meth:`Log.prepare`. ``columns`` names what is looked for, as
-    ``robot.regressor`` does. ``held_out``: logs that are not fitted, to judge by.
+    ``logs`` is a :class:`Log` or several, of one robot, the given robot; :class:`Prepared` logs are used unchanged,
+    others are prepared with the options ``preparation`` of :meth:`Log.prepare`. ``columns`` names the parameters to be
+    identified, as ``robot.regressor`` does. ``held_out``: logs that are not fitted, for validation.
 
     ``method``: "weighted", "ordinary" or "reweighted" least squares of the base parameters, "bootstrap" for weighted
-    ones with the uncertainty of resamples, "instrumental" variables (``instruments``: for each log one of the same
-    motion, run again). The robot then is the consistent one that has them within their uncertainty and is nearest to
-    the given one. "consistent" looks for all parameters at once, of real bodies, near the given robot; how near is
-    found by cross-validation within the logs. "bayesian" takes the given robot for a prior with the relative standard
-    deviation ``prior_sd`` of its links' inertias, by an entropic divergence. "didim", "input_error" and "output_error"
-    simulate the closed loop under its ``controller`` (docs/identify-closed-loop.md), and so does "instrumental" in the
-    place of ``instruments``.
+    least squares with the uncertainty of resamples, "instrumental" variables (``instruments``: for each log another
+    one of the same motion, run again). The returned robot is physically consistent: of those whose base parameters
+    agree with the estimate within its uncertainty, the nearest to the given one. "consistent" estimates all parameters
+    at once, subject to consistency, near the given robot; cross-validation within the logs chooses the weight of the
+    distance. "bayesian" uses the given robot as a prior with the relative standard deviation ``prior_sd`` of its links'
+    inertias, by an entropic divergence. "didim", "input_error" and "output_error" simulate the closed loop under its
+    ``controller`` (docs/identify-closed-loop.md), and so does "instrumental" if it has no ``instruments``.
 
-    ``friction``: another law than the robot's own, one of ``friction_laws.FRICTION_LAWS``; the speeds of "smooth" and
-    "stribeck", (nv,), are ``friction_speeds``, by default small parts of the velocities.
-    ``own``: columns of your own by name, functions of q, qd and qdd that return the torques of one unit.
-    ``loads``: by run, known payloads, {"run": {"payload:tool.mass": 2.0}}.
+    ``friction``: a law that replaces the robot's own, one of ``friction_laws.FRICTION_LAWS``; ``friction_speeds`` are
+    the speeds of "smooth" and "stribeck", (nv,), by default small fractions of the velocities.
+    ``own``: custom columns by name, functions of q, qd and qdd that return the torques for one unit of a parameter.
+    ``loads``: known payloads by run, {"run": {"payload:tool.mass": 2.0}}.
 
     >>> import numpy as np, neuler
     >>> robot, t = neuler.robots.two_link(), np.arange(0.0, 10.0, 0.01)

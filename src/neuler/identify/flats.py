@@ -1,7 +1,7 @@
-"""Torques that were not measured while a joint moves on: at a limit of the drive, in its dead zone, or stuck.
+"""Torques that were not measured while a joint moves: saturated at a limit of the drive, in a dead zone, or frozen.
 
-A torque that moves with noise from row to row does not stay at one number. Where it does, the number is not the
-torque: a drive gives no more than its limit, reports nothing where it is small, or its last value was repeated.
+A measured torque has noise and does not stay constant from row to row. Where it does, the value is not the torque: the
+drive is at its limit, reports zero for small torques, or the last value was repeated.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _LONGER = 5.0
 
 
 class Flats(NamedTuple):
-    """Rows (n,) of a torque that are none, by kind, and the numbers that it has there."""
+    """Rows (n,) in which a torque was not measured, by kind, and the width of its dead zone."""
 
     lower: NDArray[np.bool_]
     upper: NDArray[np.bool_]
     zone: NDArray[np.bool_]
     stuck: NDArray[np.bool_]
     width: float = 0.0
-    """Of the dead zone: the least torque outside of it."""
+    """The smallest torque outside the dead zone."""
 
     @property
     def rows(self) -> NDArray[np.bool_]:
@@ -53,12 +53,12 @@ class Flats(NamedTuple):
 
     @property
     def replaced(self) -> NDArray[np.bool_]:
-        """Those between whose neighbours the torque is likelier than the number that it has."""
+        """Rows in which interpolation between their neighbours is a better estimate than the logged value."""
         return self.zone | self.stuck
 
 
 def flats(column: Array, moves: NDArray[np.bool_]) -> Flats:
-    """Rows of a torque (n,) that are at a limit, in a dead zone or stuck, of those in which its joint moves.
+    """Rows of a torque (n,) that are at a limit, in a dead zone or frozen while its joint moves (``moves``).
 
     >>> random, t = np.random.default_rng(0), np.arange(400) / 20.0
     >>> torque = np.clip(np.sin(t) + 0.01 * random.normal(size=400), -0.9, 2.0)

@@ -1,4 +1,4 @@
-"""What identification returns: a robot, and how far its parameters can be relied on."""
+"""What identification returns: a robot, and the uncertainty of its parameters."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Identified:
-    """A robot with parameters found from logs, and how far they can be relied on."""
+    """A robot with parameters identified from logs, and their uncertainty."""
 
     robot: Robot
-    """Physically consistent, with the parameters that were found, and near the given robot in those that were not."""
+    """Physically consistent; parameters that the logs do not determine stay near those of the given robot."""
     estimate: Estimate
-    """Values with their uncertainty: of base parameters, or with methods that need a prior of all; then of the user's
-    own columns."""
+    """Values with their uncertainty: of base parameters, or of all parameters for methods that need a prior; then of
+    the custom columns."""
     base: BaseParameters
-    """What the logs may determine at all."""
+    """The base parameters: the combinations that motion can determine."""
     excitation: Excitation
     fitted: dict[str, PredictionError]
-    """By run, errors of the forces that were fitted."""
+    """Errors of the fitted forces, by run."""
     held_out: dict[str, PredictionError]
-    """By run, errors of the identified robot on motion that was not fitted."""
+    """Errors of the identified robot on motion that was not fitted, by run."""
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
-    """How logs were filtered, by run, and what was chosen."""
+    """How logs were filtered, by run, and the options that were chosen."""
     own: dict[str, float] = field(default_factory=dict)
-    """Of the user's own columns, the values: the robot does not have them."""
+    """Values of the custom columns, which are not part of the robot."""
     columns: UserColumns = field(repr=False, default_factory=UserColumns)
-    """The user's own columns."""
+    """The custom columns."""
 
     def forces(self, ready: Prepared) -> Array:
-        """What the robot, the user's own columns and the run's known load need along a prepared log, (n, nu)."""
+        """Predicted forces (n, nu) along a prepared log: of the robot, the custom columns and the run's known load."""
         state = ready.q, ready.qd, ready.qdd
         found = np.asarray(self.robot.inverse_dynamics(*state))
         if self.own:

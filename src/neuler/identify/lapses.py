@@ -1,7 +1,7 @@
 """Rows in which a position was not measured: it repeats an old value while the joint moves on, or jumps away and back.
 
-Joints move on from row to row. A value that is repeated while the steps before and after are of many times the smallest
-step of the column is an old one; a step many times as large as those of the motion about it is none of the joint's.
+A moving joint changes its position in every row. A repeated value is an old one if the steps before and after are many
+times the smallest step of the column; a step many times as large as its neighbours is not a motion of the joint.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TURN = 0.2
 
 
 class Lapses(NamedTuple):
-    """Rows (n,) of a column that were not measured, by kind; and jumps after which it did not come back."""
+    """Rows (n,) of a column that were not measured, by kind; and jumps from which it did not return."""
 
     repeated: NDArray[np.bool_]
     away: NDArray[np.bool_]
@@ -54,7 +54,7 @@ class Lapses(NamedTuple):
 
 
 def lapses(column: Array, angle: bool) -> tuple[Array, Lapses]:
-    """A column (n,) of positions, cubic between its neighbours where it was not measured, and these rows.
+    """A column (n,) of positions, interpolated where it was not measured, and these rows.
 
     ``angle``: jumps by a turn are left as they are. One or two bad rows in a row are left to the repair of outliers.
 

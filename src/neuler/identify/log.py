@@ -26,10 +26,10 @@ Array = NDArray[np.float64]
 class Log:
     """One run of a robot in SI units: t (n,), q (n, nq), tau (n, nu), and qd and qdd (n, nv) where there are any.
 
-    ``tau`` are the torques (N m) and forces (N) of the joints, not of motors before their gears. Times rise, with no
-    samples missing; every number is finite. Times in which no joint moves as fast as robots do are taken for ms, unless
-    ``in_seconds``. ``weight`` says how much the run counts beside others. :meth:`read` makes a log from a file with
-    other names and units, :meth:`prepare` filters and differentiates it.
+    ``tau`` are the torques (N m) and forces (N) of the joints, not of motors before their gears. Times increase, with
+    no samples missing; every number is finite. If no joint moves as fast as robots do, :meth:`prepare` suspects times
+    in ms and refuses them, unless ``in_seconds``. ``weight`` is the weight of the run relative to others. :meth:`read`
+    makes a log from a file with other names and units, :meth:`prepare` filters and differentiates it.
 
     >>> import neuler
     >>> robot, t = neuler.robots.two_link(), np.arange(0.0, 5.0, 0.01)
@@ -49,9 +49,9 @@ class Log:
     weight: float = 1.0
     name: str = "log"
     notes: tuple[str, ...] = ()
-    """What was found when it was read."""
+    """Remarks from reading the file."""
     in_seconds: bool = False
-    """Whether the unit of the times was said; else times in which no joint moves as fast as robots do are doubted."""
+    """Whether the unit of the times is known; otherwise times are doubted if no joint moves as fast as robots do."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -108,15 +108,15 @@ class Log:
     ) -> Log:
         """A log from a .csv, .parquet or .npz file.
 
-        ``columns``: what columns are called, {"name in the file": "q_joint1"}, also with a factor, {"pos": ("q1", -1)};
-        arrays (n, k) of NPZ as {"positions": "q"}. By default they are called as neuler writes them: ``t`` or ``time``,
-        ``q_<joint>``, ``q1`` or ``q[0]``, and so with ``qd``, ``qdd`` and ``tau``.
-        ``units``: by kind ("t", "q", "qd", "qdd", "tau") or by column, where they are not SI: "deg", "rpm", "deg/s",
+        ``columns``: maps names of columns, {"name in the file": "q_joint1"}, also with a factor, {"pos": ("q1", -1)};
+        arrays (n, k) of NPZ as {"positions": "q"}. By default columns have the names that neuler writes: ``t`` or
+        ``time``, ``q_<joint>``, ``q1`` or ``q[0]``, and likewise for ``qd``, ``qdd`` and ``tau``.
+        ``units``: by kind ("t", "q", "qd", "qdd", "tau") or by column, if they are not SI: "deg", "rpm", "deg/s",
         "mm", "ms", "mA", ... Parquet files may state their own.
-        ``torque_constants`` (N m/A, at the motor): for torques in "A" or "mA"; one number, one a joint, or by joint.
-        ``ratios``: how many times the motor's torque the joint's is, for torques and currents of motors; likewise.
-        ``rate`` (Hz): of files without times; a number ``dt`` (s) in an NPZ file is used, too. ``run``: which run of a
-        file with a column ``run``; :meth:`read_all` reads all. Columns that are not used are in ``notes``.
+        ``torque_constants`` (N m/A, at the motor): for torques in "A" or "mA"; one number, one per joint, or by joint.
+        ``ratios``: joint torque divided by motor torque, if torques or currents are those of motors; likewise.
+        ``rate`` (Hz): for files without times; a number ``dt`` (s) in an NPZ file is used, too. ``run``: selects a run
+        of a file with a column ``run``; :meth:`read_all` reads all. ``notes`` lists unused columns.
 
         >>> import tempfile, neuler
         >>> path = os.path.join(tempfile.mkdtemp(), "log.csv")
@@ -158,7 +158,7 @@ class Log:
     ) -> list[Log]:
         """Every run of a file with a column ``run``, of numbers or texts, as a log; arguments as of :meth:`read`.
 
-        ``weights``: by run, 1 where there is none.
+        ``weights``: by run, 1 by default.
         """
         shown, found = _runs(path, robot, columns, units, torque_constants, ratios, rate)
         if weights is not None and not isinstance(weights, Mapping):
@@ -191,20 +191,20 @@ class Log:
         derivatives: str = "positions",
         check: bool = True,
     ) -> Prepared:
-        """Repair outliers, smooth and differentiate positions, cut the ends off; what is None is chosen from the data.
+        """Repair outliers, smooth and differentiate positions, cut off the ends; None: chosen from the data.
 
-        ``cutoff`` (Hz) of the positions, where half is left; infinite for no filter. Chosen where the error of the
-        accelerations is expected to be least (``docs/identify-logs.md``).
+        ``cutoff`` (Hz) of the positions, where the gain is 1/2; infinite for no filter. By default it minimises the
+        expected error of the accelerations (``docs/identify-logs.md``).
         ``method``: "butterworth" of ``order``, forwards and backwards, or "spline", a quintic one with knots half a
-        period of ``cutoff`` apart. ``derivatives="measured"`` takes velocities (and accelerations) of the log instead
+        period of ``cutoff`` apart. ``derivatives="measured"`` uses velocities (and accelerations) of the log instead
         of derivatives of the positions.
         ``torque_cutoff`` (Hz) of the parallel filter, :meth:`Prepared.filter`, by default that of the positions;
-        ``decimate=k`` leaves every k-th row after it.
-        ``trim`` (s) at each end, by default the filter's transient, and 0.1 s at least. ``outliers``: interpolate them,
-        and what was not measured.
-        ``dead_zone`` (rad/s or m/s), one or one a velocity: below it a joint counts as standing still; chosen as five
-        times the noise of qd, and 0.1 % of the highest velocity at least.
-        ``check=False`` makes notes of what cannot be right, instead of errors.
+        ``decimate=k`` keeps every k-th row after it.
+        ``trim`` (s) at each end, by default the filter's transient, and 0.1 s at least. ``outliers``: whether outliers
+        and missing measurements are interpolated.
+        ``dead_zone`` (rad/s or m/s), one number or one per velocity: below it a joint counts as at rest; by default
+        five times the noise of qd, and 0.1 % of the highest velocity at least.
+        ``check=False`` turns errors about implausible data into notes.
 
         >>> import neuler
         >>> robot, t = neuler.robots.two_link(), np.arange(0.0, 5.0, 0.01)

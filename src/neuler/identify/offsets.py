@@ -37,10 +37,10 @@ _REMEDY = (
 
 
 def offsets(robot: Robot, joints: Iterable[str] | None = None) -> dict[str, Column]:
-    """Columns for :func:`fit` by which constant offsets of torques are found, ``own=offsets(robot)``.
+    """Custom columns for :func:`fit` that estimate constant offsets of torques, ``own=offsets(robot)``.
 
-    Of all joints with a torque, or of those that are named; the offset of ``joint1`` is called ``joint1.offset``. The
-    robot that is found does not have them: they are in ``Identified.own``.
+    For all joints with a torque, or for those named; the offset of ``joint1`` is called ``joint1.offset``. Offsets are
+    not part of the identified robot: their values are in ``Identified.own``.
 
     >>> import neuler
     >>> sorted(offsets(neuler.robots.two_link()))

@@ -47,9 +47,9 @@ _QUIET, _SLOW = 5.0, 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A log that is ready for identification: arrays at n even times, one row a sample.
+    """A log that is ready for identification: arrays at n uniform times, one row per sample.
 
-    ``tau`` is not filtered: pass it, and what is compared with it, through :meth:`filter`.
+    ``tau`` is not filtered: pass both it and the regressor, or the model's torques, through :meth:`filter`.
     """
 
     log: Log
@@ -64,8 +64,8 @@ class Prepared:
     tau: Array
     """Measured torques, (n, nu), without outliers."""
     moving: NDArray[np.bool_]
-    """Whether a joint moves and was measured: its velocity is outside the dead zone, and filters bring nothing from
-    where it was not, where the joint turned round, or where torques or positions were not measured, (n, nv)."""
+    """Whether a joint moves and was measured, (n, nv): its velocity is outside the dead zone, and the filters' window
+    contains no reversal of the joint, no rest, and no torque or position that was not measured."""
     rows: NDArray[np.intp]
     """The rows of the log, (n,)."""
     settings: dict[str, Any]
@@ -73,7 +73,7 @@ class Prepared:
     notes: tuple[str, ...] = ()
     """What was changed or left out, with counts, and what looks wrong."""
     delays: tuple[str, ...] = ()
-    """Of the notes those on torques that are late or early beside the given robot's; ``fit`` looks again."""
+    """The notes on torques that are late or early relative to the given robot's; ``fit`` checks again."""
     swaps: tuple[str, ...] = ()
     """Likewise those on torques that resemble another joint's."""
     rate: float = field(default=0.0)
@@ -86,7 +86,7 @@ class Prepared:
 
     @property
     def weight(self) -> float:
-        """How much the run counts beside others."""
+        """The weight of the run relative to others."""
         return self.log.weight
 
     @property
@@ -97,8 +97,8 @@ class Prepared:
     def filter(self, values: ArrayLike) -> Array:
         """Values (n, ...) after the parallel filter and decimation, (m, ...).
 
-        For torques and for every column of a regressor alike; both sides of tau = Y phi stay equal. The filter is
-        linear, and it has no delay.
+        Apply it to the torques and to every column of the regressor: tau = Y phi then remains valid. The filter is
+        linear and has no delay.
         """
         found = np.asarray(values, dtype=float)
         if found.shape[:1] != self.t.shape:
@@ -110,7 +110,7 @@ class Prepared:
         return self.decimated(lowpass(found, self.rate, cutoff or math.inf, self.settings["order"]))
 
     def decimated(self, values: ArrayLike) -> Any:
-        """Rows of values (n, ...) that decimation leaves, (m, ...): those of :meth:`filter`, unfiltered."""
+        """The rows of values (n, ...) that remain after decimation, (m, ...), unfiltered."""
         return np.asarray(values)[:: self.settings["decimate"]]
 
     def __repr__(self) -> str:
