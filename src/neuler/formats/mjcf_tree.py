@@ -80,6 +80,7 @@ class Tree:
         self.joint_names = self._names("joint", model.njnt, self._joint_names)
         for number in range(model.nbody):
             self._add_body(number)
+        self.keys = self._names("key", model.nkey, set())
         self.sites = self._names("site", model.nsite, self._frame_names)
         for number in range(model.nsite):
             if model.site(number).name:
@@ -87,13 +88,15 @@ class Tree:
 
     def _names(self, kind: str, count: int, taken: set[str]) -> list[str]:
         """Names of things that MuJoCo numbers; those without one are called by their numbers."""
-        found = []
-        for number in range(count):
-            own = getattr(self.model, kind)(number).name
-            name = self._unique(own or f"{kind}{number}", taken)
-            found.append(name)
-            if own and own != name:
-                self.renamed.append(f"the {kind} {own!r} is {name!r}")
+        found = [getattr(self.model, kind)(number).name for number in range(count)]
+        for number, own in enumerate(found):
+            if own:
+                name = found[number] = self._unique(own, taken)
+                if own != name:
+                    self.renamed.append(f"the {kind} {own!r} is {name!r}")
+        for number, own in enumerate(found):  # after all others, which keep theirs
+            if not own:
+                found[number] = self._unique(f"{kind}{number}", taken)
         return found
 
     @staticmethod
@@ -175,7 +178,8 @@ class Tree:
             if kind == FREE:  # the same damping along all axes, so that it is the same in the body's
                 return Joint(name, "free", parent, child, place, viscous=damping)
             role = "passive" if role == "elastic" else role
-            return Joint(name, "spherical", parent, child, place, viscous=damping, role=role)
+            limits = Limits(effort=drive.effort)
+            return Joint(name, "spherical", parent, child, place, limits=limits, viscous=damping, role=role)
         lower, upper = (float(x) for x in model.jnt_range[number]) if limited else (-np.inf, np.inf)
         return Joint(
             name, _KINDS[kind], parent, child, place, tuple(model.jnt_axis[number].tolist()),
