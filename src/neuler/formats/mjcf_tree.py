@@ -11,6 +11,7 @@ without mass between its parent and itself, so that its own frame is MuJoCo's.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuler.formats.mjcf_actuators import Drives
+from neuler.formats.mjcf_actuators import Drive, Drives
 from neuler.formats.mjcf_refused import Refusals
 from neuler.naming import fresh
 from neuler.robot import Frame, Joint, Limits, Link
@@ -76,6 +77,7 @@ class Tree:
         self.renamed: list[str] = []
         self._frame_names: set[str] = set()
         self._joint_names: set[str] = set()
+        self._custom = {model.numeric(k).name: float(model.numeric(k).data[0]) for k in range(model.nnumeric)}
         self.bodies = self._names("body", model.nbody, self._frame_names)
         self.joint_names = self._names("joint", model.njnt, self._joint_names)
         for number in range(model.nbody):
@@ -178,15 +180,22 @@ class Tree:
             if kind == FREE:  # the same damping along all axes, so that it is the same in the body's
                 return Joint(name, "free", parent, child, place, viscous=damping)
             role = "passive" if role == "elastic" else role
-            limits = Limits(effort=drive.effort)
-            return Joint(name, "spherical", parent, child, place, limits=limits, viscous=damping, role=role)
+            return Joint(
+                name, "spherical", parent, child, place, limits=self._limits(name, drive), viscous=damping, role=role
+            )
         lower, upper = (float(x) for x in model.jnt_range[number]) if limited else (-np.inf, np.inf)
+        gear = drive.gears[0] if len(drive.gears) == 1 and drive.gears[0] else 1.0
         return Joint(
             name, _KINDS[kind], parent, child, place, tuple(model.jnt_axis[number].tolist()),
-            Limits(lower, upper, effort=drive.effort), damping, friction, rotor_inertia=armature,
-            gear_ratio=drive.gears[0] if len(drive.gears) == 1 and drive.gears[0] else 1.0, stiffness=stiffness,
+            dataclasses.replace(self._limits(name, drive), lower=lower, upper=upper), damping, friction,
+            rotor_inertia=armature, gear_ratio=self._custom.get(f"gear_ratio.{name}", gear), stiffness=stiffness,
             rest=float(model.qpos_spring[model.jnt_qposadr[number]]) if stiffness else 0.0, role=role,
         )  # fmt: skip
+
+    def _limits(self, name: str, drive: Drive) -> Limits:
+        """Of speed and effort; files that neuler wrote have in ``<custom>`` what MuJoCo has no word for."""
+        velocity = self._custom.get(f"velocity_limit.{name}", np.inf)
+        return Limits(velocity=velocity, effort=self._custom.get(f"effort_limit.{name}", drive.effort))
 
     def _refuse_curved(self, number: int, dof: int) -> None:
         """Springs and dampers that are no straight lines; older versions of MuJoCo have none."""
