@@ -94,6 +94,20 @@ def test_keyframes_are_named_positions():
     assert run.q[0, 0] == 0.3
 
 
+def test_no_keyframe_is_lost_to_the_name_of_another():
+    keys = '<key qpos="1"/><key name="key0" qpos="2"/><key name="qpos0" qpos="3"/>'
+    robot = neuler.load(body('<joint name="j" ref="20"/>', f"<keyframe>{keys}</keyframe>"))
+    positions = {name: q[0] for name, q in robot.named_positions.numbers()}
+    assert positions == {"qpos0_": pytest.approx(np.radians(20)), "key0_": 1.0, "key0": 2.0, "qpos0": 3.0}
+
+
+def test_what_keyframes_say_beside_positions_is_noted():
+    text = EVERYTHING.replace("</keyframe>", '<key name="fast" qvel="1"/></keyframe>')
+    notes = "\n".join(neuler.load(text).notes)
+    assert "ignored: velocities of keyframes 'fast'" in notes
+    assert "stand elsewhere than here: 'home', 'fast'" in notes  # h4 follows h3 with an offset
+
+
 @pytest.mark.parametrize("flag", ["gravity", "spring", "damper", "frictionloss", "limit"])
 def test_switches_of_the_option(flag):
     text = body(

@@ -45,6 +45,13 @@ def test_what_changes_the_motion_is_refused_by_name_or_left_out_with_a_note(feat
     assert any(note.startswith("left out") and said in note for note in robot.notes)
 
 
+def test_gravity_compensation_where_there_is_no_gravity_is_not_refused():
+    text = body('<joint name="j"/>').replace('"b"', '"b" gravcomp="1"')
+    off = text.replace("<worldbody>", '<option gravity="0 0 0"/><worldbody>')
+    assert neuler.load(off).nv == 1
+    assert neuler.load(text.replace("<worldbody>", '<option><flag gravity="disable"/></option><worldbody>')).nv == 1
+
+
 def test_one_error_names_all_of_it():
     text = body('<joint name="j" type="ball" armature="1" stiffness="2"/>')
     refused(text, r"armature of a ball joint; joint 'j': springs.*without=\['armature', 'springs'\]")

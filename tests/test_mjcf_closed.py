@@ -147,6 +147,29 @@ def test_a_weld_and_a_connect_between_sites():
     assert np.allclose(residual(model, data)[0], 0.0, atol=1e-9)
 
 
+def test_welds_of_sites_are_mujocos():
+    text = """<mujoco><worldbody><body name="a"><joint name="x" axis="0 1 0"/><geom size=".1"/>
+      <site name="s" pos="1 0 0" euler="10 20 30"/></body><body name="b"><joint name="y" axis="0 1 0"/><geom size=".1"/>
+      <site name="t" pos="1 0 0" euler="10 20 30"/></body></worldbody>
+      <equality><weld name="w" site1="s" site2="t"/></equality></mujoco>"""
+    robot = neuler.load(text)
+    assert [(loop.name, loop.kind) for loop in robot.loops] == [("w", "fixed")]
+    model, data = whole(text)
+    data.qpos[:] = robot.assemble([0.4]).q
+    gap, slope = residual(model, data)
+    assert np.allclose(gap, 0.0, atol=1e-9)
+    assert model.nv - np.linalg.matrix_rank(slope, tol=1e-7) == robot.nv == 1
+
+
+def test_constraints_between_bodies_that_nothing_moves_apart_are_noted():
+    rigid = FOUR_BAR.replace("</worldbody>", '<body name="wall"/></worldbody>').replace(
+        "</equality>", '<connect name="still" body1="wall" anchor="0 0 1"/></equality>'
+    )
+    robot = neuler.load(rigid)
+    assert [loop.name for loop in robot.loops] == ["cut"]
+    assert any("nothing moves apart: 'still'" in note for note in robot.notes)
+
+
 def test_constraints_that_are_switched_off_are_noted():
     inactive = neuler.load(PAIR.format('<joint name="e" joint1="y" joint2="x" active="false"/>'))
     assert inactive.joint_names == ("x", "y")

@@ -18,6 +18,10 @@ MODELS = {"everything": EVERYTHING, "four_bar": FOUR_BAR} | {
 }
 
 
+def told(robot):
+    return {joint.name: (joint.role, joint.limits, joint.gear_ratio) for joint in robot.moving_joints}
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_that_is_saved_is_the_same_model(tmp_path, name):
     robot = neuler.load(MODELS[name])
@@ -30,8 +34,7 @@ def test_a_model_that_is_saved_is_the_same_model(tmp_path, name):
     assert again.joint_names == robot.joint_names
     assert [loop.kind for loop in again.loops] == [loop.kind for loop in robot.loops]
     assert len(again.couplings) == len(robot.couplings)
-    roles = {joint.name: (joint.role, joint.limits) for joint in robot.moving_joints}
-    assert {joint.name: (joint.role, joint.limits) for joint in again.moving_joints} == roles
+    assert told(again) == told(robot)
     first, second, q = robot.tree, again.tree, robot.tree.random_configuration(0, 3)
     qd, tau = np.random.default_rng(0).normal(size=(2, 3, first.nv))
     assert np.allclose(second.mass_matrix(q), first.mass_matrix(q), rtol=1e-9, atol=1e-12)
@@ -47,6 +50,7 @@ def test_robots_of_the_catalogue(tmp_path, name):
     neuler.save(robot, tmp_path / "saved.mjcf")
     again = neuler.load(tmp_path / "saved.mjcf")
     assert again.joint_names == robot.joint_names
+    assert told(again) == told(robot)
     assert (again.nv, again.active_names) == (robot.nv, robot.active_names)
     again = again.replace(independent=robot.independent or robot.mobility.independent) if robot.loops else again
     q = robot.random_configuration(0, 3)

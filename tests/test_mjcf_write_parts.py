@@ -149,12 +149,20 @@ def test_couplings():
     assert [model.actuator(k).name for k in range(model.nu)] == ["j0"]
     agrees(robot)
     for coupling, what in (
-        (Coupling("j2", ("j0", "j1"), (1.0, 2.0)), "coupling of joint 'j2': .* follows one other, .* follows j0, j1"),
         (Coupling("j2", "j0", function=Spline((0, 1, 2), (0, 1, 3))), "polynomials up to degree 4, .* is a spline"),
         (Coupling("j2", "j0", function=Polynomial((0, 1, 0, 0, 0, 1))), "up to degree 4, and this one is of degree 5"),
     ):
         with pytest.raises(FormatError, match=what):
             mjcf_write.write(coupled(coupling))
+
+
+def test_a_joint_that_follows_several_is_held_by_a_fixed_tendon():
+    robot = coupled(Coupling("j2", ("j0", "j1"), (1.5, -2.0), 0.3))
+    _, residuals = closed(robot, [[0.3, 0.1], [-0.7, 1.2]])
+    assert residuals.shape == (2, 1)
+    assert np.abs(residuals).max() < 1e-12
+    assert neuler.load(mjcf_write.write(robot)).couplings == robot.couplings
+    agrees(robot)
 
 
 def test_the_reference_is_a_keyframe():

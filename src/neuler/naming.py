@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 
 MOST = 12
 """Names that a message lists."""
@@ -65,7 +65,7 @@ def fresh(name: str, taken: Iterable[str]) -> str:
     >>> fresh("world", ["base", "world"])
     'world_'
     """
-    known = set(taken)
+    known = taken if isinstance(taken, Set | Mapping) else set(taken)
     while name in known:
         name += "_"
     return name

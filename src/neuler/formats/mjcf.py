@@ -16,7 +16,8 @@ from neuler.formats.mjcf_refused import Refusals, few
 from neuler.formats.mjcf_tree import Flags, Tree
 from neuler.formats.source import Source, check_source, label_of
 from neuler.formats.xml import is_text
-from neuler.robot import Loop, Robot
+from neuler.naming import fresh
+from neuler.robot import Coupling, Loop, Robot
 
 _NEAR = 1e-4
 """rad, m: positions of a file that are rounded are closed all the same."""
@@ -52,7 +53,7 @@ def load_mjcf(source: Source, *, without: Iterable[str] = ()) -> Robot:
     check_source(source, "MJCF")
     label = "MJCF text" if is_text(source) else label_of(os.fsdecode(source))
     refusals = Refusals(label, without)
-    spec, model, warned = compiled(source)
+    spec, model, notes = compiled(source)
     import mujoco
 
     for name in ("body_mass", "body_inertia", "body_pos", "body_ipos", "jnt_pos", "qpos0", "opt.gravity"):
@@ -64,8 +65,8 @@ def load_mjcf(source: Source, *, without: Iterable[str] = ()) -> Robot:
         drives = read_drives(mujoco, model, refusals)
         tree = Tree(model, drives, flags, refusals)
         closed = Closed(mujoco, model, tree, refusals) if flags.equality else None
-        notes = [*warned, *_notes(mujoco, model, tree), *_of_drives(drives.others), *_of_equalities(model, closed)]
-        _refuse_rest(model, refusals, tree)
+        notes += [*_notes(model, tree), *drives.notes, *_of_equalities(model, closed)]
+        _refuse_rest(model, refusals, tree, flags)
         notes += refusals.notes()
         return _robot(spec, model, tree, closed, flags, notes)
     except RobotError as error:
@@ -83,10 +84,10 @@ def _robot(spec: Any, model: Any, tree: Tree, closed: Closed | None, flags: Flag
     drawn = _position(tree, robot, model.qpos0)
     if loops:
         robot = _closed(robot, loops, [drawn, *(_position(tree, robot, q) for q in model.key_qpos)])
-    keys = {model.key(k).name or f"key{k}": _position(tree, robot, model.key_qpos[k]) for k in range(model.nkey)}
+    keys = {name: _position(tree, robot, model.key_qpos[k]) for k, name in enumerate(tree.keys)}
     if not np.array_equal(robot.neutral(), drawn):
-        keys = {"qpos0": drawn, **keys}
-    robot = robot.replace(named_positions=keys)
+        keys = {fresh("qpos0", keys): drawn, **keys}
+    robot = robot.replace(named_positions=keys, notes=[*notes, *_of_keys(model, tree, couplings, held)])
     return robot.with_fixed(held) if held else robot
 
 
@@ -103,7 +104,8 @@ def _closed(robot: Robot, loops: list[Loop], positions: list[list[float]]) -> Ro
             return closed
         found.append(closed)
     if not found:
-        raise RobotError(f"{refused[0]}; a keyframe of the model may be one")
+        hint = "; a keyframe of the model may be one" if "reference=" in str(refused[0]) else ""
+        raise RobotError(f"{refused[0]}{hint}")
     return found[0]
 
 
@@ -115,12 +117,10 @@ def _position(tree: Tree, robot: Robot, qpos: Any) -> list[float]:
 # ---- what has no effect, and what is refused ---------------------------------------------------------------
 
 
-def _notes(mujoco: Any, model: Any, tree: Tree) -> Iterator[str]:
+def _notes(model: Any, tree: Tree) -> Iterator[str]:
     collide = int(np.count_nonzero(model.geom_contype | model.geom_conaffinity)) + int(model.npair)
     if collide:
         yield f"ignored: contacts ({collide} geoms and pairs that collide)"
-    if model.nsensor:
-        yield f"ignored: sensors ({model.nsensor})"
     if model.ntendon:
         yield f"ignored: tendons {few([repr(model.tendon(k).name or f'tendon{k}') for k in range(model.ntendon)])}"
     if model.opt.density or model.opt.viscosity:
@@ -134,9 +134,18 @@ def _notes(mujoco: Any, model: Any, tree: Tree) -> Iterator[str]:
         yield f"names that stand twice: {few(tree.renamed)}"
 
 
-def _of_drives(others: tuple[str, ...]) -> Iterator[str]:
-    if others:
-        yield f"actuators taken as plain motors, their laws ignored: {few(list(others))}"
+def _of_keys(model: Any, tree: Tree, couplings: list[Coupling], held: dict[str, float]) -> Iterator[str]:
+    moving = [repr(name) for name, qvel in zip(tree.keys, model.key_qvel, strict=True) if qvel.any()]
+    if moving:
+        yield f"ignored: velocities of keyframes {few(moving)}"
+    apart = []
+    for name, qpos in zip(tree.keys, model.key_qpos, strict=True):
+        q = {joint: values[0] for joint, values in tree.positions(qpos).items()}
+        there = {each.joint: each.at([q[leader] for leader in each.of])[0] for each in couplings} | held
+        if any(abs(q[joint] - value) > _NEAR for joint, value in there.items()):
+            apart.append(repr(name))
+    if apart:
+        yield f"keyframes in which joints that follow others, or are held, stand elsewhere than here: {few(apart)}"
 
 
 def _of_equalities(model: Any, closed: Closed | None) -> Iterator[str]:
@@ -146,13 +155,16 @@ def _of_equalities(model: Any, closed: Closed | None) -> Iterator[str]:
         return
     if closed.inactive:
         yield f"ignored: equality constraints that are not active: {few(closed.inactive)}"
+    if closed.rigid:
+        yield f"ignored: equality constraints between bodies that nothing moves apart: {few(closed.rigid)}"
     if closed.to_mocap:
         yield f"ignored: equality constraints to mocap bodies: {few(closed.to_mocap)}"
 
 
-def _refuse_rest(model: Any, refusals: Refusals, tree: Tree) -> None:
+def _refuse_rest(model: Any, refusals: Refusals, tree: Tree, flags: Flags) -> None:
+    heavy = flags.gravity and model.opt.gravity.any()
     for k in range(model.nbody):
-        if model.body_gravcomp[k]:
+        if model.body_gravcomp[k] and heavy:
             refusals.add("gravcomp", f"body {tree.bodies[k]!r}: gravity compensation")
     for k in range(model.ntendon):
         given = [what for what in _TENDON if np.any(getattr(model, f"tendon_{what}", np.zeros(k + 1))[k])]

@@ -5,6 +5,7 @@ MuJoCo pulls such constraints together softly; here they hold exactly.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ class Closed:
         """Positions of joints that stand still."""
         self.inactive: list[str] = []
         self.to_mocap: list[str] = []
+        self.rigid: list[str] = []
+        """Between bodies that do not move relative to each other."""
         kind = mujoco.mjtEq
         readers = {
             kind.mjEQ_JOINT: self._joint, kind.mjEQ_TENDON: self._tendon, kind.mjEQ_CONNECT: self._connect,
@@ -129,27 +132,31 @@ class Closed:
     def _connect(self, number: int, name: str) -> None:
         """Two points stay together."""
         data = self.model.eq_data[number]
-        self._loop(number, name, "spherical", shifted(np.array(data[:3])), shifted(np.array(data[3:6])))
+        self._loop(number, name, "spherical", lambda: (shifted(np.array(data[:3])), shifted(np.array(data[3:6]))))
 
     def _weld(self, number: int, name: str) -> None:
         """Two frames stay together; two points where the constraint has no moment (``torquescale`` 0)."""
         data = self.model.eq_data[number]
         kind = "fixed" if data[10] else "spherical"
-        self._loop(number, name, kind, placement(data[3:6], data[6:10]), shifted(np.array(data[:3])))
+        self._loop(number, name, kind, lambda: (placement(data[3:6], data[6:10]), shifted(np.array(data[:3]))))
 
-    def _loop(self, number: int, name: str, kind: str, first: Transform, second: Transform) -> None:
+    def _loop(self, number: int, name: str, kind: str, ends: Callable[[], tuple[Transform, Transform]]) -> None:
+        """A loop between two sites, or between two bodies, on which ``ends`` are then placed."""
         model, tree = self.model, self.tree
         objects = [int(model.eq_obj1id[number]), int(model.eq_obj2id[number])]
         if int(model.eq_objtype[number]) == int(self.mujoco.mjtObj.mjOBJ_SITE):
             bodies = [int(model.site_bodyid[k]) for k in objects]
             places = [tree.site(k)[1] for k in objects]
         else:
-            bodies, places = [max(k, WORLD) for k in objects], [first, second]
+            bodies, places = [max(k, WORLD) for k in objects], list(ends())
         if any(int(model.body_mocapid[body]) >= 0 for body in bodies):
             self.to_mocap.append(repr(name))
             return
-        ends = [
+        if len({int(model.body_weldid[body]) for body in bodies}) == 1:
+            self.rigid.append(repr(name))
+            return
+        frames = [
             tree.frame(f"{name}_{end}", body, place)
             for end, body, place in zip(("first", "second"), bodies, places, strict=True)
         ]
-        self.loops.append(Loop(name, kind, *ends))
+        self.loops.append(Loop(name, kind, *frames))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,14 @@ MOST_COPIES = 10_000
 MOST_NUMBERS = 1_000_000
 """Numbers of a user's own that a model may hold."""
 _COPIED = ("replicate", "composite", "flexcomp")
+_ALL_GROUPS = "0 5"
+"""Of geoms; MuJoCo's default."""
 _SIZES = ("nuserdata", "nkey", "nuser_body", "nuser_jnt", "nuser_geom", "nuser_site", "nuser_cam", "nuser_tendon",
           "nuser_actuator", "nuser_sensor")  # fmt: skip
 
 
 def compiled(source: Source) -> tuple[Any, Any, list[str]]:
-    """MuJoCo's ``MjSpec`` of a file or text, the ``MjModel`` that it compiles to, and its warnings.
+    """MuJoCo's ``MjSpec`` of a file or text, the ``MjModel`` that it compiles to, and notes: its warnings, sensors.
 
     Meshes, textures and height fields that no inertia comes from are left out, so that they need not be there.
     """
@@ -35,14 +38,15 @@ def compiled(source: Source) -> tuple[Any, Any, list[str]]:
 
     if not hasattr(mujoco, "MjSpec"):
         raise ImportError(f"MJCF files need MuJoCo 3.3 or newer, got {mujoco.__version__}; install a newer one")
-    root = _checked(source)
+    root, compilers = _checked(source)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        spec, model = _compiled(mujoco, source, root)
-    return spec, model, [f"MuJoCo: {warning.message}" for warning in said]
+        spec, model, sensors = _compiled(mujoco, source, root, compilers)
+    notes = [f"MuJoCo: {warning.message}" for warning in said]
+    return spec, model, [*notes, f"ignored: sensors ({sensors})"] if sensors else notes
 
 
-def _compiled(mujoco: Any, source: Source, root: Element) -> tuple[Any, Any]:
+def _compiled(mujoco: Any, source: Source, root: Element, compilers: list[Mapping[str, str]]) -> tuple[Any, Any, int]:
     try:
         if is_text(source):
             spec = mujoco.MjSpec.from_string(_text(source))
@@ -51,9 +55,10 @@ def _compiled(mujoco: Any, source: Source, root: Element) -> tuple[Any, Any]:
         else:  # MuJoCo opens files by their suffix
             spec = mujoco.MjSpec.from_string(_text(Path(os.fsdecode(source)).read_bytes()))
             spec.modelfiledir = str(Path(os.fsdecode(source)).resolve().parent)
-        _without_shapes(mujoco, spec)
+        sensors = len(spec.sensors)
+        _without_shapes(mujoco, spec, Inertias.of(spec, mujoco, compilers))
         spec.compiler.fusestatic = False
-        return spec, spec.compile()
+        return spec, spec.compile(), sensors
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
         raise FormatError(f"{root.file}: MuJoCo's compiler refuses it: {_one_line(error)}") from None
 
@@ -73,8 +78,11 @@ def _one_line(error: Exception) -> str:
 # ---- what is unsafe ----------------------------------------------------------------------------------------
 
 
-def _checked(source: Source) -> Element:
-    """The root of a model whose files are all regular, small, and free of circles and of floods of copies."""
+def _checked(source: Source) -> tuple[Element, list[Mapping[str, str]]]:
+    """The root of a model whose files are all regular, small, and free of circles and of floods of copies.
+
+    With it what the compilers of the models that it attaches are told.
+    """
     root = read_xml(source, "MJCF")
     if root.tag == "mujocoinclude":
         raise root.error("<mujocoinclude> is a part of a model; load the file that includes it")
@@ -87,7 +95,7 @@ def _checked(source: Source) -> Element:
     walk.visit(root, folder, open_files, 1)
     if open_files:
         remember(os.fsdecode(source), [*map(str, open_files), *walk.read])
-    return root
+    return root, walk.compilers
 
 
 class _Walk:
@@ -97,11 +105,14 @@ class _Walk:
         self.main = main
         self.other_suffix = other_suffix
         self.read: list[str] = []
+        self.compilers: list[Mapping[str, str]] = []
         self.copies = 0
 
     def visit(self, element: Element, folder: Path, opened: list[Path], copies: int) -> None:
         """An element and all below it, which is made so many times."""
         _check_numbers(element)
+        if element.tag == "compiler":
+            self.compilers.append(element.attributes)
         if element.tag in _COPIED:
             copies *= _count(element)
         if copies > 1 and element.tag in ("body", "geom", "site", *_COPIED):
@@ -128,8 +139,8 @@ class _Walk:
         self.read.append(str(whole))
         if len(self.read) > MOST_FILES:
             raise element.error(f"more than {MOST_FILES} files are included; no robot needs so many")
-        if whole.suffix.lower() in (".urdf", ".mjb") and element.tag == "model":
-            return
+        if element.tag == "model":  # has a compiler of its own
+            self.compilers.append({})
         self.visit(read_xml(str(found), "MJCF"), found.parent, [*opened, whole], copies)
 
 
@@ -163,41 +174,71 @@ def _whole(text: str) -> int:
 # ---- what is not needed ------------------------------------------------------------------------------------
 
 
-def _without_shapes(mujoco: Any, spec: Any) -> None:
+@dataclass(frozen=True)
+class Inertias:
+    """Which geoms give a body its inertia; of a model that attaches others, all that any of their compilers takes."""
+
+    always: bool
+    """Also where there is an ``<inertial>``."""
+    never: bool
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, spec: Any, mujoco: Any, compilers: Iterable[Mapping[str, str]]) -> Inertias:
+        """From the model's own compiler, and what others are told."""
+        way = mujoco.mjtInertiaFromGeom
+        names = {way.mjINERTIAFROMGEOM_TRUE: "true", way.mjINERTIAFROMGEOM_FALSE: "false"}
+        ways = {names.get(spec.compiler.inertiafromgeom, "auto")}
+        groups = list(spec.compiler.inertiagrouprange)
+        for each in compilers:
+            ways.add(each.get("inertiafromgeom", "auto"))
+            groups += [_whole(part) for part in each.get("inertiagrouprange", _ALL_GROUPS).split()[:2]]
+        return cls("true" in ways, ways == {"false"}, min(groups), max(groups))
+
+    def come_from(self, body: Any, geom: Any) -> bool:
+        """Whether a geom may decide the inertia of its body."""
+        if body.name == "world" or self.never or (body.explicitinertial and not self.always):
+            return False
+        weightless = geom.density == 0.0 if math.isnan(geom.mass) else geom.mass == 0.0
+        return bool(self.first <= geom.group <= self.last and not weightless)
+
+
+def _without_shapes(mujoco: Any, spec: Any, inertias: Inertias) -> None:
     """Every shape from a file that decides no inertia becomes a ball, so that its file is not opened.
 
-    Deleting it would break what names it: sensors, pairs, tendons.
+    Deleting it would break what names it: sensors, pairs, tendons. A height field of a body that moves has a mass, too.
     """
     shapes = mujoco.mjtGeom
     files = (shapes.mjGEOM_MESH, shapes.mjGEOM_HFIELD, shapes.mjGEOM_SDF)
     kept = set()
-    for body, geom in _geoms(spec):
-        if geom.type not in files and not geom.meshname:
-            continue
-        if geom.type != shapes.mjGEOM_HFIELD and _decides_inertia(mujoco, spec, body, geom):
-            kept.add(geom.meshname)
-            continue
-        geom.type, geom.meshname, geom.hfieldname, geom.size = shapes.mjGEOM_SPHERE, "", "", [1e-3, 0.0, 0.0]
+    for body in spec.bodies:
+        moves = _moves(body)
+        for geom in body.geoms:
+            if geom.type not in files and not geom.meshname:
+                continue
+            field = geom.type == shapes.mjGEOM_HFIELD
+            if inertias.come_from(body, geom) and (moves or not field):
+                kept |= {geom.meshname, geom.hfieldname}
+                continue
+            if field:
+                geom.mass = 0.0
+            geom.type, geom.meshname, geom.hfieldname, geom.size = shapes.mjGEOM_SPHERE, "", "", [1e-3, 0.0, 0.0]
     for material in spec.materials:
         material.textures = [""] * len(material.textures)
-    for thing in [*spec.textures, *spec.hfields, *spec.skins, *(x for x in spec.meshes if x.name not in kept)]:
+    touch = getattr(mujoco.mjtSensor, "mjSENS_TACTILE", None)  # names a mesh
+    shapes_of = (each for each in [*spec.hfields, *spec.meshes] if each.name not in kept)
+    for thing in [*(x for x in spec.sensors if x.type == touch), *spec.textures, *spec.skins, *shapes_of]:
         if hasattr(spec, "delete"):
             spec.delete(thing)
         else:  # in older versions of MuJoCo
             thing.delete()
 
 
-def _geoms(spec: Any) -> Iterator[tuple[Any, Any]]:
-    for body in spec.bodies:
-        for geom in body.geoms:
-            yield body, geom
-
-
-def _decides_inertia(mujoco: Any, spec: Any, body: Any, geom: Any) -> bool:
-    source, way = spec.compiler.inertiafromgeom, mujoco.mjtInertiaFromGeom
-    if body.name == "world" or source == way.mjINERTIAFROMGEOM_FALSE:
-        return False
-    if source == way.mjINERTIAFROMGEOM_AUTO and body.explicitinertial:
-        return False
-    first, last = spec.compiler.inertiagrouprange
-    return bool(first <= geom.group <= last and geom.mass != 0.0 and geom.density != 0.0)
+def _moves(body: Any) -> bool:
+    """Whether a body, or one that carries it, has a joint."""
+    while body is not None and body.name != "world":
+        if len(body.joints):
+            return True
+        body = body.parent
+    return False

@@ -11,6 +11,7 @@ without mass between its parent and itself, so that its own frame is MuJoCo's.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuler.formats.mjcf_actuators import Drives
+from neuler.formats.mjcf_actuators import Drive, Drives
 from neuler.formats.mjcf_refused import Refusals
 from neuler.naming import fresh
 from neuler.robot import Frame, Joint, Limits, Link
@@ -69,7 +70,6 @@ class Tree:
 
     def __init__(self, model: Any, drives: Drives, flags: Flags, refusals: Refusals) -> None:
         self.model, self.drives, self.flags, self.refusals = model, drives, flags, refusals
-        self.numerics = {model.numeric(k).name: float(model.numeric(k).data[0]) for k in range(model.nnumeric)}
         self.links: list[Link] = []
         self.joints: list[Joint] = []
         self.frames: list[Frame] = []
@@ -77,10 +77,12 @@ class Tree:
         self.renamed: list[str] = []
         self._frame_names: set[str] = set()
         self._joint_names: set[str] = set()
+        self._custom = {model.numeric(k).name: float(model.numeric(k).data[0]) for k in range(model.nnumeric)}
         self.bodies = self._names("body", model.nbody, self._frame_names)
         self.joint_names = self._names("joint", model.njnt, self._joint_names)
         for number in range(model.nbody):
             self._add_body(number)
+        self.keys = self._names("key", model.nkey, set())
         self.sites = self._names("site", model.nsite, self._frame_names)
         for number in range(model.nsite):
             if model.site(number).name:
@@ -88,13 +90,15 @@ class Tree:
 
     def _names(self, kind: str, count: int, taken: set[str]) -> list[str]:
         """Names of things that MuJoCo numbers; those without one are called by their numbers."""
-        found = []
-        for number in range(count):
-            own = getattr(self.model, kind)(number).name
-            name = self._unique(own or f"{kind}{number}", taken)
-            found.append(name)
-            if own and own != name:
-                self.renamed.append(f"the {kind} {own!r} is {name!r}")
+        found = [getattr(self.model, kind)(number).name for number in range(count)]
+        for number, own in enumerate(found):
+            if own:
+                name = found[number] = self._unique(own, taken)
+                if own != name:
+                    self.renamed.append(f"the {kind} {own!r} is {name!r}")
+        for number, own in enumerate(found):  # after all others, which keep theirs
+            if not own:
+                found[number] = self._unique(f"{kind}{number}", taken)
         return found
 
     @staticmethod
@@ -176,18 +180,21 @@ class Tree:
             if kind == FREE:  # the same damping along all axes, so that it is the same in the body's
                 return Joint(name, "free", parent, child, place, viscous=damping)
             role = "passive" if role == "elastic" else role
-            return Joint(name, "spherical", parent, child, place, viscous=damping, role=role)
+            return Joint(
+                name, "spherical", parent, child, place, limits=self._limits(name, drive), viscous=damping, role=role
+            )
         lower, upper = (float(x) for x in model.jnt_range[number]) if limited else (-np.inf, np.inf)
-        velocity, effort, gear = (
-            self.numerics.get(f"{what}.{name}", usual)
-            for what, usual in (("velocity_limit", np.inf), ("effort_limit", drive.effort), ("gear_ratio", drive.gear))
-        )
         return Joint(
             name, _KINDS[kind], parent, child, place, tuple(model.jnt_axis[number].tolist()),
-            Limits(lower, upper, velocity, effort), damping, friction, rotor_inertia=armature, gear_ratio=gear,
-            stiffness=stiffness,
+            dataclasses.replace(self._limits(name, drive), lower=lower, upper=upper), damping, friction,
+            rotor_inertia=armature, gear_ratio=self._custom.get(f"gear_ratio.{name}", drive.gear), stiffness=stiffness,
             rest=float(model.qpos_spring[model.jnt_qposadr[number]]) if stiffness else 0.0, role=role,
         )  # fmt: skip
+
+    def _limits(self, name: str, drive: Drive) -> Limits:
+        """Of speed and effort; files that neuler wrote have in ``<custom>`` what MuJoCo has no word for."""
+        velocity = self._custom.get(f"velocity_limit.{name}", np.inf)
+        return Limits(velocity=velocity, effort=self._custom.get(f"effort_limit.{name}", drive.effort))
 
     def _refuse_curved(self, number: int, dof: int) -> None:
         """Springs and dampers that are no straight lines; older versions of MuJoCo have none."""

@@ -24,9 +24,10 @@ from neuler.formats.mjcf_write_bodies import (
     text_of,
     turned,
 )
+from neuler.formats.mjcf_write_couplings import written
 from neuler.naming import fresh
-from neuler.robot import Coupling, Joint, Limits, Link, Loop, Robot
-from neuler.robot.coupling import Polynomial, in_order
+from neuler.robot import Joint, Limits, Link, Loop, Robot
+from neuler.robot.coupling import in_order
 from neuler.robot.expand import expand, simple_names
 from neuler.robot.friction import Coulomb
 from neuler.robot.kinds.quaternions import product
@@ -44,8 +45,6 @@ SHARE = 1e-12
 """By which the largest principal inertia may be above the sum of the others, which is rounding."""
 ALONG = 0.1
 """m between the two points on its axis that hold the cut joint of a loop that turns."""
-HIGHEST = 4
-"""Degree of the polynomials that MuJoCo's couplings have."""
 ROW = 6
 """Degrees of freedom that a body may have."""
 REFERENCE = "reference"
@@ -63,13 +62,14 @@ def write(robot: Robot) -> str:
     without mass, which are no bodies then. Motors whose rotors joints alone feel (``coupled=False``) are armature.
 
     Loops are equality constraints: ``spherical`` a connect, ``fixed`` a weld, ``revolute`` two connects on its axis;
-    couplings are polynomials up to the fourth degree. MuJoCo's constraints are soft: they hold a loop as stiffly as
-    its ``solref`` and ``solimp`` say. Named positions are keyframes; the keyframe ``reference`` is a position at which
-    loops are closed.
+    couplings are polynomials up to the fourth degree, or fixed tendons where several joints lead. MuJoCo's constraints
+    are soft: they hold a loop as stiffly as its ``solref`` and ``solimp`` say. Named positions are keyframes; the
+    keyframe ``reference`` is a position at which loops are closed.
 
     What MuJoCo has no word for and what does not change the dynamics is in ``<custom>``: ``velocity_limit.JOINT``,
-    ``effort_limit.JOINT`` where there is no actuator, ``gear_ratio.JOINT``. A body with mass that has no inertia about
-    an axis gets 2e-15 kg m^2, the least that MuJoCo takes. Left out: notes, and which joints are independent.
+    ``effort_limit.JOINT`` where there is no actuator, ``gear_ratio.JOINT``; neuler reads it back. A body with mass that
+    has no inertia about an axis gets 2e-15 kg m^2, the least that MuJoCo takes. Left out: notes, and which joints are
+    independent.
 
     Refused by name: helical and spin joints, friction laws and friction that differs between directions, links without
     mass that move where they are not in a row, bodies that cannot be, other loops, couplings and motors, free joints on
@@ -120,9 +120,12 @@ class _Writer:
         root.append(self.tree.world)
         for frame in self.given.frames:
             self._site(frame.name, frame.link, frame.placement)
+        loops = list(self._loops())
+        tendons, couplings = written(self.given.couplings, lambda name: _unused(name, self.equalities))
         parts = {
             "custom": custom,
-            "equality": [*self._loops(), *self._couplings()],
+            "tendon": tendons,
+            "equality": [*loops, *couplings],
             "actuator": [ET.Element("motor", each) for each in self._motors()],
             "keyframe": [ET.Element("key", each) for each in self._keys()],
         }
@@ -289,13 +292,6 @@ class _Writer:
                 ends = {f"site{k}": self._end(loop, each, f"{side}.axis", ALONG) for k, each, side in _sides(loop)}
                 yield ET.Element(tag, {"name": _unused(f"{loop.name}.axis", self.equalities), **ends})
 
-    def _couplings(self) -> Iterator[ET.Element]:
-        for coupling in self.given.couplings:
-            coefficients = numbers(_polynomial(coupling))
-            names = {"joint1": coupling.joint, "joint2": coupling.of[0]}
-            name = _unused(coupling.joint, self.equalities)
-            yield ET.Element("joint", {"name": name, **names, "polycoef": coefficients})
-
     def _keys(self) -> Iterator[Attributes]:
         reference = self.given.mobility.reference if self.given.loops else self.given.reference
         taken: set[str] = set()
@@ -401,27 +397,6 @@ def _check_limits(joint: Joint) -> None:
 
 def _sides(loop: Loop) -> list[tuple[int, str, str]]:
     return [(1, loop.first, "first"), (2, loop.second, "second")]
-
-
-def _polynomial(coupling: Coupling) -> list[float]:
-    """Coefficients of q = c0 + c1 q_of + ... + c4 q_of^4."""
-    owner = f"coupling of joint {coupling.joint!r}"
-    if len(coupling.of) > 1:
-        raise FormatError(
-            f"{owner}: in an MJCF file a joint follows one other, and this one follows {', '.join(coupling.of)}; save "
-            "the robot as .par"
-        )
-    (ratio,), law = coupling.ratio, coupling.function
-    if law is None:
-        law = Polynomial((0.0, 1.0))
-    if not isinstance(law, Polynomial) or any(law.coefficients[HIGHEST + 1 :]):
-        what = "a spline" if not isinstance(law, Polynomial) else f"of degree {len(law.coefficients) - 1}"
-        raise FormatError(
-            f"{owner}: an MJCF file has polynomials up to degree {HIGHEST}, and this one is {what}; fit one to it, or "
-            "save the robot as .par"
-        )
-    found = [ratio * c for c in law.coefficients[: HIGHEST + 1]] + [0.0] * (HIGHEST + 1 - len(law.coefficients))
-    return [found[0] + coupling.offset, *found[1:]]
 
 
 def _pose(seat: Transform, pose: Array) -> list[float]:
