@@ -142,8 +142,8 @@ def _complex_angle(y: Scalar, x: Scalar) -> Scalar:
     return complex(math.atan2(a.real, b.real), (b.real * a.imag - a.real * b.imag) / square)  # type: ignore[return-value]
 
 
-_WHOLE_POWERS = 1024
-"""Exponents up to which whole powers are products: repeated squaring takes twenty at most."""
+_WHOLE_POWERS = 16
+"""Exponents up to which whole powers are products: each squaring doubles the error that is there."""
 
 
 def power(x: Scalar, p: float) -> Scalar:
@@ -153,22 +153,26 @@ def power(x: Scalar, p: float) -> Scalar:
     p = float(p)
     if p == 0.0:
         return 1.0
-    if p < 0.0 and ((2.0 * p == round(2.0 * p) and p >= -16) or (p == round(p) and p >= -_WHOLE_POWERS)):
+    whole, half = p == round(p), 2.0 * p == round(2.0 * p) and abs(p) <= _WHOLE_POWERS
+    if p < 0.0 and (whole or half):
         return 1.0 / power(x, -p)
-    if p == round(p) and p <= _WHOLE_POWERS:
+    if whole and p <= _WHOLE_POWERS:
         return _whole_power(x, int(p))
-    if 2.0 * p == round(2.0 * p) and p <= 16:
+    if half:
         return sqrt(x) if p < 1.0 else _whole_power(x, int(p)) * sqrt(x)
     if isinstance(x, Node):
-        return x.graph.node(POW, x, p)
+        if not whole:
+            return x.graph.node(POW, x, p)
+        size = x.graph.node(POW, absolute(x), p)
+        return size if p % 2.0 == 0.0 else sign(x) * size
     if isinstance(x, complex):
         return x**p
-    if x < 0 or x != x:
+    if (x < 0 and not whole) or x != x:
         return math.nan
     try:
         return x**p
     except (OverflowError, ZeroDivisionError):
-        return math.inf
+        return math.copysign(math.inf, x) if whole and p % 2.0 else math.inf
 
 
 def _whole_power(x: Scalar, n: int) -> Scalar:
