@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ _ALL_GROUPS = "0 5"
 """Of geoms; MuJoCo's default."""
 
 
+_ONE_AT_A_TIME = threading.Lock()
+"""Python's warnings, which MuJoCo gives, are of all threads together."""
+
+
 def compiled(source: Source) -> tuple[Any, Any, list[str]]:
     """MuJoCo's ``MjSpec`` of a file or text, the ``MjModel`` that it compiles to, and notes: its warnings, sensors.
 
@@ -31,7 +36,7 @@ def compiled(source: Source) -> tuple[Any, Any, list[str]]:
     if not hasattr(mujoco, "MjSpec"):
         raise ImportError(f"MJCF files need MuJoCo 3.3 or newer, got {mujoco.__version__}; install a newer one")
     root, compilers = checked(source)
-    with warnings.catch_warnings(record=True) as said:
+    with _ONE_AT_A_TIME, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         spec, model, sensors = _compiled(mujoco, source, root, compilers)
     notes = [f"MuJoCo: {warning.message}" for warning in said]
