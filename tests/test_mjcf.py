@@ -1,6 +1,9 @@
 """MJCF files: trees, what their joints have, and what is noted, beside MuJoCo itself."""
 
 import os
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -203,6 +206,20 @@ def test_files_that_are_included(tmp_path):
     assert neuler.load(tmp_path / "pair.xml").link_names == ("world", "left_hand", "right_hand")
 
 
+def test_threads_that_load_at_once():
+    """What MuJoCo warns of goes to the robot that it is about, and Python's filters are as before."""
+    texts = [body('<joint name="j"/>'), body('<joint name="j"/>', '<compiler settotalmass="3"/>')]
+    alone, filters, start = [neuler.load(text) for text in texts], list(warnings.filters), threading.Barrier(8)
+
+    def load(k):
+        start.wait()
+        return [neuler.load(texts[k % 2]) == alone[k % 2] for _ in range(20)]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(all(found) for found in pool.map(load, range(8)))
+    assert warnings.filters == filters
+
+
 def test_a_folder_of_models():
     """Every model below NEULER_MJCF_MODELS, such as a copy of MuJoCo Menagerie, agrees or is refused by name."""
     folder = os.environ.get("NEULER_MJCF_MODELS")
@@ -221,5 +238,7 @@ def test_a_folder_of_models():
             if not any(reason in str(error) for reason in ("not supported", "loop")):
                 raise
             continue
+        if not robot.nv:
+            continue  # a scene, or a part of one
         found = disagreement(robot, switched_off(model, "CONSTRAINT"))
-        assert max(found.values()) < 1e-9, f"{path}: {found}"
+        assert max(found.values()) < 1e-8, f"{path}: {found}"  # MuJoCo takes 1e-9 m off an origin for none

@@ -1,5 +1,6 @@
 """MJCF files that are broken, hostile, or say what neuler cannot compute."""
 
+import os
 import re
 import subprocess
 import sys
@@ -77,7 +78,9 @@ def test_one_error_names_all_of_it():
         ('<mujoco><worldbody><replicate count="1000000000"><body/></replicate></worldbody></mujoco>', "copies"),
         (f"<mujoco><worldbody>{2 * COPIES}<body/>{2 * '</replicate>'}</worldbody></mujoco>", "copies"),
         ('<mujoco><size nuserdata="999999999999"/></mujoco>', "'nuserdata' of <size>"),
-        ('<mujoco><custom><numeric name="n" size="1e15"/></custom></mujoco>', "'size' of <numeric>"),
+        ('<mujoco><custom><numeric name="n" size="1e15"/></custom></mujoco>', "<numeric> makes more than"),
+        ('<mujoco><asset><hfield name="h" nrow="99999" ncol="99999"/></asset></mujoco>', "<hfield> makes more than"),
+        ('<mujoco><asset><mesh builtin="supersphere" params="20000 1 1"/></asset></mujoco>', "no robot needs so fine"),
         ('<mujoco><worldbody><include file="none.xml"/></worldbody></mujoco>', "'none.xml', and there is no such file"),
         ('<mujoco><worldbody><include/></worldbody></mujoco>', "refuses it"),
         ('<mujoco><worldbody><include file="/dev/zero"/></worldbody></mujoco>', "not a regular file"),
@@ -99,6 +102,61 @@ def test_files_in_a_circle(tmp_path):
         '<body name="w"/></worldbody></mujoco>'
     )
     refused(tmp_path / "c.xml", "in a circle")  # MuJoCo itself crashes here
+
+
+def test_models_that_are_attached_again_and_again(tmp_path):
+    for k in range(5):
+        attach = "".join(f'<attach model="m" body="b" prefix="p{n}_"/>' for n in range(30))
+        (tmp_path / f"m{k}.xml").write_text(
+            f'<mujoco><asset><model name="m" file="m{k + 1}.xml"/></asset><worldbody><body name="b">{attach}</body>'
+            "</worldbody></mujoco>"
+        )
+    (tmp_path / "m5.xml").write_text('<mujoco><worldbody><body name="b"/></worldbody></mujoco>')
+    refused(tmp_path / "m0.xml", "m2.xml, line 1: <attach> makes more than 100,000 elements")
+    assert neuler.load(tmp_path / "m4.xml").nq == 0
+
+
+def test_files_that_include_each_other_deeply(tmp_path):
+    before, after = "<frame>" * 60, "</frame>" * 60
+    for k in range(20):
+        inside = f'{before}<include file="m{k + 1}.xml"/>{after}'
+        root = "mujoco" if k == 0 else "mujocoinclude"
+        text = f"<worldbody>{inside}</worldbody>" if k == 0 else inside
+        (tmp_path / f"m{k}.xml").write_text(f"<{root}>{text}</{root}>")
+    refused(tmp_path / "m0.xml", "nested more than 300 deep")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes")
+@pytest.mark.parametrize("compiler", ["", '<compiler meshdir="parts"/>'])
+def test_pipes_are_not_waited_at(tmp_path, compiler):
+    (tmp_path / "parts").mkdir()
+    os.mkfifo(tmp_path / "parts" / "m.stl")
+    os.mkfifo(tmp_path / "m.stl")
+    (tmp_path / "arm.xml").write_text(
+        f'<mujoco>{compiler}<asset><mesh name="m" file="m.stl"/></asset><worldbody><body><joint/>'
+        '<geom type="mesh" mesh="m"/></body></worldbody></mujoco>'
+    )
+    refused(tmp_path / "arm.xml", "arm.xml, line 1: <mesh> names .*m.stl', which is not a regular file")
+
+
+def test_what_a_model_reserves_does_not_matter():
+    size = '<size memory="100000G" nkey="900000" nuser_body="900000" nuserdata="900000"/>'
+    robot = neuler.load(body('<joint name="j"/>', '<keyframe><key qpos="1"/></keyframe>' + size))
+    assert list(robot.named_positions) == ["key0"]
+
+
+def test_texts_that_are_not_utf8(tmp_path):
+    (tmp_path / "arm.xml").write_bytes(
+        b'<?xml version="1.0" encoding="ISO-8859-1"?><mujoco><worldbody><body name="\xe9"/></worldbody></mujoco>'
+    )
+    refused(tmp_path / "arm.xml", "arm.xml: has text that is not UTF-8, .*; save it so")
+    refused('<mujoco model="\udc80"/>', "is not UTF-8")
+
+
+def test_suffixes_in_capital_letters(tmp_path):
+    for name in ("arm.XML", "arm.MJCF"):
+        (tmp_path / name).write_text(body('<joint name="j"/>'))
+        assert neuler.load(tmp_path / name).joint_names == ("j",)
 
 
 def test_files_that_are_not_models(tmp_path):
