@@ -88,6 +88,14 @@ def test_powers_within_two_ulp(at, p):
     assert ulps(found, exactly(lambda v: mpmath.power(v, mpmath.mpf(p)), x)) <= 2.0
 
 
+@pytest.mark.parametrize("p", [17.0, 18.0, -31.0, -40.0])
+def test_whole_powers_of_negative_numbers(p):
+    x = np.linspace(-2.0, 2.0, 41)
+    with np.errstate(divide="ignore"):
+        found = kernel(lambda x: f.power(x, p), 1, f"signed {p}")(x[:, None])
+        np.testing.assert_allclose(found, np.where(x, x**p, 0.0 if p > 0 else np.inf), rtol=2e-15)
+
+
 @pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, 7.0, -1.0, -2.0, 0.5, 1.5, -0.5, 2.5])
 def test_whole_and_half_powers_are_products_and_roots(p):
     x = np.linspace(0.1, 5.0, 40)
