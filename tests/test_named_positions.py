@@ -55,9 +55,9 @@ def test_a_name_will_do_for_a_state_to_start_from(arm):
 def test_unknown_names_and_bad_positions_are_refused(arm):
     with pytest.raises(InputError, match="simulate: q0: the robot has no position named 'hme'; it has 'home', 'up'"):
         neuler.simulate(arm, None, ("hme", None), 0.01)
-    with pytest.raises(InputError, match="no position named 'home'; it has none"):
+    with pytest.raises(InputError, match="difference: q0 must be"):
         robots.two_link().difference("home", [0, 0])
-    with pytest.raises(InputError, match="qd0 must be numbers, got 'home'"):
+    with pytest.raises(InputError, match="rollout: qd0 must be"):
         arm.rollout("home", "home", None, dt=1e-3, steps=1)
     free = robots.two_link().with_free_base()
     for given, match in (

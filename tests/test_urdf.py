@@ -375,7 +375,7 @@ def test_load_by_suffix(tmp_path):
     ):
         with pytest.raises(FormatError, match=message):
             load(tmp_path / name)
-    (tmp_path / "m.xml").write_text("<mujoco/>")
+    (tmp_path / "m.xml").write_text("<sphere/>")
     with pytest.raises(FormatError, match=r"m\.xml, line 1: expected the root element <robot>"):
         load(tmp_path / "m.xml")
     with pytest.raises(FormatError, match="got int"):

@@ -191,7 +191,7 @@ def _boundary(section: Section, robot: Robot) -> Boundary | None:
     """
     if not section.table:
         return None
-    named = isinstance(section.raw("q", None), str)
+    named = bool(robot.named_positions) and isinstance(section.raw("q", None), str)
     q = section.text("q", among=tuple(robot.named_positions)) if named else numbers_of(section, "q", one=False)
     qdd = numbers_of(section, "qdd")
     qd = section.raw("qd", 0.0)

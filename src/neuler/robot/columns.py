@@ -36,13 +36,11 @@ _LINK = "_link"
 def by_columns(robot: Robot, called: str, what: str, given: Any, name: str) -> Any:
     """An argument q, qd or tau (``name``), as an array where it is a table whose columns have names.
 
-    A text names one of the robot's ``named_positions``. ``what`` is what the argument is called in messages. Dask
+    Where the robot has ``named_positions`` a text names one of them. ``what`` is what the argument is called in messages. Dask
     arrays are refused.
     """
     refuse_dask(called, what, given)
-    if isinstance(given, str):
-        if name != "q":
-            raise InputError(f"{called}: {what} must be numbers, got {given!r:.60}; positions alone have names")
+    if isinstance(given, str) and name == "q" and robot.named_positions:
         try:
             return robot.named_positions[given]
         except RobotError as error:

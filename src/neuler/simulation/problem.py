@@ -235,7 +235,7 @@ def _position(section: Section, robot: Robot) -> Array:
     """
     names = robot.coordinates.names("q")
     value = section.raw("q0", None)
-    if isinstance(value, str):
+    if isinstance(value, str) and robot.named_positions:
         try:
             return robot.named_positions[value]
         except NeulerError as error:
