@@ -76,7 +76,7 @@ def write(robot: Robot) -> str:
     links that move.
 
     >>> import neuler
-    >>> print(write(neuler.robots.two_link().without_friction())[:66])
+    >>> print(write(neuler.robots.two_link().without_friction())[:70])
     <mujoco model="two_link">
       <compiler angle="radian" autolimits="true"
     """
