@@ -105,7 +105,7 @@ def test_public_names():
         "CompileError", "Coulomb", "Coupling", "FormatError", "Frame", "Friction", "Function", "InputError", "Joint",
         "Kernel", "Leg", "Limits", "Link", "LoadDependent", "Loop", "Motor", "NeulerError", "Plan", "Polynomial",
         "Robot", "RobotError", "Spline", "Stribeck", "Transform", "control", "from_dh", "function", "layouts", "load",
-        "math", "parallel_robot", "plan", "robots", "simulate", "stack", "studies", "study", "threads",
+        "math", "parallel_robot", "plan", "robots", "save", "simulate", "stack", "studies", "study", "threads",
     }  # fmt: skip
     for name in neuler.__all__:
         assert getattr(neuler, name).__doc__, f"{name} has no docstring"
