@@ -56,6 +56,16 @@ def test_loops_have_their_frames_their_joints_and_what_is_redundant(capsys):
     assert "rocker: revolute q[2], passive -> rocker (5 kg)" in told
 
 
+def test_named_positions_are_listed(capsys, tmp_path):
+    path = tmp_path / "arm.xml"
+    path.write_text(
+        '<mujoco><worldbody><body name="a"><joint name="j"/><geom size=".1"/></body></worldbody>'
+        '<keyframe><key name="home" qpos="0.25"/></keyframe></mujoco>'
+    )
+    assert re.search(r"position +q\n-+ +-+\nhome +0\.25\n", shown(capsys, "info", path))
+    assert data_of(capsys, path)["named_positions"] == {"home": [0.25]}
+
+
 def test_the_legs_of_a_parallel_robot_are_its_loops(capsys):
     data = data_of(capsys, "gough_stewart")
     assert data["loops"][2]["joints"] == ["leg3.tilt", "leg3.swing", "leg3.slide", "platform"]

@@ -36,8 +36,8 @@ _LINK = "_link"
 def by_columns(robot: Robot, called: str, what: str, given: Any, name: str) -> Any:
     """An argument q, qd or tau (``name``), as an array where it is a table whose columns have names.
 
-    Where the robot has ``named_positions`` a text names one of them. ``what`` is what the argument is called in messages. Dask
-    arrays are refused.
+    Where the robot has ``named_positions`` a text names one of them. ``what`` is what the argument is called in
+    messages. Dask arrays are refused.
     """
     refuse_dask(called, what, given)
     if isinstance(given, str) and name == "q" and robot.named_positions:

@@ -55,6 +55,7 @@ def as_dict(robot: Robot, findings: Iterable[Finding]) -> dict[str, Any]:
             }
             for frame in robot.frames
         ],
+        "named_positions": {name: list(q) for name, q in robot.named_positions.numbers()},
         "findings": [dataclasses.asdict(finding) for finding in findings],
     }
 

@@ -272,7 +272,7 @@ def several(robot: Robot) -> str:
 
 
 def parameters(robot: Robot) -> list[str]:
-    """Tables of links, joints, motors and frames."""
+    """Tables of links, joints, motors, frames and named positions."""
     parts = [columns(LINK_HEAD, safe(link_rows(robot)))]
     if _moving(robot):
         parts.append(columns(joint_head(robot), safe(joint_rows(robot)), left=2))
@@ -284,6 +284,9 @@ def parameters(robot: Robot) -> list[str]:
     if robot.frames:
         rows = [[shown(f.name), shown(f.link), vector(f.placement.translation)] for f in robot.frames]
         parts.append(columns(("frame", "on link", "at m"), rows, left=2))
+    if robot.named_positions:
+        rows = [[shown(name), vector(q)] for name, q in robot.named_positions.numbers()]
+        parts.append(columns(("position", "q"), rows, left=2))
     return parts
 
 
