@@ -206,6 +206,18 @@ def test_files_that_are_included(tmp_path):
     assert neuler.load(tmp_path / "pair.xml").link_names == ("world", "left_hand", "right_hand")
 
 
+@pytest.mark.parametrize("more", ['alignfree="true"', 'boundmass=".5" boundinertia=".1"'])
+def test_bodies_that_mujoco_fuses_are_fused(more):
+    """What MuJoCo makes of a body, such as its frame and its least mass, depends on what it has fused into it."""
+    text = f"""<mujoco><compiler fusestatic="true" {more}/><worldbody><body name="a" pos="1 0 0"><freejoint name="f"/>
+      <geom size=".1" pos=".2 0 0"/><body name="b" pos="0 1 0"><geom size=".05"/><site name="s"/></body></body>
+      </worldbody></mujoco>"""
+    robot = neuler.load(text)
+    agree(robot, compiled(text))
+    assert robot.link_names == ("world", "a")
+    assert robot.frame_names[-1] == "s"
+
+
 def test_threads_that_load_at_once():
     """What MuJoCo warns of goes to the robot that it is about, and Python's filters are as before."""
     texts = [body('<joint name="j"/>'), body('<joint name="j"/>', '<compiler settotalmass="3"/>')]

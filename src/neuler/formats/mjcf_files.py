@@ -55,7 +55,6 @@ def _compiled(mujoco: Any, source: Source, root: Element, compilers: list[Mappin
         sensors = len(spec.sensors)
         _without_shapes(mujoco, spec, Inertias.of(spec, mujoco, compilers))
         _without_sizes(spec)
-        spec.compiler.fusestatic = False
         return spec, spec.compile(), sensors
     except UnicodeError:
         raise FormatError(f"{root.file}: has text that is not UTF-8, and MuJoCo reads no other; save it so") from None
