@@ -165,6 +165,25 @@ def test_a_joint_that_follows_several_is_held_by_a_fixed_tendon():
     agrees(robot)
 
 
+@pytest.mark.filterwarnings("ignore:.*negative mass")
+def test_links_that_cannot_be_count_with_what_they_are_fixed_to():
+    place = Transform.from_rpy((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    body = Link.from_com("body", mass=5.0, com=(0.1, 0.2, 0.3), inertia=(0.5, 0.6, 0.7))
+    flat = Link("flat", 0.1, (0.0, 0.0, 0.0), (1e-3, 1e-3, 3e-3, 0, 0, 0))
+    robot = Robot(
+        "odd", [Link("base"), body, flat, Link("gone", -0.2, (0.01, 0.0, 0.0))],
+        [Joint("hinge", "revolute", "base", "body", axis=(1, 2, 3)), Joint("a", "fixed", "body", "flat", place),
+         Joint("b", "fixed", "flat", "gone", place)],
+        frames=[Frame("eye", "gone")],
+    )  # fmt: skip
+    agrees(robot)
+    model, data = compiled(robot)
+    mujoco.mj_forward(model, data)
+    np.testing.assert_allclose(data.site("eye").xpos, robot.link_poses([0.0], frame="eye")[:3, 3], atol=1e-12)
+    joints = [Joint("root", "free", "world", "flat"), Joint("a", "fixed", "flat", "body", place)]
+    agrees(Robot("hull", [Link("world"), flat, body], joints))  # what is fixed to it is behind it
+
+
 def test_the_reference_is_a_keyframe():
     robot = kind_robot(1, kinds=KINDS).with_free_base()
     reference = robot.random_configuration(np.random.default_rng(1))

@@ -103,7 +103,7 @@ class _Writer:
         limits = {joint.name: joint.limits for joint in whole.joints}
         parts = {part: name for name, names in simple_names(whole).items() for part in names}
         joints = [_limited(joint, limits[parts.get(joint.name, joint.name)]) for joint in expand(whole).joints]
-        self.robot = expand(whole.tree).replace(joints=joints)
+        self.robot = _carried(expand(whole.tree).replace(joints=joints))
         self.sites = {frame.name for frame in robot.frames}
         self.equalities: set[str] = set()
         self.actuators = {joint.name for joint in self.robot.joints}
@@ -197,18 +197,10 @@ class _Writer:
     def _inertial(self, link: Link) -> Attributes | None:
         if link == Link(link.name):
             return None
-        if link.mass == 0 and any(link.first_moment):
-            raise FormatError(
-                f"link {link.name!r}: has a first moment but no mass; an MJCF file gives the centre of mass"
-            )
+        reason = _impossible(link)
+        if reason:
+            raise FormatError(f"link {link.name!r}: {reason}")
         inertias, axes = principal_inertias(link)
-        low, _, high = np.sort(inertias).tolist()
-        slack = SHARE * max(high, float(np.abs(link.inertia_matrix).max()))
-        if link.mass < 0 or low < -slack or 2 * high - float(inertias.sum()) > slack:
-            raise FormatError(
-                f"link {link.name!r}: no body can have its mass, {link.mass:g} kg, and principal inertias, "
-                f"{', '.join(f'{x:g}' for x in inertias)} kg m^2, and MuJoCo takes none; robot.check() says more"
-            )
         inertias = np.maximum(inertias, TINY if link.mass > LEAST else 0.0)
         largest = int(np.argmax(inertias))
         inertias[largest] = min(inertias[largest], np.delete(inertias, largest).sum())
@@ -330,6 +322,38 @@ def _with_stators(robot: Robot) -> Robot:
     if len(links) == len(robot.links):
         return robot
     return robot.replace(links=links.values(), joints=[joint for joint in robot.joints if not joint.inner])
+
+
+def _impossible(link: Link) -> str:
+    """Why MuJoCo takes no such body, or nothing."""
+    if link.mass == 0 and any(link.first_moment):
+        return "has a first moment but no mass; an MJCF file gives the centre of mass"
+    inertias, _ = principal_inertias(link)
+    low, _, high = np.sort(inertias).tolist()
+    slack = SHARE * max(high, float(np.abs(link.inertia_matrix).max()))
+    if link.mass < 0 or low < -slack or 2 * high - float(inertias.sum()) > slack:
+        return (
+            f"no body can have its mass, {link.mass:g} kg, and principal inertias, "
+            f"{', '.join(f'{x:g}' for x in inertias)} kg m^2, and MuJoCo takes none; robot.check() says more"
+        )
+    return ""
+
+
+def _carried(robot: Robot) -> Robot:
+    """The robot in which links that no body can be count with what is fixed to them; the motion is the same."""
+    links = {link.name: link for link in robot.links}
+    fixed = [joint for joint in robot.joints if not joint.moves]
+    inward = [(joint.child, joint.parent, joint.placement) for joint in reversed(fixed)]
+    outward = [(joint.parent, joint.child, joint.placement.inverse()) for joint in fixed]
+    changed = False
+    for name, holder, placement in (*inward, *outward):
+        if _impossible(links[name]):
+            links[holder] = links[holder].merged(links[name].seen_from(placement))
+            links[name] = Link(name)
+            changed = True
+    if not changed or any(map(_impossible, links.values())):  # then the links that cannot be are named
+        return robot
+    return robot.replace(links=links.values())
 
 
 def _limited(joint: Joint, limits: Limits) -> Joint:
