@@ -18,13 +18,12 @@ from neuler.formats.mjcf_write_bodies import (
     WORLD,
     Attributes,
     Tree,
-    inertial_of,
     numbers,
-    principal_inertias,
     text_of,
     turned,
 )
 from neuler.formats.mjcf_write_couplings import written
+from neuler.formats.mjcf_write_links import carried, inertial, is_solid, with_stators
 from neuler.naming import fresh
 from neuler.robot import Joint, Limits, Link, Loop, Robot
 from neuler.robot.coupling import in_order
@@ -35,14 +34,8 @@ from neuler.robot.transform import Transform, quaternion
 
 Array = NDArray[np.float64]
 
-LEAST = 1e-15
-"""MuJoCo's mjMINVAL: its compiler wants more mass and more inertia of what moves."""
-TINY = 2e-15
-"""kg m^2: stands for the inertia of a body with mass that has none about an axis, as a rod or a point."""
 UNLIMITED = 1e10
 """MuJoCo's mjMAXVAL: stands for the end of a range that is open."""
-SHARE = 1e-12
-"""By which the largest principal inertia may be above the sum of the others, which is rounding."""
 ALONG = 0.1
 """m between the two points on its axis that hold the cut joint of a loop that turns."""
 ROW = 6
@@ -99,17 +92,17 @@ class _Writer:
                     "joints; give the motor these, or none"
                 )
         self.given = robot
-        whole = _with_stators(robot.with_simple_motors().mechanism)
+        whole = with_stators(robot.with_simple_motors().mechanism)
         limits = {joint.name: joint.limits for joint in whole.joints}
         parts = {part: name for name, names in simple_names(whole).items() for part in names}
         joints = [_limited(joint, limits[parts.get(joint.name, joint.name)]) for joint in expand(whole).joints]
-        self.robot = _carried(expand(whole.tree).replace(joints=joints))
+        self.robot = carried(expand(whole.tree).replace(joints=joints))
         self.sites = {frame.name for frame in robot.frames}
         self.equalities: set[str] = set()
         self.actuators = {joint.name for joint in self.robot.joints}
         self.followers = {coupling.joint for coupling in robot.couplings}
         self._refuse()
-        self.tree = Tree(self.robot, self._inertial, self._told, self._rows())
+        self.tree = Tree(self.robot, inertial, self._told, self._rows())
 
     def root(self) -> ET.Element:
         """The whole file."""
@@ -173,7 +166,7 @@ class _Writer:
                 fixed = [each.child for each in onward[pending.pop()] if not each.moves]
                 body += fixed
                 pending += fixed
-            if any(_is_solid(links[name]) for name in body):
+            if any(is_solid(links[name]) for name in body):
                 continue
             nxt = [each for name in body for each in onward[name] if each.moves]
             bare = all(links[name] == Link(name) and name not in held and len(onward[name]) == 1 for name in body)
@@ -193,18 +186,6 @@ class _Writer:
         return rows
 
     # ---- bodies and joints ----------------------------------------------------------------------------
-
-    def _inertial(self, link: Link) -> Attributes | None:
-        if link == Link(link.name):
-            return None
-        reason = _impossible(link)
-        if reason:
-            raise FormatError(f"link {link.name!r}: {reason}")
-        inertias, axes = principal_inertias(link)
-        inertias = np.maximum(inertias, TINY if link.mass > LEAST else 0.0)
-        largest = int(np.argmax(inertias))
-        inertias[largest] = min(inertias[largest], np.delete(inertias, largest).sum())
-        return inertial_of(link, link.mass, inertias, axes)
 
     def _told(self, joint: Joint) -> Attributes:
         """Limits, losses, rotor and spring of a joint that is not free."""
@@ -313,49 +294,6 @@ class _Writer:
 # ---- parts ---------------------------------------------------------------------------------------------
 
 
-def _with_stators(robot: Robot) -> Robot:
-    """The robot with what motors weigh as a part of the links that carry them."""
-    links = {link.name: link for link in robot.links}
-    for joint in robot.joints:
-        if joint.inner:
-            links[joint.parent] = links[joint.parent].merged(links.pop(joint.child).seen_from(joint.placement))
-    if len(links) == len(robot.links):
-        return robot
-    return robot.replace(links=links.values(), joints=[joint for joint in robot.joints if not joint.inner])
-
-
-def _impossible(link: Link) -> str:
-    """Why MuJoCo takes no such body, or nothing."""
-    if link.mass == 0 and any(link.first_moment):
-        return "has a first moment but no mass; an MJCF file gives the centre of mass"
-    inertias, _ = principal_inertias(link)
-    low, _, high = np.sort(inertias).tolist()
-    slack = SHARE * max(high, float(np.abs(link.inertia_matrix).max()))
-    if link.mass < 0 or low < -slack or 2 * high - float(inertias.sum()) > slack:
-        return (
-            f"no body can have its mass, {link.mass:g} kg, and principal inertias, "
-            f"{', '.join(f'{x:g}' for x in inertias)} kg m^2, and MuJoCo takes none; robot.check() says more"
-        )
-    return ""
-
-
-def _carried(robot: Robot) -> Robot:
-    """The robot in which links that no body can be count with what is fixed to them; the motion is the same."""
-    links = {link.name: link for link in robot.links}
-    fixed = [joint for joint in robot.joints if not joint.moves]
-    inward = [(joint.child, joint.parent, joint.placement) for joint in reversed(fixed)]
-    outward = [(joint.parent, joint.child, joint.placement.inverse()) for joint in fixed]
-    changed = False
-    for name, holder, placement in (*inward, *outward):
-        if _impossible(links[name]):
-            links[holder] = links[holder].merged(links[name].seen_from(placement))
-            links[name] = Link(name)
-            changed = True
-    if not changed or any(map(_impossible, links.values())):  # then the links that cannot be are named
-        return robot
-    return robot.replace(links=links.values())
-
-
 def _limited(joint: Joint, limits: Limits) -> Joint:
     return joint if joint.limits == limits else dataclasses.replace(joint, limits=limits)
 
@@ -371,11 +309,6 @@ def _unused(name: str, taken: set[str]) -> str:
     found = fresh(name, taken)
     taken.add(found)
     return found
-
-
-def _is_solid(link: Link) -> bool:
-    """Whether MuJoCo takes it for a body that moves."""
-    return link.mass > LEAST
 
 
 def _losses(joint: Joint) -> tuple[float, float]:
