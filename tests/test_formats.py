@@ -79,6 +79,19 @@ def test_texts_without_a_first_element(head):
     assert xml.root_tag(head) == ""
 
 
+def test_a_file_that_exists_keeps_its_format(tmp_path):
+    path, arm = tmp_path / "arm.xml", robots.two_link().with_gravity((0, 0, -9.81))
+    save(arm, path)
+    assert format_of(path).name == "URDF"
+    save(arm, path, format="MJCF")
+    save(load(path), path)
+    assert format_of(path).name == "MJCF"
+    assert load(path).joint_names == arm.joint_names
+    path.write_text("nothing")
+    save(arm, path)
+    assert format_of(path).name == "URDF"
+
+
 def test_save(tmp_path):
     for name in ("arm.par", "ARM.PAR"):
         save(robots.four_bar(), tmp_path / name)

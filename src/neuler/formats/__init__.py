@@ -63,9 +63,10 @@ def load(source: Source, *, floating_base: bool = False, strict: bool = False, *
 def save(robot: Robot, path: str | os.PathLike[str], *, format: str | None = None) -> None:
     """Write a robot to a file, in the format of its suffix: SYMORO+ (``.par``), which holds the most, URDF or MJCF.
 
-    ``format``, one of ``"SYMORO+"``, ``"URDF"`` and ``"MJCF"``, goes before the suffix: ``.xml`` is URDF without it.
-    What a format cannot hold is refused by name; nothing is written then. What each holds:
-    :func:`neuler.formats.par.write`, :func:`neuler.formats.urdf_write.write`, :func:`neuler.formats.mjcf_write.write`.
+    ``format``, one of ``"SYMORO+"``, ``"URDF"`` and ``"MJCF"``, goes before the suffix. Without it an ``.xml`` file
+    that exists keeps its format, and a new one is URDF. What a format cannot hold is refused by name; nothing is
+    written then. What each holds: :func:`neuler.formats.par.write`, :func:`neuler.formats.urdf_write.write`,
+    :func:`neuler.formats.mjcf_write.write`.
 
     >>> import tempfile, neuler
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -91,9 +92,11 @@ def _writer(path: str | os.PathLike[str], wanted: str | None) -> Callable[[Robot
                 return form.write
         raise FormatError(f"option 'format' must be one of {', '.join(form.name for form in known)}, got {wanted!r}")
     suffix = os.path.splitext(os.fsdecode(path))[1].lower()
-    for form in known:
-        if suffix in form.suffixes:
-            assert form.write is not None
+    fitting = [form for form in known if suffix in form.suffixes]
+    if len(fitting) > 1 and Path(path).is_file():
+        fitting = [format_of(path)]
+    for form in fitting:
+        if form.write is not None:
             return form.write
     told = ", ".join(f"{form.name} ({', '.join(form.suffixes)})" for form in known)
     raise FormatError(

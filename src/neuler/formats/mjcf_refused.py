@@ -8,13 +8,13 @@ from neuler.errors import FormatError
 from neuler.naming import hint
 
 FEATURES = {
-    "armature": "rotor inertia of ball and free joints, and of tendons' actuators",
-    "damping": "damping of tendons' actuators",
-    "equality": "equality constraints that no loop and no coupling stands for",
+    "armature": "rotor inertia of ball and free joints, and of actuators that drive no joint directly",
+    "damping": "damping of actuators that drive no joint directly",
+    "equality": "equality constraints that are neither a loop nor a coupling",
     "frictionloss": "dry friction of ball and free joints",
     "gravcomp": "gravity compensation of bodies",
     "plugins": "plugins",
-    "polynomials": "springs and dampers that are not linear",
+    "polynomials": "springs and dampers that are not linear, of joints and of actuators",
     "springs": "springs of ball and free joints",
     "tendons": "springs, dampers, dry friction and inertia of tendons",
     "yield": "springs that yield",
