@@ -4,12 +4,14 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import neuler
 from mjcf_models import body
 from neuler import FormatError
+from neuler.formats.mjcf_refused import FEATURES
 
 
 def refused(text, match, **options):
@@ -51,6 +53,13 @@ def test_gravity_compensation_where_there_is_no_gravity_is_not_refused():
     off = text.replace("<worldbody>", '<option gravity="0 0 0"/><worldbody>')
     assert neuler.load(off).nv == 1
     assert neuler.load(text.replace("<worldbody>", '<option><flag gravity="disable"/></option><worldbody>')).nv == 1
+
+
+def test_every_feature_is_documented():
+    page = (Path(__file__).parents[1] / "docs" / "mjcf.md").read_text()
+    for feature in FEATURES:
+        assert f'`"{feature}"`' in page
+        assert re.search(rf"\b{feature}\b", neuler.formats.load_mjcf.__doc__)
 
 
 def test_one_error_names_all_of_it():

@@ -29,6 +29,8 @@ def test_they_are_values(arm):
     assert hash(arm) == hash(same)
     assert arm.content_hash == same.content_hash != robots.two_link().content_hash
     assert arm != robots.two_link()
+    turned = arm.replace(named_positions={"up": [1.5, 0.0], "home": HOME})  # equal robots have equal hashes
+    assert (arm == turned) == (arm.content_hash == turned.content_hash) == (hash(arm) == hash(turned))
 
 
 def test_a_changed_robot_keeps_what_still_makes_sense(arm):

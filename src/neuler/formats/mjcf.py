@@ -13,7 +13,7 @@ from neuler.formats.mjcf_actuators import read_drives
 from neuler.formats.mjcf_closed import Closed
 from neuler.formats.mjcf_files import compiled
 from neuler.formats.mjcf_refused import Refusals, few
-from neuler.formats.mjcf_tree import Flags, Tree
+from neuler.formats.mjcf_tree import Flags, ModelTree
 from neuler.formats.source import Source, check_source, label_of
 from neuler.formats.xml import is_text
 from neuler.naming import fresh
@@ -63,7 +63,7 @@ def load_mjcf(source: Source, *, without: Iterable[str] = ()) -> Robot:
     flags = Flags.of(mujoco, model)
     try:
         drives = read_drives(mujoco, model, refusals)
-        tree = Tree(model, drives, flags, refusals)
+        tree = ModelTree(model, drives, flags, refusals)
         closed = Closed(mujoco, model, tree, refusals) if flags.equality else None
         notes += [*_notes(model, tree), *drives.notes, *_of_equalities(model, closed)]
         _refuse_rest(model, refusals, tree, flags)
@@ -73,7 +73,7 @@ def load_mjcf(source: Source, *, without: Iterable[str] = ()) -> Robot:
         raise FormatError(f"{label}: {error}") from None
 
 
-def _robot(spec: Any, model: Any, tree: Tree, closed: Closed | None, flags: Flags, notes: list[str]) -> Robot:
+def _robot(spec: Any, model: Any, tree: ModelTree, closed: Closed | None, flags: Flags, notes: list[str]) -> Robot:
     gravity = tuple(model.opt.gravity.tolist()) if flags.gravity else (0.0, 0.0, 0.0)
     name = spec.modelname.strip()
     couplings, loops, held = (closed.couplings, closed.loops, closed.held) if closed else ([], [], {})
@@ -109,7 +109,7 @@ def _closed(robot: Robot, loops: list[Loop], positions: list[list[float]]) -> Ro
     return found[0]
 
 
-def _position(tree: Tree, robot: Robot, qpos: Any) -> list[float]:
+def _position(tree: ModelTree, robot: Robot, qpos: Any) -> list[float]:
     found = tree.positions(qpos)
     return [x for name in robot.joint_names for x in found[name]]
 
@@ -117,7 +117,7 @@ def _position(tree: Tree, robot: Robot, qpos: Any) -> list[float]:
 # ---- what has no effect, and what is refused ---------------------------------------------------------------
 
 
-def _notes(model: Any, tree: Tree) -> Iterator[str]:
+def _notes(model: Any, tree: ModelTree) -> Iterator[str]:
     collide = int(np.count_nonzero(model.geom_contype | model.geom_conaffinity)) + int(model.npair)
     if collide:
         yield f"ignored: contacts ({collide} geoms and pairs that collide)"
@@ -134,7 +134,7 @@ def _notes(model: Any, tree: Tree) -> Iterator[str]:
         yield f"names that stand twice: {few(tree.renamed)}"
 
 
-def _of_keys(model: Any, tree: Tree, couplings: list[Coupling], held: dict[str, float]) -> Iterator[str]:
+def _of_keys(model: Any, tree: ModelTree, couplings: list[Coupling], held: dict[str, float]) -> Iterator[str]:
     moving = [repr(name) for name, qvel in zip(tree.keys, model.key_qvel, strict=True) if qvel.any()]
     if moving:
         yield f"ignored: velocities of keyframes {few(moving)}"
@@ -161,7 +161,7 @@ def _of_equalities(model: Any, closed: Closed | None) -> Iterator[str]:
         yield f"ignored: equality constraints to mocap bodies: {few(closed.to_mocap)}"
 
 
-def _refuse_rest(model: Any, refusals: Refusals, tree: Tree, flags: Flags) -> None:
+def _refuse_rest(model: Any, refusals: Refusals, tree: ModelTree, flags: Flags) -> None:
     heavy = flags.gravity and model.opt.gravity.any()
     for k in range(model.nbody):
         if model.body_gravcomp[k] and heavy:

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass
-class Drive:
+class Actuation:
     """What the actuators of a joint amount to, on the joint's side."""
 
     driven: bool = False
@@ -32,16 +32,16 @@ class Drive:
 
 
 @dataclass(frozen=True)
-class Drives:
+class Actuations:
     """By joint, what drives it. A model without actuators is one of motors alone."""
 
-    by_joint: Mapping[int, Drive]
+    by_joint: Mapping[int, Actuation]
     plain: bool
     notes: tuple[str, ...]
     """What the model says of actuators and has no effect here."""
 
-    def __getitem__(self, joint: int) -> Drive:
-        return self.by_joint.get(joint) or Drive(driven=self.plain)
+    def __getitem__(self, joint: int) -> Actuation:
+        return self.by_joint.get(joint) or Actuation(driven=self.plain)
 
 
 _IDLE = "ignored: actuators that drive no joint directly"
@@ -52,11 +52,11 @@ _SAME = 1e-9
 """Share of a limit by which limits may differ that are the same."""
 
 
-def read_drives(mujoco: Any, model: Any, refusals: Refusals) -> Drives:
+def read_drives(mujoco: Any, model: Any, refusals: Refusals) -> Actuations:
     """What all actuators amount to; a force is limited where every actuator of its joint is."""
     transmission = mujoco.mjtTrn
     through_joint = (transmission.mjTRN_JOINT, transmission.mjTRN_JOINTINPARENT)
-    found: dict[int, Drive] = defaultdict(lambda: Drive(driven=True))
+    found: dict[int, Actuation] = defaultdict(lambda: Actuation(driven=True))
     forces: dict[int, list[Array]] = defaultdict(list)  # by joint, the least and the largest of each actuator, by axis
     noted: dict[str, list[str]] = {_LAWS: [], _IDLE: [], _SHARED: [], _LOPSIDED: []}
     count = len(model.actuator_trntype)
@@ -97,8 +97,8 @@ def read_drives(mujoco: Any, model: Any, refusals: Refusals) -> Drives:
             noted[_LOPSIDED].append(repr(model.joint(joint).name or f"joint{joint}"))
     for joint in np.flatnonzero(model.jnt_actfrclimited).tolist():
         if joint not in found:  # without an actuator
-            found[joint] = Drive(not count, float(np.abs(model.jnt_actfrcrange[joint]).max()) or np.inf)
-    return Drives(dict(found), not count, tuple(f"{what}: {few(names)}" for what, names in noted.items() if names))
+            found[joint] = Actuation(not count, float(np.abs(model.jnt_actfrcrange[joint]).max()) or np.inf)
+    return Actuations(dict(found), not count, tuple(f"{what}: {few(names)}" for what, names in noted.items() if names))
 
 
 def _sum(mujoco: Any, model: Any, joint: int, forces: list[Array]) -> Array:

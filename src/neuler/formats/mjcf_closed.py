@@ -12,7 +12,7 @@ import numpy as np
 from numpy.polynomial import Polynomial as Curve
 
 from neuler.formats.mjcf_refused import Refusals
-from neuler.formats.mjcf_tree import WORLD, Tree, placement, shifted
+from neuler.formats.mjcf_tree import WORLD, ModelTree, placement, shifted
 from neuler.robot import Coupling, Loop, Polynomial
 from neuler.robot.transform import Transform
 
@@ -20,7 +20,7 @@ from neuler.robot.transform import Transform
 class Closed:
     """What the equality constraints of a model amount to."""
 
-    def __init__(self, mujoco: Any, model: Any, tree: Tree, refusals: Refusals) -> None:
+    def __init__(self, mujoco: Any, model: Any, tree: ModelTree, refusals: Refusals) -> None:
         self.mujoco, self.model, self.tree, self.refusals = mujoco, model, tree, refusals
         self.couplings: list[Coupling] = []
         self.loops: list[Loop] = []

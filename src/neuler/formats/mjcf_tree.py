@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuler.formats.mjcf_actuators import Drive, Drives
+from neuler.formats.mjcf_actuators import Actuation, Actuations
 from neuler.formats.mjcf_refused import Refusals
 from neuler.naming import fresh
 from neuler.robot import Frame, Joint, Limits, Link
@@ -65,10 +65,10 @@ class Flags:
         )
 
 
-class Tree:
+class ModelTree:
     """Links, joints and frames of a model, and what MuJoCo's numbers of bodies, joints and sites are called."""
 
-    def __init__(self, model: Any, drives: Drives, flags: Flags, refusals: Refusals) -> None:
+    def __init__(self, model: Any, drives: Actuations, flags: Flags, refusals: Refusals) -> None:
         self.model, self.drives, self.flags, self.refusals = model, drives, flags, refusals
         self.links: list[Link] = []
         self.joints: list[Joint] = []
@@ -191,7 +191,7 @@ class Tree:
             rest=float(model.qpos_spring[model.jnt_qposadr[number]]) if stiffness else 0.0, role=role,
         )  # fmt: skip
 
-    def _limits(self, name: str, drive: Drive) -> Limits:
+    def _limits(self, name: str, drive: Actuation) -> Limits:
         """Of speed and effort; files that neuler wrote have in ``<custom>`` what MuJoCo has no word for."""
         velocity = self._custom.get(f"velocity_limit.{name}", np.inf)
         return Limits(velocity=velocity, effort=self._custom.get(f"effort_limit.{name}", drive.effort))

@@ -17,7 +17,7 @@ from neuler.formats.mjcf_write_bodies import (
     KINDS,
     WORLD,
     Attributes,
-    Tree,
+    Worldbody,
     numbers,
     text_of,
     turned,
@@ -102,7 +102,7 @@ class _Writer:
         self.actuators = {joint.name for joint in self.robot.joints}
         self.followers = {coupling.joint for coupling in robot.couplings}
         self._refuse()
-        self.tree = Tree(self.robot, inertial, self._told, self._rows())
+        self.tree = Worldbody(self.robot, inertial, self._told, self._rows())
 
     def root(self) -> ET.Element:
         """The whole file."""

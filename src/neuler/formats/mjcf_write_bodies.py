@@ -28,7 +28,7 @@ KINDS = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball"}
 
 
 @dataclass
-class Tree:
+class Worldbody:
     """The tree of a robot of simple joints as ``<worldbody>``.
 
     ``inertial`` gives the attributes of a link's ``<inertial>``, or None where it has none; ``told`` those of a joint

@@ -13,7 +13,7 @@ from neuler import layouts
 from neuler.formats.armatures import has_centre, with_armature
 from neuler.formats.mjcf_write_bodies import (
     Attributes,
-    Tree,
+    Worldbody,
     inertial_of,
     numbers,
     principal_inertias,
@@ -52,7 +52,7 @@ def mjcf(robot: Robot) -> str:
     simple = expand(with_armature(robot, "mujoco"))
     links = {link.name: f"link{k}" for k, link in enumerate(simple.links)}
     joints = {joint.name: f"joint{k}" for k, joint in enumerate(simple.joints)}
-    root.append(Tree(simple, _inertial, _armature, links=links, joints=joints).world)
+    root.append(Worldbody(simple, _inertial, _armature, links=links, joints=joints).world)
     return text_of(root)
 
 

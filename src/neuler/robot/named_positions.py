@@ -49,7 +49,7 @@ class NamedPositions(Mapping[str, Array]):
         return len(self._values)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, NamedPositions) and self._values == other._values
+        return isinstance(other, NamedPositions) and list(self._values.items()) == list(other._values.items())
 
     def __hash__(self) -> int:
         return hash(tuple(self._values.items()))
